@@ -1,4 +1,5 @@
-"""Runs the same programs with cassandra-driver, scylla-driver and this driver on one real node.
+"""Runs the same programs with cassandra-driver, scylla-driver and turbocql on one real node.
 
-``tox -e differential`` runs them, and fails if there is a difference that `defended` does not list.
+``tox -e differential`` runs the programs, and fails if there is a difference between the drivers
+that `defended` does not list.
 """

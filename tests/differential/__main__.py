@@ -15,9 +15,9 @@ from pathlib import Path
 
 from cassandra.testing import LocalCluster
 
-# `python tests/differential` does not put the checkout on the path, from which `tests` is imported.
-# Append it at the end, so that `cassandra` is still imported from the installed driver, which may
-# be compiled.
+# `python tests/differential` does not put the checkout on the path, where the package `tests` is.
+# Append the checkout at the end of the path. Then `cassandra` is still imported from the installed
+# driver, which may be compiled.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -26,7 +26,7 @@ from tests.differential.defended import DEFENDED
 from tests.differential.lane import OURS, Lane, Module, environments, is_in_short_form
 from tests.programs.environments import ROOT
 
-SHARE = 9  # --short runs about one of this many programs
+SHARE = 9  # --short runs about one in this many programs
 LONGEST = 400  # characters; longer values are cut when they are printed
 # Settings of the node that the programs need.
 NODE = {
@@ -39,9 +39,9 @@ NODE = {
 
 @contextlib.contextmanager
 def node(running: str | None) -> Iterator[tuple[str, int]]:
-    """Yield address and port of a Cassandra node.
+    """Yield the address and port of a Cassandra node.
 
-    :param running: ADDRESS:PORT of a running node. None starts one for the block.
+    :param running: ADDRESS:PORT of a running node. None starts a node for the block.
     """
     if running:
         address, _, port = running.rpartition(":")
@@ -52,7 +52,7 @@ def node(running: str | None) -> Iterator[tuple[str, int]]:
 
 
 def selected_programs(module: Module, options: argparse.Namespace) -> list[str]:
-    """Return the names of the programs of a module that the command line's options select."""
+    """Return the names of the programs of a module that the command line selects."""
     names = module.programs
     if options.short:
         names = [name for name in names if is_in_short_form(f"{module.name}.{name}", SHARE)]
@@ -67,7 +67,7 @@ def selected_programs(module: Module, options: argparse.Namespace) -> list[str]:
 
 
 def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference], dict[str, object]]:
-    """Run the programs that the options select.
+    """Run the programs that the command line selects.
 
     :returns: the number of programs, all differences, and the outcomes by program.
     """
@@ -95,7 +95,7 @@ def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference],
 
 
 def format_difference(difference: Difference) -> str:
-    """Return a difference as text. If requests differ, the text has only the first 20 of these."""
+    """Return a difference as a string, with at most the first 20 lines if requests differ."""
     theirs, ours = shortened(difference.theirs), shortened(difference.ours)
     if difference.place == "statements":
         lines = difflib.unified_diff(
@@ -116,9 +116,9 @@ def shortened(text: str) -> str:
 
 
 def report(verdict: Verdict, limit: int) -> None:
-    """Print the differences that have no entry in `defended`, and the entries that match none.
+    """Print the differences without an entry in `defended`, and the entries that match none.
 
-    :param limit: the most differences to print.
+    :param limit: print at most this many differences.
     """
     for difference in verdict.undefended[:limit]:
         print(f"\n{difference.program} {difference.place}\n  {format_difference(difference)}")
@@ -131,7 +131,8 @@ def report(verdict: Verdict, limit: int) -> None:
 def main() -> int:
     """Run the programs, and return the exit status.
 
-    It is 1 if a difference has no entry in `defended`, or if an entry there matches no difference.
+    The status is 1 if a difference has no entry in `defended`, or if an entry matches no
+    difference.
     """
     parser = argparse.ArgumentParser(prog="python tests/differential", description=__doc__)
     parser.add_argument("--short", action="store_true", help=f"one program of {SHARE}")

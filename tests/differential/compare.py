@@ -1,7 +1,7 @@
 """Compares the outcomes of a program with different drivers, value by value.
 
-An outcome is what `tests.differential.worker` answers when it has run a program. It is a dict of
-what the program has recorded. `tests.differential.lane` adds the requests that the node got and the
+An outcome is the dict that `tests.differential.worker` returns for a program, with all values that
+the program recorded. `tests.differential.lane` adds the requests that the node received and the
 rows in the tables. Each value in an outcome has a place, such as "show:LABEL" or "table:NAME[KEY]".
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from cassandra.migrate.table import BY_KEY
 
-NOTHING = "<nothing>"  # stands for a value that only the other outcome has
+NOTHING = "<nothing>"  # stands for a value that only the other driver's outcome has
 ERROR = re.compile(r"error\(([^)]*)\)")
 
 
@@ -40,7 +40,7 @@ class Difference:
 def places(outcome: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of an outcome by their places.
 
-    If a program has used a label several times, the places get numbers.
+    If a program has used a label several times, the places end with numbers.
     """
     texts: dict[str, str] = {}
     for label, text in outcome.get("shown", ()):
@@ -64,10 +64,10 @@ def places(outcome: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_same(theirs: str, ours: str) -> bool:
-    """Return True if an application would notice no difference between both values.
+    """Return True if an application would notice no difference between the two values.
 
-    Two errors are the same if each ``except`` clause that catches theirs also catches ours. Our
-    error may have further base classes.
+    Two errors are the same if each ``except`` clause that catches the other driver's error also
+    catches ours. Our error may have further base classes.
     """
     if theirs == ours:
         return True
@@ -85,13 +85,12 @@ def is_same(theirs: str, ours: str) -> bool:
 def differences(
     program: str, theirs: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]
 ) -> list[Difference]:
-    """Return the values in an outcome in which our driver agrees with none of the others.
+    """Return the values of an outcome in which our driver agrees with none of the other drivers.
 
-    If the other drivers differ from each other, it is enough to agree with one of them.
-
+    If the other drivers differ from each other, our driver may agree with any of them.
     :param program: the program's name.
     :param theirs: the outcomes of the other drivers, by name. Differences are reported against the
-        first.
+        first driver.
     :param ours: our driver's outcome.
     """
     by_driver = {name: places(outcome) for name, outcome in theirs.items()}
@@ -109,7 +108,7 @@ def differences(
 
 
 def _all_places(outcomes: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return each place that one of the outcomes has, once, in the order of the outcomes."""
+    """Return all places of the outcomes, each once, in the order of the outcomes."""
     places_in_order: dict[str, None] = {}
     for outcome in outcomes:
         places_in_order |= dict.fromkeys(outcome)
@@ -120,8 +119,7 @@ def _all_places(outcomes: Iterable[Mapping[str, str]]) -> list[str]:
 class Seen:
     """Regular expressions that select the differences which a `Defended` entry explains.
 
-    Each must match at the start of the text. An empty one matches everything.
-
+    Each expression must match at the start of the string. An empty expression matches everything.
     :param program: matches names of programs.
     :param place: matches places of values.
     :param theirs: matches values of the other driver.
@@ -178,10 +176,10 @@ def documented(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defende
 
 @dataclass
 class Verdict:
-    """The result of comparing the differences of a run with the intended ones.
+    """The result of comparing the differences of a run with the intended differences.
 
     :param undefended: differences that match no `Defended` entry.
-    :param stale: the `Seen` of entries that match no difference.
+    :param stale: the `Seen` patterns that match no difference.
     :param counts: the number of differences that each entry matches, by the entry's `what`.
     """
 
@@ -193,12 +191,12 @@ class Verdict:
 def judge(
     reported: Iterable[Difference], defended: Iterable[Defended], *, is_whole: bool
 ) -> Verdict:
-    """Compare the differences of a run with the intended ones.
+    """Compare the differences of a run with the intended differences.
 
     :param reported: the differences of the run.
     :param defended: the entries for intended differences.
-    :param is_whole: if all programs have run. Otherwise `stale` is empty, because the program that
-        shows a difference may not have run.
+    :param is_whole: True if all programs have run. Otherwise `stale` is empty, because the program
+        that shows a difference may not have run.
     """
     entries = list(defended)
     used: set[Seen] = set()

@@ -1,6 +1,6 @@
 """Intended differences that no program in programs/ can show, with the paths of their tests.
 
-Each is named by the key of its entry in `cassandra.migrate.table`.
+Each difference is named by the key of its entry in `cassandra.migrate.table`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A program is a function in the folder programs/. A `Lane` has a `Side` for each driver. A side
 consists of a worker (a process with the driver), a recorder (a relay between worker and node that
-records requests), and keyspaces of its own. The sides run the same programs, and return outcomes
-that `tests.differential.compare` compares.
+records requests), and its own keyspaces. The sides run the same programs, and return outcomes that
+`tests.differential.compare` compares.
 """
 
 from __future__ import annotations
@@ -30,23 +30,22 @@ from tests.programs.environments import ROOT, Program, clean_environment, with_c
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
-# The drivers that ours is compared with, and their versions. Differences are reported against the
-# first one.
+# The drivers that turbocql is compared with, and their versions. Differences are reported against
+# the first driver.
 CONTROLS = {"cassandra-driver": "3.30.1", "scylla-driver": "3.29.12"}
 OURS = "turbocql"
-# Further packages in each environment: some programs bind NumPy values, and drivers use NumPy if it
+# Further packages in each environment. Some programs bind NumPy values, and drivers use NumPy if it
 # is installed.
 BESIDE = ("numpy==2.4.6",)
-DEADLINE = 60.0  # seconds within which one program must end
+DEADLINE = 60.0  # seconds within which a program must end
 START = 60.0  # seconds within which a new worker must give its first answer
 
 
 def environments(folder: Path) -> dict[str, list[str]]:
     """Create the environments of the other drivers.
 
-    Return for each driver, by name, the command that starts a worker with it.
-
     :param folder: where the environments are kept.
+    :returns: for each driver, by name, the command that starts a worker with the driver.
     """
     commands = {}
     for name, version in CONTROLS.items():
@@ -58,11 +57,11 @@ def environments(folder: Path) -> dict[str, list[str]]:
 
 
 class Worker:
-    """A process that runs programs with one driver. If it hangs or dies, it is started again.
+    """A process that runs programs with one driver, and is restarted if it hangs or dies.
 
     :param name: the driver.
     :param command: the command that starts the process.
-    :param log: the file for its standard error.
+    :param log: the file for the standard error of the process.
     """
 
     def __init__(self, name: str, command: list[str], log: Path) -> None:
@@ -77,7 +76,7 @@ class Worker:
             environment = clean_environment()
             environment["DIFFERENTIAL_PROGRAMS"] = str(PROGRAMS)
             environment["PYTHONHASHSEED"] = "0"  # so that sets have the same order in all processes
-            environment["TZ"] = "America/New_York"  # a zone in which local time is not UTC
+            environment["TZ"] = "America/New_York"  # a time zone that differs from UTC
             if self.name == OURS:
                 environment["PYTHONPATH"] = str(ROOT)
             with self._log.open("ab") as log:
@@ -97,8 +96,8 @@ class Worker:
 
         If the process does not answer within `deadline` seconds, or dies, this ends the process and
         returns {"error": "hangs"} or {"error": "died"}.
-
         :param order: see the module docstring of `tests.differential.worker`.
+        :param deadline: seconds.
         """
         process = self._started()
         assert process.stdin is not None
@@ -110,7 +109,7 @@ class Worker:
             reason = "hangs" if isinstance(error, TimeoutError) else "died"
         else:
             reason = "died"
-        # The line is empty if the process hangs, or has ended.
+        # The line is empty if the process hangs or has ended.
         if line:
             answer: dict[str, Any] = json.loads(line)
             return answer
@@ -120,7 +119,9 @@ class Worker:
     def _line(self, process: subprocess.Popen[bytes], deadline: float) -> bytes:
         """Read a line of the process's output.
 
-        If the process ends before the line is complete, return the part that was read.
+        :param deadline: seconds to wait for each part of the line.
+        :returns: an incomplete line if the process ends before the line is complete.
+        :raises TimeoutError: if no further part comes in time.
         """
         assert process.stdout is not None
         chunks: list[bytes] = []
@@ -133,7 +134,7 @@ class Worker:
         return b"".join(chunks)
 
     def close(self) -> None:
-        """Close the pipes of the process, so that it ends. If it does not end in 5 s, kill it."""
+        """Close the pipes of the process, so that it ends; if it runs for 5 s more, kill it."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -153,9 +154,9 @@ class Module:
     """The programs of one file.
 
     :param name: the file's name.
-    :param programs: the programs' names.
+    :param programs: the names of the programs.
     :param tables: CQL that creates the tables that the programs share.
-    :param own_keyspace: True if each program gets a new keyspace. Otherwise they share one.
+    :param own_keyspace: True if each program gets a new keyspace; otherwise all programs share one.
     :param statements: True if the requests that the node receives are compared, too.
     """
 
@@ -186,8 +187,8 @@ class Side:
 
     def run(self, module: Module, programs: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the outcome of each program of a module."""
-        # Programs that change the schema get a keyspace each. The others share the module's
-        # keyspace, whose tables are emptied after each program.
+        # Each program that changes the schema gets its own keyspace. Other programs share the
+        # keyspace of their module, whose tables are emptied after each program.
         if module.own_keyspace:
             for program in programs:
                 program_keyspace = self._create_keyspace(module.tables)
@@ -205,8 +206,8 @@ class Side:
         :param tables: CREATE statements, in which "KS." stands for the keyspace.
         """
         self._count += 1
-        # Drivers use different names, so outcomes contain "KS" instead of the name. All names have
-        # the same length.
+        # Each driver has its own keyspace names, so outcomes contain "KS" instead of the name. All
+        # names have the same length.
         name = f"ks{self._letter}{self._count:05}"
         # An earlier run that was interrupted may have left a keyspace of this name.
         self._session.execute(f"DROP KEYSPACE IF EXISTS {name}", timeout=60)
@@ -297,7 +298,7 @@ class Lane:
         with ThreadPoolExecutor(len(self.sides)) as pool:
             for future in [pool.submit(run_side, name) for name in self.sides]:
                 future.result()
-        # The drivers have finished in any order: return them in a fixed one.
+        # The drivers have finished in any order. Return their outcomes in a fixed order.
         return {
             program: {name: by_side[name] for name in self.sides}
             for program, by_side in outcomes.items()
@@ -307,9 +308,8 @@ class Lane:
 def is_in_short_form(name: str, share: int) -> bool:
     """Return True if ``--short`` runs a program.
 
-    The choice depends only on the name, so the same programs are chosen in each run.
-
+    The choice depends only on the name, so each run chooses the same programs.
     :param name: the program's name.
-    :param share: about one of this many programs is chosen.
+    :param share: about one in this many programs is chosen.
     """
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % share == 0

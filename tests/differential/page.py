@@ -26,7 +26,8 @@ HEAD = """\
 def cell(text: str, list_marker: str) -> str:
     """Return one cell of a row as lines of reStructuredText.
 
-    :param list_marker: "*" for the first cell of a row, " " for others.
+    :param text: the content of the cell.
+    :param list_marker: "*" for the first cell of a row, " " for other cells.
     """
     return textwrap.fill(
         " ".join(text.split()),
@@ -39,9 +40,10 @@ def cell(text: str, list_marker: str) -> str:
 
 
 def table(entries: Iterable[Difference]) -> str:
-    """Return the table in reStructuredText.
+    """Return the table of differences in reStructuredText.
 
-    If `cassandra.migrate` can find the code that a difference affects, its key is shown.
+    If `cassandra.migrate` can find the code that a difference affects, the table shows the
+    difference's key.
     """
     rows = []
     for entry in entries:

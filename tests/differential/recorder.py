@@ -1,6 +1,6 @@
 """A relay between a driver and a node that records the driver's requests as strings.
 
-Section numbers in this module are those of native_protocol_v5.spec.
+Section numbers in this module refer to native_protocol_v5.spec.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ QUERY, RESULT, PREPARE, EXECUTE, BATCH = 0x07, 0x08, 0x09, 0x0A, 0x0D
 PREPARED = 4  # kind of a RESULT
 HEADER = struct.Struct(">BBhBi")
 SEGMENTS_SINCE = 5
-# Queries that drivers send on their own, not for the program; they are not recorded.
+# Queries that drivers send by themselves, not for the program. They are not recorded.
 OWN = re.compile(
     r"^\s*USE\b|\bsystem\.(local|peers|peers_v2|client_routes)\b|\bsystem_(virtual_)?schema\.|"
     r"\bsystem_traces\.",
     re.I,
 )
-NEAR = 3600  # seconds; a timestamp that is nearer to the current time was made by the driver
+# seconds; a write timestamp nearer to the current time was made by the driver, not by the program
+NEAR = 3600
 
 
 class Fields:
     """Reads the fields of a message body, one after the other.
 
-    They have the notations of section 3, such as [string].
+    The methods are named after the notations of section 3, such as [string].
     """
 
     def __init__(self, data: bytes) -> None:
@@ -86,7 +87,7 @@ class Fields:
 class Frames:
     """Splits the bytes of one direction of a connection into envelopes.
 
-    - `is_segmented`: True if envelopes are inside of segments, as in version 5 after the handshake.
+    - `is_segmented`: True if envelopes are inside segments, as in version 5 after the handshake.
     - `raw`: received bytes that are not decoded yet.
     - `inner`: bytes from segments that are not decoded yet.
     """
@@ -112,7 +113,7 @@ class Frames:
                 return
             envelope = bytes(source[: HEADER.size + size])
             del source[: HEADER.size + size]
-            # In a response, the highest bit of the version is set: leave it out.
+            # The highest bit of a response's version marks the direction, so remove it.
             yield version & 0x7F, flags, stream, opcode, envelope[HEADER.size :], envelope
 
     def _unpack(self) -> None:
@@ -144,9 +145,9 @@ def parameters(fields: Fields, version: int) -> list[str]:
 
 
 def last_parameters(fields: Fields, flags: int) -> list[str]:
-    """Return as strings the <query_parameters> from the serial consistency on.
+    """Return the <query_parameters> after the flags and values as strings.
 
-    A BATCH ends with the same fields.
+    They begin with the serial consistency. A BATCH ends with the same fields.
     """
     words = []
     if flags & WITH_SERIAL:
@@ -165,9 +166,10 @@ def consistency(fields: Fields) -> str:
 
 
 def timestamp(microseconds: int) -> str:
-    """Return "now" for a timestamp that the driver made, which differs in each run.
+    """Return a write timestamp as a string, and "now" for a timestamp that the driver made.
 
-    For a timestamp that the program has chosen, return the number.
+    The driver's timestamps differ in each run, so they cannot be compared.
+    :param microseconds: since 1970.
     """
     return "now" if abs(microseconds / 1e6 - time.time()) < NEAR else str(microseconds)
 
@@ -192,9 +194,11 @@ class Requests:
         self._preparing: dict[int, str] = {}
 
     def read(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> str | None:
-        """Return a request as a string: its kind and parameters, "|", and the CQL.
+        """Return a request as a string: its kind and parameters, "
 
-        Return None for requests that the driver sends on its own.
+        ", and the CQL.
+
+        :returns: None for a request that the driver sends by itself.
         """
         fields = Fields(body)
         words = ["traced"] if flags & TRACING else []
@@ -206,7 +210,7 @@ class Requests:
         elif opcode == EXECUTE:
             query = self._prepared(fields)
             if version >= 5:
-                fields.take(fields.number(">H"))  # skip the id of the result's metadata
+                fields.take(fields.number(">H"))  # skip the id of the result metadata
             words += parameters(fields, version)
         elif opcode == PREPARE:
             query = self._preparing[stream] = fields.long_string()
@@ -236,7 +240,7 @@ class Requests:
         return "; ".join(statements)
 
     def note_response(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
-        """Store the CQL of a prepared statement by its id, if this response answers a PREPARE."""
+        """If a response answers a PREPARE, store the CQL of the statement by the statement's id."""
         query = self._preparing.pop(stream, None)
         if query is None or opcode != RESULT:
             return
@@ -256,7 +260,7 @@ class Requests:
 def without_compression(body: bytes) -> bytes:
     """Return the body of SUPPORTED without its compression algorithms.
 
-    Then drivers do not compress their requests, and the recorder can read them.
+    Drivers then do not compress their requests, and the recorder can read them.
     """
     fields = Fields(body)
     content = b""
@@ -278,9 +282,9 @@ def string(text: str) -> bytes:
 class Recorder:
     """Listens at `port` for a driver, relays its bytes to the node, and records its requests.
 
-    It listens at 127.0.0.1, and at the node's own address if that is another one of this machine:
-    some drivers connect to the address in `system.local`. `host` is the address for the programs.
-
+    The recorder listens at 127.0.0.1. It also listens at the node's address if that is another
+    loopback address, because some drivers connect to the address in `system.local`. `host` is the
+    address for the programs.
     :param target: address and port of the node.
     """
 
@@ -317,7 +321,7 @@ class Recorder:
             self._servers.append(await asyncio.start_server(self._accept, self.host, self.port))
 
     async def _stop(self) -> None:
-        """Stop accepting connections, and cancel the tasks of the open ones."""
+        """Stop accepting connections, and cancel the tasks of the open connections."""
         for server in self._servers:
             server.close()
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -334,7 +338,7 @@ class Recorder:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Relay one connection of the driver until either side closes it."""
         requests = Requests()
-        requests.prepared = self._prepared  # shared by all connections to one node
+        requests.prepared = self._prepared  # shared by all connections to the node
         with contextlib.suppress(OSError, asyncio.CancelledError):
             node_reader, node_writer = await asyncio.open_connection(*self._target)
             client, node = Frames(), Frames()

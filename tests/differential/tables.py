@@ -12,7 +12,7 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 from tests.differential.recorder import NEAR
 
-# Only these options of tables are compared.
+# Only these table options are compared.
 OPTIONS = ("default_time_to_live", "comment", "gc_grace_seconds", "compaction", "caching")
 
 
@@ -24,7 +24,7 @@ def quoted(name: str) -> str:
 class Tables:
     """Reads and empties the tables of keyspaces.
 
-    :param session: a session of the lane, which is not one of the compared drivers' sessions.
+    :param session: a session of the test process, which is not a session of a compared driver.
     """
 
     def __init__(self, session: Session) -> None:
@@ -71,8 +71,8 @@ class Tables:
         try:
             contents = self._read(qualified_table, columns, primary_key)
         except DriverException:
-            # The server cannot return one of the stored values as JSON: find out in which
-            # partition.
+            # The server cannot return one of the stored values as JSON. Read each partition
+            # separately, to find the partition.
             contents = self._read_by_partition(qualified_table, columns, primary_key)
         return sorted(contents)
 
@@ -89,7 +89,7 @@ class Tables:
         selection = ", ".join(quoted(name) for name in key_columns)
         contents = []
         for row in self._rows(f"SELECT JSON DISTINCT {selection} FROM {qualified_table}"):
-            # SELECT JSON puts names of case-sensitive columns into double quotes.
+            # SELECT JSON encloses names of case-sensitive columns in double quotes.
             partition_key = {
                 name.strip('"'): value for name, value in json.loads(row["[json]"]).items()
             }
@@ -116,7 +116,7 @@ class Tables:
         :param values: the parameters of the condition.
         """
         rows = self._rows(f"SELECT JSON * FROM {qualified_table} {condition}", *values)
-        # WRITETIME and TTL can be selected only for these columns.
+        # CQL allows WRITETIME and TTL only for these columns.
         timed_columns = [
             column["column_name"]
             for column in columns
@@ -131,7 +131,7 @@ class Tables:
                 for index, name in enumerate(timed_columns)
             )
             # If a column has an unfrozen user-defined type, the server refuses TTL and WRITETIME.
-            # Then the times are not compared.
+            # In that case the times are not compared.
             with contextlib.suppress(InvalidRequest):
                 all_times = self._rows(
                     f"SELECT {selection} FROM {qualified_table} {condition}", *values
@@ -139,7 +139,7 @@ class Tables:
         contents = []
         for row, row_times in zip(rows, all_times, strict=True):
             value = json.loads(row["[json]"])
-            # SELECT JSON puts names of case-sensitive columns into double quotes.
+            # SELECT JSON encloses names of case-sensitive columns in double quotes.
             key = ",".join(
                 f"{name}={json.dumps(text)}"
                 for name, text in sorted(value.items())
@@ -151,7 +151,7 @@ class Tables:
 
     @staticmethod
     def _describe_times(row: dict[str, Any], names: list[str]) -> str:
-        """Describe the columns of a row that expire or whose write time is far from now.
+        """Describe the columns that expire, or whose write time is far from the current time.
 
         Other write times differ between runs, so they are left out.
         """

@@ -3,11 +3,11 @@
 This file runs as a script with the interpreter of an environment that contains the driver. It
 therefore imports nothing of this project except `cassandra`, which may be any of the drivers.
 
-It reads orders from standard input, one JSON object per line, and answers each with one line. An
-order has "do": "list" (the programs of a module), "run" (one program) or "finish" (close what the
-programs of a module share). A program is a function in tests/differential/programs/. It is called
-with a `ProgramContext`, whose methods `record` and `record_call` record values and errors under
-labels.
+The script reads orders from standard input, one JSON object per line, and answers each order with
+one line. An order has "do": "list" (the programs of a module), "run" (one program) or "finish"
+(close what the programs of a module share). A program is a function in
+tests/differential/programs/. It is called with a `ProgramContext`, whose methods `record` and
+`record_call` record values and errors under labels.
 """
 
 from __future__ import annotations
@@ -88,10 +88,11 @@ class Names:
                 imported = importlib.import_module(module)
                 for name in dir(imported):
                     value = getattr(imported, name, None)
-                    # Leave out constants of plain types: they are compared by value, not by name.
+                    # Leave out constants of plain types, which are compared by value and not by
+                    # name.
                     if name.isupper() and type(value) not in (int, str, dict, list, tuple, bool):
                         self._constants.setdefault(id(value), (value, name))
-                    # A class may have several public names: prefer the name of its definition.
+                    # A class may have several public names; prefer the name in its definition.
                     if isinstance(value, type) and (
                         value not in name_of or name == value.__name__ != name_of[value]
                     ):
@@ -105,7 +106,7 @@ class Names:
         for base in cls.__mro__:
             module = base.__module__
             if module == "builtins":
-                # If no base class but `object` has a public name, use the class's own name.
+                # If no base class except `object` has a public name, use the class's own name.
                 return cls.__name__ if base is object else base.__name__
             if not module.startswith("cassandra"):
                 return base.__name__ if module in MADE else f"{module}.{base.__name__}"
@@ -121,14 +122,14 @@ class Names:
         return name
 
     def bases(self, cls: type) -> list[str]:
-        """Return the names of all classes with which an ``except`` clause catches an error.
+        """Return the names of all base classes by which an ``except`` clause can catch an error.
 
         :param cls: the class of the error.
         """
         names = []
         for base in cls.__mro__:
             is_ours = base.__module__.startswith("cassandra")
-            # Leave out classes such as Exception: they catch nearly every error.
+            # Leave out classes such as Exception, because they catch nearly every error.
             if base in (object, BaseException, Exception) or (
                 is_ours and self.of(base) == "object"
             ):
@@ -140,20 +141,20 @@ class Names:
 
 
 NAMES = Names()
-# Classes of these modules belong to programs, or are created at run time. Their names are not
-# compared.
+# Classes of these modules belong to programs, or are created at run time, so the names of these
+# modules are not compared.
 MADE = {"programs", "__main__", "abc"}
 
 
 def error_text(error: BaseException) -> str:
-    """Describe an error by the names of all classes in ``except`` clauses that would catch it."""
+    """Describe an error by the names of all classes that catch it in an ``except`` clause."""
     return f"error({'|'.join(NAMES.bases(type(error)))})"
 
 
 def canonical(value: Any, depth: int = 0) -> str:
-    """Return a string for a value. The strings of two values are equal only if the values are
-    equal and have equal types.
+    """Return a string for a value.
 
+    The strings of two values are equal only if the values are equal and have equal types.
     :param depth: how many collections are around the value.
     """
     cls = type(value)
@@ -177,7 +178,6 @@ def _collection(value: Any, cls: type, depth: int) -> str | None:
     """Return the string for a collection, row, model or user type; None for other values.
 
     Drivers are compared by these strings; see `canonical`.
-
     :param depth: how many collections are around the value.
     """
 
@@ -198,12 +198,12 @@ def _collection(value: Any, cls: type, depth: int) -> str | None:
     if isinstance(value, (bytearray, memoryview)):
         return f"{name}({bytes(value)!r})"
     if isinstance(value, Mapping):
-        # The order of a mapping is compared, too.
+        # The order of a mapping is part of its string, so it is compared, too.
         return f"{name}{{{', '.join(_pairs(value, depth))}}}"
-    # The order in which a model lists its fields is not compared.
+    # The order in which a model lists its fields is not compared, so sort the fields.
     if any(base.__name__ in ("BaseModel", "BaseUserType") for base in cls.__mro__):
         return f"{cls.__name__}{{{', '.join(sorted(_pairs(value, depth)))}}}"
-    # `sortedset` is an older name of the same class.
+    # `sortedset` is an older name of the class `SortedSet`.
     if name in ("SortedSet", "sortedset"):
         return f"SortedSet[{', '.join(canonical_items(value))}]"
     return None
@@ -224,7 +224,8 @@ def _object(value: Any, cls: type) -> str:
         return constant
     name = NAMES.of(cls)
     if name == "ResultSet":
-        rows = value.current_rows  # unlike iteration, this fetches no pages and consumes no rows
+        # unlike iteration, `current_rows` fetches no pages and consumes no rows
+        rows = value.current_rows
         return f"{name}{canonical(rows) if isinstance(rows, list) else ''}"
     base = next((plain for plain in (str, bytes, int, float) if isinstance(value, plain)), None)
     if base is not None:
@@ -289,7 +290,7 @@ class ProgramContext:
         return re.sub(rf"\b{self.port}\b", "PORT", text)
 
     def allow_any_order(self) -> None:
-        """Declare that the order of this program's requests is not to be compared."""
+        """Declare that the order of this program's requests must not be compared."""
         self.has_order = False
 
     def new_cluster(self, *args: Any, **settings: Any) -> Any:
@@ -315,8 +316,9 @@ class ProgramContext:
         return self._sessions["shared"]
 
     def set_up_mapper(self, **settings: Any) -> Any:
-        """Set up the mapper for the program's keyspace; return the module
-        `cassandra.cqlengine.connection`.
+        """Set up the mapper for the program's keyspace.
+
+        :returns: the module `cassandra.cqlengine.connection`.
         """
         connection = importlib.import_module("cassandra.cqlengine.connection")
         os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
@@ -358,7 +360,7 @@ class Worker:
     def programs(self, name: str) -> list[str]:
         """Return the names of a module's programs.
 
-        A function that the module's EACH lists is a program for each case: "function[case]".
+        A function that is in the module's EACH is a program for each case: "function[case]".
         """
         module = self.module(name)
         each = module.get("EACH", {})
@@ -372,7 +374,7 @@ class Worker:
         return names
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Run one program, and return what it recorded, raised, warned of and printed."""
+        """Run one program; return what it recorded, its error, its warnings and its output."""
         context_key = (order["module"], order["keyspace"])
         context = self._contexts.setdefault(context_key, ProgramContext(order))
         context.shown, context.has_order = [], True
@@ -419,7 +421,7 @@ class Worker:
         return {}
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Carry out an order, and return its answer."""
+        """Execute an order, and return its answer."""
         if order["do"] == "list":
             module = self.module(order["module"])
             return {
@@ -432,7 +434,7 @@ class Worker:
 
 
 def serve(orders: TextIO, answers: TextIO) -> None:
-    """Answer each order, a line of `orders`, with a line of `answers`.
+    """Answer each line of `orders`, which is an order, with a line of `answers`.
 
     If this script itself raises an error, the answer has the key "broken".
     """
@@ -448,8 +450,8 @@ def serve(orders: TextIO, answers: TextIO) -> None:
 
 if __name__ == "__main__":
     sys.path.pop(0)  # remove this folder, so that programs cannot import its modules
-    # Answers go to the real standard output. What programs and drivers print goes to standard
-    # error, so that it cannot come between the answers.
+    # Answers go to the real standard output. Output of programs and drivers goes to standard error,
+    # so that it cannot mix with the answers.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     serve(sys.stdin, channel)

@@ -36,9 +36,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.simulation.plan import Plan
 
-# `python tests/simulation` does not put the checkout on the path, from which `tests` is imported.
-# Append it at the end, so that `cassandra` is still imported from the installed driver, which may
-# be compiled.
+# `python tests/simulation` does not put the checkout on the path, where the package `tests` is.
+# Append the checkout at the end of the path. Then `cassandra` is still imported from the installed
+# driver, which may be compiled.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -66,7 +66,8 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def _plan_of(seed: int, loops: int) -> Plan:
     """Return the plan of a seed.
 
-    :param loops: the number of event loops of a blocking cluster; 0 for what the seed says.
+    :param seed: decides the whole plan.
+    :param loops: the number of event loops of a blocking cluster; 0 to let the seed decide.
     """
     from tests.simulation.plan import random_plan
 
@@ -79,8 +80,9 @@ def _plan_of(seed: int, loops: int) -> Plan:
 def run_seed(seed: int, loops: int = 0, mutant: str | None = None) -> tuple[int, list[str], float]:
     """Run the simulation of one seed.
 
+    :param seed: the seed to run.
     :param loops: see `_plan_of`.
-    :param mutant: the name of a bug to put into the driver. None tests the driver as it is.
+    :param mutant: the name of a bug to put into the driver. None tests the driver without a bug.
     :returns: the seed, the rules that were violated, and the CPU seconds that the run took.
     """
     from tests.simulation.life import run_plan
@@ -129,13 +131,14 @@ def _run(
     *,
     fixed_decide: bool,
 ) -> int:
-    """Run the simulations of all seeds, print what fails, and return the exit code.
+    """Run the simulations of all seeds, print the failures, and return the exit code.
 
     :param fixed_seeds: if there are any, the plans that failed in the past run, too.
+    :param random_seeds: further seeds to run.
     :param jobs: the number of processes.
     :param loops: see `_plan_of`.
-    :param fixed_decide: True if a random seed that fails does not change the exit code; only the
-        fixed seeds and the plans that failed in the past do.
+    :param fixed_decide: True to decide the exit code only by the fixed seeds and the plans that
+        failed in the past.
     """
     from cassandra._impl import implementation
 
@@ -176,7 +179,7 @@ def _run(
 
 
 def _replay(seed: int, loops: int) -> int:
-    """Run a seed, and print its log and violations."""
+    """Run a seed, and print its log and its violations."""
     from tests.simulation.life import run_plan
 
     plan = _plan_of(seed, loops)
@@ -207,8 +210,12 @@ def _shrink(seed: int, loops: int) -> int:
 def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
     """Return the first seed that fails only with the mutant; None if no seed below `limit` does.
 
-    A violation that the same seed also has without the mutant does not count. A request that ran
-    in the wrong keyspace counts only if the mutant is a bug about keyspaces.
+    A violation that the seed also has without the mutant does not count. A request that ran in the
+    wrong keyspace counts only if the mutant is a bug about keyspaces.
+    :param name: the name of the mutant.
+    :param jobs: the number of processes.
+    :param loops: see `_plan_of`.
+    :param limit: the number of seeds to try.
     """
     from tests.simulation.mutants import MUTANTS
     from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of
@@ -216,14 +223,15 @@ def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
     loops = loops or MUTANTS[name].loops
     ignored = set() if MUTANTS[name].is_about_keyspaces else {IN_ANOTHER_KEYSPACE}
     with ProcessPoolExecutor(jobs) as pool:
-        # Run twenty seeds at a time, so that few run in vain after one of them has found the bug.
+        # Run twenty seeds at a time, so that few seeds run in vain after one of them has found the
+        # bug.
         for first_seed in range(0, limit, 20):
             seeds = range(first_seed, first_seed + 20)
             for seed, violations, _ in pool.map(partial(run_seed, loops=loops, mutant=name), seeds):
                 kinds = {kind_of(violation) for violation in violations} - ignored
                 if not kinds:
                     continue
-                # Run the seed without the bug, too, and do not count what fails there as well.
+                # Run the seed without the bug, too. Violations that it also has then do not count.
                 _, other_violations, _ = run_seed(seed, loops)
                 if kinds - {kind_of(violation) for violation in other_violations}:
                     return seed
@@ -255,7 +263,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.seeds is None:
         arguments.seeds = 1_000 if arguments.mutants else 100
     if arguments.impl == "both":
-        # Run this program once for each implementation, with the same seeds.
+        # Run this command once for each implementation, with the same seeds.
         other_arguments = [argument for argument in argv if argument not in ("--impl", "both")]
         if arguments.seed is None and arguments.seeds:
             other_arguments += ["--seed", str(random.SystemRandom().randrange(1_000, 10**9))]
@@ -265,7 +273,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments.mutants:
         arguments.impl = arguments.impl or "python"
     if arguments.impl is not None:
-        # The driver reads this variable when it is imported, so no module above may import it.
+        # The driver reads this variable when it is imported, so this module must not import the
+        # driver before this line.
         os.environ["CASS_DRIVER_IMPL"] = arguments.impl
     if arguments.replay is not None:
         return _replay(arguments.replay, arguments.loops)

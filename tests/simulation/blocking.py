@@ -1,7 +1,7 @@
 """The blocking API as coroutines: each call runs in its own simulated thread.
 
-With these classes, the steps in `clients` can use the blocking API like the asyncio API. If a step
-is cancelled, the thread of its call goes on until the call returns, as in an application.
+With these classes, the steps in `clients` use the blocking API like the asyncio API. If a step is
+cancelled, the thread of its call continues until the call returns, as in an application.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _END = object()
 
 
 async def _call_in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call a blocking function in a simulated thread of its own, and return its result."""
+    """Call a blocking function in a new simulated thread, and return its result."""
     return await asyncio.to_thread(function, *arguments, **options)
 
 
@@ -34,7 +34,7 @@ class BlockingCluster:
         return getattr(self._cluster, name)
 
     async def connect(self, keyspace: str | None = None, wait_for_all: bool = False) -> Any:
-        """Open a session, and return it wrapped, so that its methods are coroutines, too."""
+        """Open a session, and return a wrapper whose methods are coroutines."""
         session = await _call_in_thread(self._cluster.connect, keyspace, wait_for_all)
         return _BlockingSession(self._simulation, session)
 
@@ -43,11 +43,11 @@ class BlockingCluster:
         await _call_in_thread(self._cluster.shutdown)
 
     async def refresh_nodes(self) -> None:
-        """Let the driver read the list of nodes again."""
+        """Let the driver read the list of nodes."""
         await _call_in_thread(self._cluster.refresh_nodes)
 
     async def refresh_schema_metadata(self, **options: Any) -> None:
-        """Let the driver read the schema again."""
+        """Let the driver read the schema."""
         await _call_in_thread(self._cluster.refresh_schema_metadata, **options)
 
 
@@ -63,7 +63,7 @@ class _BlockingSession:
         return getattr(self._session, name)
 
     async def execute(self, *arguments: Any, **options: Any) -> _BlockingResult:
-        """Execute a request in one of three ways; each call uses the next way.
+        """Execute a request in one of three ways, and use the next way for the next request.
 
         The ways are `execute`, `execute_async` with `result`, and `execute_async` with callbacks.
         """
@@ -80,10 +80,10 @@ class _BlockingSession:
         return _BlockingResult(await _call_in_thread(future.result))
 
     async def _wait_for_callback(self, future: Any) -> None:
-        """Wait until the future calls one of its callbacks, in the thread of the cluster's loop.
+        """Wait until the future calls one of its callbacks, which runs on the cluster's event loop.
 
-        For a result of several pages, a callback is called once for each page. For any other
-        result, it must be called exactly once.
+        For a result of several pages, the callback is called once for each page. For any other
+        result, the callback must be called exactly once.
         """
         loop = asyncio.get_running_loop()
         callback_ran: asyncio.Future[None] = loop.create_future()
@@ -94,7 +94,10 @@ class _BlockingSession:
                 callback_ran.set_result(None)
 
         def on_page_or_error(_: object) -> None:
-            """Count this call; the argument is the rows of a page, or an error."""
+            """Count this call.
+
+            :param _: the rows of a page, or an error.
+            """
             nonlocal calls, is_paged
             calls += 1
             if calls > 1 and not is_paged:
@@ -123,7 +126,7 @@ class _BlockingSession:
         return await _call_in_thread(self._session.wait_for_schema_agreement, *arguments)
 
     async def load(self, *arguments: Any, **options: Any) -> None:
-        """Do nothing, because a blocking load calls `time.sleep`, which would stop virtual time."""
+        """Do nothing: a blocking load calls `time.sleep`, which would block virtual time."""
 
     async def execute_concurrent(self, pairs: Any, **options: Any) -> AsyncIterator[Any]:
         """Execute many statements in one thread, and yield their results."""
@@ -139,7 +142,7 @@ class _BlockingSession:
 
 
 class _BlockingResult:
-    """Wraps a `ResultSet`, so that reading its pages does not block the loop."""
+    """Wraps a `ResultSet`, so that reading further pages does not block the event loop."""
 
     def __init__(self, result: Any) -> None:
         self._result = result

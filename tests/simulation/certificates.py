@@ -1,7 +1,7 @@
 """TLS contexts for simulations.
 
-The key is an RSA key, because elliptic curve signatures vary in length. Then the simulated TCP
-segments would vary, too, although only the seed may decide what happens in a simulation.
+The key is an RSA key, because elliptic curve signatures vary in length. Simulated TCP segments
+would then vary, too, although only the seed may decide what happens in a simulation.
 """
 
 from __future__ import annotations

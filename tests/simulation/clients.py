@@ -23,10 +23,10 @@ INSERT = "INSERT INTO w (k, op) VALUES (?, ?)"
 SELECT = "SELECT k, op, v, ks FROM w WHERE k = ? AND op = ?"
 COUNT = "UPDATE c SET n = n + 1 WHERE k = ? AND op = ?"
 
-# Errors that are no violation, because applications must expect them while faults occur.
+# Errors that are no violation, because applications must expect these errors while faults occur.
 EXPECTED = (DriverException, OSError, asyncio.CancelledError, asyncio.TimeoutError)
-HANG_SECONDS = 300.0  # a call that takes longer counts as one that hangs
-# Seconds by which a timeout may be late while the loop is not stalled: the driver rounds timeouts
+HANG_SECONDS = 300.0  # a call that takes longer counts as hanging
+# Seconds by which a timeout may be late while the loop is not stalled. The driver rounds timeouts
 # to slots of 100 ms, and the loop may be busy.
 SLACK = 0.5
 
@@ -35,7 +35,8 @@ SLACK = 0.5
 class Operation:
     """One statement of a client: a request, or one of the statements of a batch or of a load.
 
-    Its number is one of the statement's values, so the nodes know which operation they execute.
+    The operation's number is one of the statement's values, so the nodes know which operation they
+    execute.
     """
 
     number: int
@@ -60,11 +61,11 @@ class Operation:
 
 @dataclass(eq=False)
 class User:
-    """A session of an application.
+    """A session of an application, and its open operations.
 
-    `switching` has the keyspaces of the USE statements that are in flight, and `open` the numbers
-    of the operations that have not ended. `prepared` has for each CQL text the prepared statement,
-    and the keyspaces in which it may have been prepared.
+    `switching` has the keyspaces of the USE statements in flight, and `open` the numbers of the
+    operations that have not ended. `prepared` has, for each CQL string, the prepared statement and
+    the keyspaces in which it may have been prepared.
     """
 
     cluster: Any
@@ -75,9 +76,9 @@ class User:
     """Numbers of the operations in flight."""
 
     def keyspaces(self) -> set[str]:
-        """Return the keyspaces in which a request may run that begins now.
+        """Return the keyspaces in which a request that begins now may run.
 
-        They are the session's current keyspace, and those of USE statements that are in flight.
+        They are the session's current keyspace, and the keyspaces of USE statements in flight.
         """
         return {self.session.keyspace or "", *self.switching.values()}
 
@@ -85,7 +86,7 @@ class User:
 class Clients:
     """All users (sessions) of a simulation, and their operations.
 
-    Each ``do_`` method runs the kind of step in `plan.STEPS` that has the rest of its name.
+    Each method ``do_X`` runs the steps of the kind ``X`` in `plan.STEPS`.
     """
 
     def __init__(self, simulation: Simulation) -> None:
@@ -103,8 +104,11 @@ class Clients:
     def begin_operation(self, user: User, what: str, *, idempotent: bool, write: bool) -> Operation:
         """Create an operation of `user`, and return it.
 
-        It may run in the session's keyspace, and in the keyspaces of USE statements that are in
-        flight or begin before it ends.
+        The operation may run in the session's keyspace, and in the keyspaces of USE statements that
+        are in flight or begin before the operation ends.
+        :param what: the kind of the operation, for reports.
+        :param idempotent: whether the driver may repeat the statement.
+        :param write: whether the statement is a write.
         """
         self._number += 1
         operation = Operation(self._number, idempotent, user.keyspaces(), write, what=what)
@@ -118,12 +122,13 @@ class Clients:
     def begin_unprepared_operation(
         self, user: User, what: str, *, idempotent: bool, write: bool
     ) -> Operation:
-        """Like `begin_operation`, for a statement that is sent at once and has no keyspace name.
+        """Create an operation for a statement that is sent at once and has no keyspace name.
 
         With the asyncio API, such an operation must run in the session's current keyspace, even if
         a USE is in flight or begins later. With the blocking API, another thread sends the
-        statement, perhaps later. So there the keyspaces of any USE until the operation's end are
-        allowed, too.
+        statement, perhaps later. So the keyspaces of any USE until the operation's end are allowed,
+        too.
+        :param what: see `begin_operation`; `idempotent` and `write`, too.
         """
         operation = self.begin_operation(user, what, idempotent=idempotent, write=write)
         if self.simulation.threads is None:  # the asyncio API
@@ -142,8 +147,8 @@ class Clients:
         """Record that operations have ended, without allowing further keyspaces for them."""
         for operation in operations:
             user.open.discard(operation.number)
-            # Without an end time, `judge` expects no order. That is needed for a cancelled call of
-            # the blocking API: its thread may send the request even later.
+            # Without an end time, `judge` expects no order of timestamps. A cancelled call of the
+            # blocking API has no end time, because its thread may send the request even later.
             if self.simulation.threads is None or operation.is_acknowledged:
                 operation.ended = self.next_logical_time()
 
@@ -152,15 +157,15 @@ class Clients:
         return next(self._moments)
 
     def allow_current_keyspaces(self, user: User) -> None:
-        """Allow the operations in flight to run in the current keyspaces of their session, too."""
+        """Allow the operations in flight to run in the current keyspaces of their session."""
         for number in user.open:
             operation = self.operations[number]
             if not operation.has_final_keyspaces:
                 operation.keyspaces |= user.keyspaces()
 
     def start(self, event: PlannedEvent) -> None:
-        """Begin a step in a new task. The task also checks how the step ends (see `_watch`)."""
-        # Without a session, only the step "new_cluster" can run: skip all others.
+        """Begin a step in a new task, which also checks how the step ends (see `_watch`)."""
+        # Without a session, only the step "new_cluster" can run, so skip other steps.
         if event.kind != "new_cluster" and not self.users:
             return
         user = self.users[event.target_index % len(self.users)] if self.users else None
@@ -176,8 +181,8 @@ class Clients:
         simulation = self.simulation
         loop = simulation.loop
         began, stalled_before = loop.time(), simulation.stalled
-        # With the blocking API, a step may begin while the loop is stalled. The rest of that stall
-        # delays the step, too, so it is counted.
+        # With the blocking API, a step may begin while the loop is stalled. The rest of the stall
+        # delays the step, so it counts as stalled time of the step.
         stalled_before -= max(0.0, simulation.stalled_until - began)
         task = asyncio.ensure_future(method(user, event))
         if event.cancel_after >= 0:
@@ -200,7 +205,7 @@ class Clients:
             simulation.report_violation(f"{label} failed by {error!r}", error)
         if error is not None:
             self.check_error(label, error)
-        # A step with a timeout must end in time, unless the loop did not run in the meantime.
+        # A step with a timeout must end in time, unless the loop was stalled.
         if event.kind in LIMITED and event.seconds >= 0:
             allowed = event.seconds + SLACK + (simulation.stalled - stalled_before)
             if elapsed > allowed and event.cancel_after < 0:
@@ -209,12 +214,12 @@ class Clients:
                 )
 
     def check_error(self, label: str, error: BaseException) -> None:
-        """Report a violation if an error says that a node does not know a prepared statement.
+        """Report a violation if an application gets the error that a statement is not prepared.
 
-        Applications must not get this error, because the driver has to prepare the statement again.
+        The driver must handle this error: it prepares the statement again.
         """
-        # The driver may give up, with a note that says so, if the node forgets the statement again
-        # right after it was prepared.
+        # The driver may give up if the node forgets the statement right after it was prepared. The
+        # error then has a note that says so.
         notes = getattr(error, "__notes__", ())
         if isinstance(error, PreparedQueryNotFound) and not any(
             "just prepared" in note for note in notes
@@ -250,8 +255,7 @@ class Clients:
     ) -> Any:
         """Execute a statement, and return its result.
 
-        If it succeeds, its operations are marked as acknowledged.
-
+        If the statement succeeds, its operations are marked as acknowledged.
         :param operations: the operations that the statement contains; a batch has several.
         """
         try:
@@ -263,9 +267,9 @@ class Clients:
             self.end_operations(user, *operations)
 
     def check_row(self, operation: Operation, row: Any, key: int | None = None) -> None:
-        """Report a violation if a row is not the answer to `operation`.
+        """Report a violation if a row does not belong to `operation`.
 
-        :param key: the key that the row must have; None allows any.
+        :param key: the key that the row must have; None allows any key.
         """
         if row.op != operation.number or (key is not None and row.k != key):
             self.simulation.report_violation(
@@ -284,6 +288,7 @@ class Clients:
         """Execute a prepared write.
 
         :param is_once: True if the statement is not idempotent, so that it must not be repeated.
+        :param options: further keyword arguments of `Session.execute`.
         """
         statement, keyspaces = await self.prepared(user, text)
         operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
@@ -315,7 +320,7 @@ class Clients:
             await self._write(user, event, INSERT, is_once=True, host=host)
 
     async def do_simple_write(self, user: User, event: PlannedEvent) -> None:
-        """Insert a row by a statement that is not prepared."""
+        """Insert a row with a statement that is not prepared."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=True)
         query = f"INSERT INTO w (k, op) VALUES ({event.parameter % KEYS}, {operation.number})"
         statement = SimpleStatement(query, is_idempotent=True)
@@ -324,7 +329,7 @@ class Clients:
         )
 
     async def do_lwt(self, user: User, event: PlannedEvent) -> None:
-        """Insert a new row with IF NOT EXISTS. The node must apply it, as no such row exists."""
+        """Insert a row with IF NOT EXISTS. The node must apply it, because no such row exists."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=False, write=True)
         query = (
             f"INSERT INTO w (k, op) VALUES ({event.parameter}, {operation.number}) IF NOT EXISTS"
@@ -339,7 +344,7 @@ class Clients:
             )
 
     async def do_read(self, user: User, event: PlannedEvent) -> None:
-        """Read a row with a prepared statement, and check that it answers this read."""
+        """Read a row with a prepared statement, and check that the row belongs to this read."""
         statement, keyspaces = await self.prepared(user, SELECT)
         operation = self.begin_operation(user, event.kind, idempotent=True, write=False)
         operation.keyspaces = set(keyspaces)
@@ -354,7 +359,7 @@ class Clients:
             self.check_row(operation, row, key)
 
     async def do_simple_read(self, user: User, event: PlannedEvent) -> None:
-        """Read a row by a statement that is not prepared, and check that it answers this read."""
+        """Read a row with an unprepared statement, and check that the row belongs to this read."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
         key = event.parameter % KEYS
         query = f"SELECT k, op, v, ks FROM w WHERE k = {key} AND op = {operation.number}"
@@ -366,7 +371,7 @@ class Clients:
             self.check_row(operation, row, key)
 
     async def _batch(self, user: User, event: PlannedEvent, is_once: bool) -> None:
-        """Execute a batch of a prepared statement and two simple ones.
+        """Execute a batch of one prepared statement and two simple statements.
 
         :param is_once: True if the batch is not idempotent, so that it must not be repeated.
         """
@@ -381,8 +386,8 @@ class Clients:
             operation.request = bound_operation.number  # all statements arrive in one request
         batch = BatchStatement(BatchType.LOGGED if event.parameter % 2 else BatchType.UNLOGGED)
         batch.is_idempotent = not is_once
-        # On protocol 5 the prepared statement's keyspace applies to the batch's simple statements,
-        # as in cassandra-driver.
+        # In protocol version 5, the keyspace of the prepared statement applies to the simple
+        # statements of the batch, too, as in cassandra-driver.
         if user.cluster.protocol_version >= 5:
             for operation in operations:
                 operation.keyspaces = set(keyspaces)
@@ -407,7 +412,7 @@ class Clients:
         await self._batch(user, event, is_once=True)
 
     async def do_pages(self, user: User, event: PlannedEvent) -> None:
-        """Read a result of several pages: each row must come once, and in order of `n`."""
+        """Read a result of several pages: each row must come once, in order of `n`."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
         query = f"SELECT n, op, ks FROM p WHERE op = {operation.number}"
         statement = SimpleStatement(query, fetch_size=6, is_idempotent=True)
@@ -423,7 +428,7 @@ class Clients:
             self.simulation.report_violation(f"op {operation.number} read the rows {row_numbers}")
 
     async def do_scan(self, user: User, event: PlannedEvent) -> None:
-        """Read a whole table: each row must come once, even if ranges are requested again."""
+        """Scan a whole table: each row must come once, even if the scan repeats requests."""
         if self.simulation.plan.settings["scylla"] or self.simulation.threads is not None:
             return  # simulated ScyllaDB has no schema, and a blocking scan calls `time.sleep`
         scan = user.session.scan(
@@ -438,7 +443,7 @@ class Clients:
             self.simulation.report_violation(f"a scan read the rows {ids}")
 
     async def do_concurrent(self, user: User, event: PlannedEvent) -> None:
-        """Execute twenty writes by `execute_concurrent`, which must yield one outcome for each."""
+        """Execute twenty writes with `execute_concurrent`, which must yield an outcome for each."""
         statement, keyspaces = await self.prepared(user, INSERT)
         operations = [
             self.begin_operation(user, event.kind, idempotent=True, write=True) for _ in range(20)
@@ -467,7 +472,7 @@ class Clients:
                 )
         finally:
             await results.aclose()
-            # Other steps use the same statement object: undo the change.
+            # Other steps use the same statement object, so undo the change.
             statement.is_idempotent = False
             self.end_operations_in_known_keyspaces(user, *operations)
 
@@ -492,18 +497,19 @@ class Clients:
                 self.check_error("a burst", error)
 
     async def do_load(self, user: User, event: PlannedEvent) -> None:
-        """Load 25 rows by `Session.load`."""
+        """Load 25 rows with `Session.load`."""
         statement, keyspaces = await self.prepared(user, INSERT)
         operations: list[Operation] = []
 
         def rows() -> Any:
-            """Yield (k, op) of each row; the operation of a row begins when its row is taken."""
+            """Yield (k, op) of each row; a row's operation begins when the load takes the row."""
             for number in range(25):
-                # A load treats an INSERT as idempotent, so it writes failed rows again.
+                # A load treats an INSERT as idempotent, so it may write a failed row again.
                 operation = self.begin_operation(user, event.kind, idempotent=True, write=True)
                 operation.keyspaces = set(keyspaces)
                 operations.append(operation)
-                # A load may send several rows in one request, so give all its rows the same one.
+                # A load may send several rows in one request, so give all rows the same request
+                # number.
                 operation.request = operations[0].number
                 yield number % KEYS, operation.number
 
@@ -515,7 +521,7 @@ class Clients:
             self.end_operations_in_known_keyspaces(user, *operations)
 
     async def do_trace(self, user: User, event: PlannedEvent) -> None:
-        """Execute a traced write: its trace must belong to this write."""
+        """Execute a traced write, and check that the trace belongs to this write."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({event.parameter % KEYS}, {operation.number})"
         try:
@@ -532,7 +538,7 @@ class Clients:
             self.end_operations(user, operation)
 
     async def do_prepare(self, user: User, event: PlannedEvent) -> None:
-        """Prepare a statement again, perhaps in another keyspace than before."""
+        """Prepare a statement again, perhaps in a keyspace other than before."""
         query = (INSERT, SELECT, COUNT)[event.parameter % 3]
         user.prepared.pop(query, None)
         await self.prepared(user, query)
@@ -550,7 +556,7 @@ class Clients:
     async def do_use(self, user: User, event: PlannedEvent) -> None:
         """Switch the keyspace of a session while its other steps run.
 
-        Requests that are in flight may run in the old or the new keyspace.
+        Requests in flight may run in the old or the new keyspace.
         """
         keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
         token = id(event)
@@ -562,15 +568,15 @@ class Clients:
             else:
                 await user.session.execute(f"USE {keyspace}", **self.timeout_option(event))
         finally:
-            # Allow both keyspaces once more for the requests that were sent during the switch, and
-            # then only the new one for those that are sent after it.
+            # Allow both keyspaces for requests that were sent during the switch. Requests that are
+            # sent after the switch must run in the new keyspace.
             self.allow_current_keyspaces(user)
             del user.switching[token]
             self.allow_current_keyspaces(user)
             self.simulation.log(f"use {keyspace}: session in {user.session.keyspace}")
 
     async def do_ddl(self, user: User, event: PlannedEvent) -> None:
-        """Create a table. The driver then waits until the nodes agree on the schema."""
+        """Create a table. The driver must then wait until the nodes agree on the schema."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=False, write=True)
         query = f"CREATE TABLE t{operation.number} (k int PRIMARY KEY)"
         without_timeout = PlannedEvent(event.start, event.kind)
@@ -579,14 +585,14 @@ class Clients:
         )
 
     async def do_refresh(self, user: User, event: PlannedEvent) -> None:
-        """Let the driver read the list of nodes or the schema again."""
+        """Let the driver read the list of nodes, or the schema."""
         if event.parameter % 2:
             await user.cluster.refresh_nodes()
         else:
             await user.cluster.refresh_schema_metadata(max_schema_agreement_wait=1.0)
 
     async def do_resize(self, user: User, event: PlannedEvent) -> None:
-        """Set the number of connections to each host, which pools then open or close."""
+        """Set the number of connections to each host; the pools then open or close connections."""
         # Plans with protocol version 3 keep the default number of connections.
         if self.simulation.plan.settings["protocol"] != 3:
             connection_count = 1 + event.parameter % 3
@@ -600,7 +606,7 @@ class Clients:
         await self.connect(user.cluster, KEYSPACES[event.parameter % len(KEYSPACES)])
 
     async def do_close_session(self, user: User, event: PlannedEvent) -> None:
-        """Close a session while its other steps may run; but never the last session."""
+        """Close a session while its other steps may run, unless it is the last session."""
         if len(self.users) > 1:
             self.users.remove(user)
             await user.session.shutdown()
@@ -611,14 +617,14 @@ class Clients:
         await self.connect(cluster, KEYSPACES[event.parameter % len(KEYSPACES)])
 
     async def do_close_cluster(self, user: User, event: PlannedEvent) -> None:
-        """Close a cluster with all its sessions, unless it is the only cluster."""
+        """Close a cluster with all its sessions, unless it is the last cluster."""
         remaining_users = [other for other in self.users if other.cluster is not user.cluster]
         if remaining_users:
             self.users[:] = remaining_users
             await user.cluster.shutdown()
 
     async def do_share_throttler(self, user: User, event: PlannedEvent) -> None:
-        """Connect a second cluster with the throttler of the first, which must be refused."""
+        """Check that a second cluster cannot connect with the throttler of the first."""
         throttler = user.cluster.request_throttler
         if throttler is None:
             return
@@ -634,12 +640,12 @@ class Clients:
             await cluster.shutdown()
 
     async def connect(self, cluster: Any, keyspace: str) -> None:
-        """Open a session, and add its user."""
+        """Open a session, and add it to the users."""
         session = await cluster.connect(keyspace, self.simulation.plan.settings["wait_for_all"])
         if not cluster.is_shutdown:
             self.users.append(User(cluster, session))
 
 
-# Steps that send only one request, so they must end when its timeout is over. Other steps may have
-# to prepare a statement before.
+# Steps that send only one request, so they must end when its timeout expires. Other steps may first
+# have to prepare a statement.
 LIMITED = {"simple_write", "simple_read", "lwt"}

@@ -1,4 +1,4 @@
-"""The faults of a simulation: one ``do_`` method for each kind of fault in `plan.FAULTS`.
+"""The faults of a simulation: a method ``do_X`` for each kind of fault ``X`` in `plan.FAULTS`.
 
 Each method begins its fault, waits for the seconds of its event, and ends the fault.
 """
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
     from tests.simulation.life import Simulation
 
-# Errors that a server may answer, with their fields. The third item, the scope, says which requests
+# Errors that a server may send, with their fields. The third item, the scope, says which requests
 # get the error, and what the store records for them:
 # - "unclear": any request; the node may have executed it.
 # - "refused": any request; the node has not executed it.
 # - "read", "write", "batch": only reads, writes without a batch, or batches; the node may have
 #   executed them.
-# - "batch log": batches; the node has not executed them, since it could not write its batch log.
+# - "batch log": batches; the node has not executed them, because it could not write its batch log.
 _ERRORS: list[tuple[int, dict[str, Any], str]] = [
     (ErrorCode.OVERLOADED, {}, "unclear"),
     (ErrorCode.IS_BOOTSTRAPPING, {}, "unclear"),
@@ -58,13 +58,14 @@ _ERRORS: list[tuple[int, dict[str, Any], str]] = [
 
 
 class Faults:
-    """Starts the faults of a simulation, and ends them."""
+    """Starts and ends the faults of a simulation."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.tasks: list[asyncio.Task[None]] = []
         self._down: set[str] = set()  # addresses of nodes that a fault has stopped
-        self._has_moved = False  # True after `do_move`
+        # True after `do_move`; at most one node moves in a simulation
+        self._has_moved = False
 
     def start(self, event: PlannedEvent) -> None:
         """Begin a fault in a task, which ends the fault after its seconds."""
@@ -77,7 +78,7 @@ class Faults:
         return nodes[event.target_index % len(nodes)]
 
     def heal(self) -> None:
-        """End all faults that still last, and send events that all nodes are up."""
+        """End all faults that still last, and announce that all nodes are up."""
         simulation = self.simulation
         for task in self.tasks:
             task.cancel()
@@ -87,13 +88,13 @@ class Faults:
             simulation.network.regain_power(node.address)
             node.troubles.clear()
             node.lag = node.use_lag = node.prepare_lag = 0.0
-            node.start()  # does nothing if the node runs
+            node.start()  # does nothing if the node is running
             node.accept_connections()
             node.start_reading()
             node.peers = [other for other in simulation.fake.nodes if other is not node]
-            # Silent connections stay silent, since the driver's heartbeats have to find them. But
-            # requests without a timeout would wait for a withheld answer until their connection is
-            # closed. So connections with withheld answers are closed here.
+            # Silent connections stay silent, because the driver's heartbeats have to detect them.
+            # But requests without a timeout would wait for a withheld response until their
+            # connection is closed. So close the connections that have withheld responses.
             if simulation.plan.settings["request_timeout"] is None:
                 for connection in node.withholding:
                     connection.end(reset=True)
@@ -108,7 +109,7 @@ class Faults:
     # -- connections -------------------------------------------------------------------------------
 
     async def do_refuse(self, event: PlannedEvent) -> None:
-        """Let a node refuse new connections; its open connections go on."""
+        """Let a node refuse new connections, but serve its open connections."""
         node = self.node(event)
         if node.is_running:
             node.refuse_connections()
@@ -117,14 +118,14 @@ class Faults:
                 node.accept_connections()
 
     async def do_hang(self, event: PlannedEvent) -> None:
-        """Let a node accept new connections, but answer nothing on them."""
+        """Let a node accept new connections, but never respond on them."""
         node = self.node(event)
         node.accept_but_hang()
         await asyncio.sleep(event.seconds)
         node._hanging = False
 
     async def do_drop_syns(self, event: PlannedEvent) -> None:
-        """Lose the first packets of new connections to a node, so that connecting times out."""
+        """Drop the first packets of new connections to a node, so that connecting times out."""
         node = self.node(event)
         self.simulation.network.drop_syns(node.address)
         await asyncio.sleep(event.seconds)
@@ -187,15 +188,15 @@ class Faults:
             node.start()
 
     def _announce_up(self, node: Any, event: PlannedEvent) -> None:
-        """Send an event that a node is up; but not if the parameter is divisible by three.
+        """Announce that a node is up, unless the event's parameter is divisible by three.
 
-        Without the event, clients have to find out by themselves.
+        Without the announcement, clients have to detect by themselves that the node is up.
         """
         if event.parameter % 3:
             self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
 
     async def do_crash(self, event: PlannedEvent) -> None:
-        """Stop a node, and start it again after some seconds."""
+        """Stop a node, and start it again after the seconds of the event."""
         node = self.node(event)
         if node.address in self._down:
             return
@@ -211,9 +212,9 @@ class Faults:
         self._announce_up(node, event)
 
     async def do_power(self, event: PlannedEvent) -> None:
-        """Turn the host of a node off.
+        """Turn off the power of a node's host.
 
-        Its connections are not closed: clients just get nothing more from it.
+        The node's connections are not closed: clients just receive nothing more.
         """
         node = self.node(event)
         if node.address in self._down:
@@ -222,8 +223,8 @@ class Faults:
         network = self.simulation.network
         network.lose_power(node.address)
         try:
-            # Give the loop one turn before the node stops. Then its connections end without a FIN
-            # or RST, since the host has no power any more.
+            # Let the loop run once before the node stops. Its connections then end without a FIN or
+            # RST, because the host has no power.
             await asyncio.sleep(0)
             node.stop()
             await asyncio.sleep(event.seconds)
@@ -234,14 +235,15 @@ class Faults:
         self._announce_up(node, event)
 
     async def do_rolling(self, event: PlannedEvent) -> None:
-        """Stop and start all nodes, one after another."""
+        """Stop and start all nodes, one after the other."""
         for number in range(len(self.simulation.fake.nodes)):
             await self.do_crash(replace(event, target_index=number, seconds=event.seconds / 4))
 
     async def do_drain(self, event: PlannedEvent) -> None:
-        """Announce to clients that a node will stop (GRACEFUL_DISCONNECT of CEP-59), and stop it.
+        """Announce that a node will stop (GRACEFUL_DISCONNECT of CEP-59), and stop the node.
 
-        If the event's parameter is divisible by five, the node goes on after the announcement.
+        If the event's parameter is divisible by five, the node keeps running after the
+        announcement.
         """
         node = self.node(event)
         graceful = self.simulation.plan.settings.get("graceful")
@@ -252,14 +254,15 @@ class Faults:
             node.say_drain()
             await asyncio.sleep(event.seconds)
             if event.parameter % 5:
-                node._drop(reset=False)  # close its connections now, not after the grace period
+                node._drop(reset=False)  # close the connections now, not after the grace period
                 node.stop()
                 await asyncio.sleep(event.seconds / 2)
         finally:
             self._down.discard(node.address)
             if node in self.simulation.fake.nodes and node.is_running:
-                node.accept_connections()  # `say_drain` has made the node refuse them
-            self._restart(node)  # does nothing if the node went on running
+                # `say_drain` has made the node refuse connections.
+                node.accept_connections()
+            self._restart(node)  # does nothing if the node kept running
         self._announce_up(node, event)
 
     async def do_rolling_drain(self, event: PlannedEvent) -> None:
@@ -273,7 +276,7 @@ class Faults:
             node.forget_prepared()
 
     async def do_leave(self, event: PlannedEvent) -> None:
-        """Remove a node from the cluster, and let it join again, perhaps with another host id."""
+        """Remove a node from the cluster, and add it again, perhaps with another host id."""
         node, fake = self.node(event), self.simulation.fake
         if (
             len(fake.nodes) < 2
@@ -298,15 +301,16 @@ class Faults:
     async def _restart_changed(
         self, nodes: list[Any], event: PlannedEvent, change: Callable[[], None]
     ) -> None:
-        """Stop the nodes, call `change` to change them, and start them again.
+        """Stop the nodes, change them, and start them again.
 
-        Afterwards the other nodes send the events that Cassandra sends if nodes change this way.
+        Afterwards the other nodes send the events that Cassandra sends for such a change.
+        :param change: changes the stopped nodes.
         """
         fake = self.simulation.fake
         if self._down.intersection(node.address for node in nodes):
             return
         if self.simulation.plan.settings["scylla"]:
-            return  # the simulated ScyllaDB state holds the nodes' addresses, and is not updated
+            return  # the simulated ScyllaDB state has the nodes' addresses, and is not updated
         addresses = [node.address for node in nodes]
         self._down.update(addresses)
         previous_addresses = [(node, node.address) for node in nodes]
@@ -317,13 +321,14 @@ class Faults:
         finally:
             self._down.difference_update(addresses)
             for node in nodes:
-                node.stop()  # `heal` may have started it in the meantime
+                node.stop()  # `heal` may have started the node while the fault waited
             if all(node in fake.nodes for node in nodes):
                 change()
             for node in nodes:
                 self._restart(node)
         for node, address in previous_addresses:
-            # Two times out of three, announce the new address. Otherwise clients have to read it.
+            # In two of three cases, announce the new address. Otherwise clients have to read it
+            # from the system tables.
             if event.parameter % 3 and node.address != address:
                 for other in fake.nodes:
                     if other is not node and other.is_running:
@@ -334,8 +339,8 @@ class Faults:
     async def do_move(self, event: PlannedEvent) -> None:
         """Restart a node at another address."""
         node = self.node(event)
-        # At most one node of three or more moves. If all moved, the application would know no
-        # address of the cluster any more.
+        # Only one node of at least three may move. If all nodes moved, the application would know
+        # no address of the cluster any more.
         if len(self.simulation.fake.nodes) < 3 or self._down or self._has_moved:
             return
         self._has_moved = True
@@ -360,7 +365,7 @@ class Faults:
         await self._restart_changed([node, other_node], event, swap_addresses)
 
     async def do_replace(self, event: PlannedEvent) -> None:
-        """Restart a node with another host id and token, as if a new node had replaced it."""
+        """Restart a node with another host id and token, as if a new node had replaced the node."""
         node = self.node(event)
 
         def give_new_identity() -> None:
@@ -382,7 +387,7 @@ class Faults:
         self.simulation.fake.tell("STATUS_CHANGE", "UP", self.node(event))
 
     async def do_event_both(self, event: PlannedEvent) -> None:
-        """Send four events about a node, alternately that it is up and that it is down."""
+        """Send four events about a node, alternately UP and DOWN."""
         node = self.node(event)
         for number in range(4):
             change = ("UP", "DOWN")[(number + event.parameter) % 2]
@@ -390,12 +395,12 @@ class Faults:
             await asyncio.sleep(event.seconds / 10)
 
     async def do_event_doubled(self, event: PlannedEvent) -> None:
-        """Send three times that a node has joined, although it is in the cluster already."""
+        """Announce three times that a node has joined, although it is in the cluster already."""
         for _ in range(3):
             self.simulation.fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", self.node(event))
 
     async def do_event_schema(self, event: PlannedEvent) -> None:
-        """Let all nodes send that the table ``ka.w`` was changed."""
+        """Let all nodes announce a change of the table ``ka.w``."""
         for node in self.simulation.fake.nodes:
             if node.is_running:
                 node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
@@ -405,7 +410,7 @@ class Faults:
     ) -> None:
         """Change the rows in a node's ``system.peers`` for the seconds of the event.
 
-        :param change: gets the node and its peers, and returns the new peers.
+        :param change: a function of the node and its peers that returns the new peers.
         """
         node = self.node(event)
         node.peers = change(node, list(node.peers))
@@ -435,17 +440,18 @@ class Faults:
     # -- answers -----------------------------------------------------------------------------------
 
     async def _trouble(self, event: PlannedEvent, count: int, answer: Callable[..., Any]) -> None:
-        """Let `answer` decide about a node's next requests, until the event's seconds are over.
+        """Let `answer` decide the responses to a node's next requests, for the event's seconds.
 
-        :param count: the number of requests to answer this way.
-        :param answer: gets the node and a request. Returns the fate that the store records (see
-            `store.Arrival`) and what the node answers; None lets the node answer as usual.
+        :param count: the number of requests to which `answer` applies.
+        :param answer: a function of the node and a request. It returns the fate that the store
+            records (see `store.Arrival`) and the node's response, or None to let the node respond
+            as usual.
         """
         node = self.node(event)
         requests_left = count
 
         def trouble(request: Request) -> Any:
-            """Answer with `answer` as long as requests are left; see `store.Trouble`."""
+            """Respond with `answer` while requests are left; see `store.Trouble`."""
             nonlocal requests_left
             if requests_left <= 0:
                 return None
@@ -460,15 +466,16 @@ class Faults:
             node.troubles.remove(trouble)
 
     async def do_errors(self, event: PlannedEvent) -> None:
-        """Answer some requests of a node with an error."""
+        """Respond to some requests of a node with an error."""
         code, fields, scope = _ERRORS[event.parameter % len(_ERRORS)]
 
         def answer_with_error(node: Any, request: Request) -> tuple[str, Answer] | None:
-            # A request has no queries if the node has forgotten its prepared statement.
+            # The request has no queries if the node has forgotten its prepared statement.
             queries = request.queries
             is_read = bool(queries) and all(text.startswith("SELECT") for text in queries)
             is_batch = request.opcode == Opcode.BATCH
-            # The error fits only some kinds of requests; the node answers all others as usual.
+            # The error fits only some kinds of requests. The node responds to other requests as
+            # usual.
             if scope == "read" and not is_read:
                 return None
             if scope == "write" and (is_read or is_batch):
@@ -476,8 +483,9 @@ class Faults:
             if scope in ("batch", "batch log") and (is_read or not is_batch):
                 return None
             if scope == "write" and fields.get("received"):
-                # The error says that one replica has written, so a retry policy may ignore it, and
-                # the write counts as acknowledged. So the store has to execute it.
+                # The error says that one replica has written, so a retry policy may ignore the
+                # error, and the write counts as acknowledged. So the store has to execute the
+                # write.
                 node.answer_of(request, "unclear")
                 return ALREADY_RECORDED, error(code, **fields)
             fate = "refused" if scope in ("refused", "batch log") else "unclear"
@@ -487,9 +495,9 @@ class Faults:
         await self._trouble(event, count, self._if_accepted(answer_with_error))
 
     async def do_withhold(self, event: PlannedEvent) -> None:
-        """Do not answer some requests of a node.
+        """Withhold the responses to some requests of a node.
 
-        If the event's parameter is odd, the node executes them all the same.
+        If the event's parameter is odd, the node executes these requests all the same.
         """
 
         def leave_unanswered(node: Any, request: Request) -> tuple[str, None]:
@@ -504,7 +512,7 @@ class Faults:
         await self._trouble(event, count, self._if_accepted(leave_unanswered))
 
     async def do_late(self, event: PlannedEvent) -> None:
-        """Let a node execute some requests at once, but answer them after a delay."""
+        """Let a node execute some requests at once, but respond after a delay."""
 
         def answer_late(node: Any, request: Request) -> tuple[str, Answer]:
             seconds = 0.05 + event.parameter / 300
@@ -514,7 +522,7 @@ class Faults:
         await self._trouble(event, count, self._if_accepted(answer_late))
 
     async def do_drip(self, event: PlannedEvent) -> None:
-        """Send one answer of a node in pieces of one to seven bytes."""
+        """Send one response of a node in pieces of one to seven bytes."""
 
         def answer_in_pieces(node: Any, request: Request) -> tuple[str, Answer]:
             bytes_at_once = 1 + event.parameter % 7
@@ -537,8 +545,8 @@ class Faults:
     def _if_accepted(answer: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap `answer`, so that it returns None for requests that the node has to refuse.
 
-        With None the node answers itself: it refuses requests with a prepared statement that it
-        does not know, and requests without a keyspace.
+        With None, the node responds as usual. It refuses requests whose prepared statement it does
+        not know, and requests without a keyspace.
         """
 
         def answer_if_accepted(node: Any, request: Request) -> Any:
@@ -551,7 +559,7 @@ class Faults:
         return answer_if_accepted
 
     async def _lag(self, event: PlannedEvent, name: str) -> None:
-        """Delay some of a node's answers by up to 1.5 seconds.
+        """Delay some of a node's responses by up to 1.5 seconds, for the seconds of the event.
 
         :param name: the attribute of the node for the delay: `lag`, `use_lag` or `prepare_lag`.
         """
@@ -570,9 +578,10 @@ class Faults:
         await self._lag(event, "prepare_lag")
 
     async def do_alter(self, event: PlannedEvent) -> None:
-        """Add a column to the table that clients read; but at most three in a simulation.
+        """Add a column to the table that clients read, at most three times in a simulation.
 
-        The nodes forget all prepared statements, since those of the table have other columns now.
+        The nodes forget all prepared statements, because the table's statements have other columns
+        now.
         """
         store = self.simulation.store
         if store.altered < 3:
@@ -586,7 +595,7 @@ class Faults:
         """Block the event loop for a while, as a slow callback would."""
         simulation, seconds = self.simulation, event.seconds / 3
         simulation.stalled += seconds
-        # With the blocking API, stall one of the loops that the driver has created.
+        # With the blocking API, stall one of the event loops that the driver has created.
         loops = [loop for loop in simulation.loop.children if not loop.is_closed()]
         if loops:
             loop = loops[event.target_index % len(loops)]
@@ -595,7 +604,7 @@ class Faults:
             self._stall(simulation.loop, seconds)
 
     async def do_clock(self, event: PlannedEvent) -> None:
-        """Set the machine's clock ahead or back, by seconds or by minutes.
+        """Set the machine's clock forward or back, by seconds or by minutes.
 
         Timers do not depend on this clock.
         """

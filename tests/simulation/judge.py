@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 def check_pools(simulation: Simulation) -> None:
-    """Check that no connection pool has more connections than its settings allow, and that no
-    worker takes requests without a pool.
+    """Check that no connection pool has more connections than its settings allow.
+
+    Also check that no worker accepts requests while it has no pool.
     """
     for user in simulation.clients.users:
         for worker in user.session._engine.followers:
@@ -25,7 +26,8 @@ def check_pools(simulation: Simulation) -> None:
         for pool in user.session.get_pools():
             size = pool.size
             # A pool with shards opens the same number of connections to each shard. So it may have
-            # more than its size, which is rounded up to a multiple of the number of shards.
+            # more connections than its size, which is rounded up to a multiple of the number of
+            # shards.
             if pool.shards is not None:
                 shards = (
                     len(getattr(pool.shards, "connections", ()))
@@ -41,8 +43,8 @@ def check_pools(simulation: Simulation) -> None:
 def check_retries(simulation: Simulation) -> None:
     """Check that no retry is scheduled for a request that has ended.
 
-    The function reads the loops' timers. The timer of a retry calls a bound method of an object
-    with an attribute `_request`.
+    The check reads the loops' timers: the timer of a retry calls a bound method of an object with
+    an attribute `_request`.
     """
     for loop in [simulation.loop, *simulation.loop.children]:
         scheduled: list[Any] = getattr(loop, "_scheduled", [])
@@ -56,7 +58,7 @@ def check_retries(simulation: Simulation) -> None:
 
 
 async def check_hosts(simulation: Simulation) -> None:
-    """Check that, when all faults have ended, every host gets requests and every pool is full."""
+    """Check that, after the end of all faults, every host gets requests and every pool is full."""
     for user in list(simulation.clients.users):
         session, cluster = user.session, user.cluster
         addresses = {host.address for host in cluster.metadata.all_hosts()}
@@ -95,7 +97,7 @@ async def check_hosts(simulation: Simulation) -> None:
 
 
 def check_workers(simulation: Simulation) -> None:
-    """Check that, when all faults have ended, each further loop of a cluster executes requests."""
+    """Check that, after the end of all faults, each further loop of a cluster executes requests."""
     for user in simulation.clients.users:
         leader = user.session._engine
         for worker in leader.followers:
@@ -112,8 +114,8 @@ def check_operations(simulation: Simulation) -> None:
     """Check each operation against the requests that arrived at the nodes.
 
     An acknowledged write must have been executed, and each request must run in an allowed keyspace.
-    A request that is not idempotent must not be executed twice, and a retry must have the same
-    write timestamp as the first attempt.
+    A request that is not idempotent must not be executed twice. A retry must have the same write
+    timestamp as the first attempt.
     """
     store = simulation.store
     for number, operation in simulation.clients.operations.items():
@@ -135,7 +137,7 @@ def check_operations(simulation: Simulation) -> None:
                         f"{label} was sent again at {later.time:.3f} after it was {earlier.fate}"
                     )
         timestamps = {arrival.timestamp for arrival in arrivals}
-        # Loads are left out: they write a row that failed again in a new request, which has a new
+        # Loads are exempt: they write a failed row again in a new request, which has a new
         # timestamp.
         if len(timestamps) > 1 and operation.what != "load":
             simulation.report_violation(
@@ -152,7 +154,7 @@ def check_timestamps(simulation: Simulation) -> None:
     """
     # For each cluster and timestamp: the operation that used the timestamp first.
     requests: dict[tuple[int, int], Operation] = {}
-    latest: dict[int, int] = {}  # the latest timestamp of an ended request, by cluster
+    latest: dict[int, int] = {}  # the latest timestamp of the requests that have ended, by cluster
     # Beginnings and ends of operations: (logical time, True for an end, operation, timestamp).
     moments: list[tuple[int, bool, Operation, int]] = []
     for number, operation in simulation.clients.operations.items():
@@ -205,8 +207,8 @@ def check_drains(simulation: Simulation) -> None:
 async def check_leftovers(simulation: Simulation) -> None:
     """Check that no task, thread or connection of the driver is left at the end.
 
-    Also check that nodes got only valid messages, and that the loop's exception handler was not
-    called.
+    Also check that nodes received only valid messages, and that the loop's exception handler was
+    not called.
     """
     this_task = asyncio.current_task()
     for task in sorted(asyncio.all_tasks(), key=hash):
@@ -238,7 +240,7 @@ def check_timers(simulation: Simulation) -> None:
 
 
 def check_deadlines(simulation: Simulation) -> None:
-    """Check that the clusters have no request deadlines left while no request is in flight."""
+    """Check that the clusters have no request deadlines while no request is in flight."""
     for cluster in simulation.clients.clusters:
         core = cluster._core
         if core is None or core.closed:

@@ -1,6 +1,6 @@
 """Plans that failed in the past, made small by `tests.simulation.shrink`.
 
-The option ``--fixed`` runs them before the fixed seeds, to show if a bug that was fixed comes back.
+The option ``--fixed`` runs these plans before the fixed seeds, to detect a fixed bug that returns.
 """
 
 from __future__ import annotations

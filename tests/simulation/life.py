@@ -54,7 +54,8 @@ from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 
 _CONNECT_TRIES = 20
-# Virtual seconds after which a simulation counts as one that hangs. Others need at most half of it.
+# Virtual seconds after which a simulation counts as hanging. Other simulations need at most half of
+# this time.
 _LONGEST = 3_600.0
 
 
@@ -62,8 +63,8 @@ _LONGEST = 3_600.0
 class Outcome:
     """The outcome of a simulation: the rules that were violated, and its log.
 
-    `digest` is a hash of the log. `seconds` is the virtual time that passed, `turns` how often the
-    simulated loop ran its callbacks.
+    `digest` is a hash of the log. `seconds` is the virtual time that passed, and `turns` the number
+    of iterations of the simulated loop.
     """
 
     seed: int
@@ -76,7 +77,7 @@ class Outcome:
 
 
 class _Loop(SimulatedLoop):
-    """A simulated loop on which connections can have fewer streams than usual.
+    """A simulated loop that can limit the streams of connections.
 
     Each connection then has at most `stream_limit` requests in flight. None sets no limit.
     """
@@ -99,12 +100,12 @@ class _Loop(SimulatedLoop):
         async def connect_limited(
             make_connection: Callable[[], Any], *arguments: Any, **options: Any
         ) -> None:
-            """Connect as usual, but limit the streams of the connection that is made."""
+            """Connect as usual, but limit the streams of the new connection."""
 
             def make_limited() -> Any:
                 connection = make_connection()
-                # The control connection is not limited, because it sends more requests at once
-                # than the limit.
+                # The control connection has no limit, because it sends more requests at once than
+                # the limit allows.
                 if not connection.is_control_connection:
                     connection.set_stream_limit(limit)
                 return connection
@@ -116,7 +117,7 @@ class _Loop(SimulatedLoop):
 
 
 class _Errors(logging.Handler):
-    """A log handler that records a violation for each message of the driver of level ERROR."""
+    """A log handler that records a violation for each message of level ERROR from the driver."""
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(logging.ERROR)
@@ -169,7 +170,9 @@ class Simulation:
     def report_violation(self, what: str, error: BaseException | None = None) -> None:
         """Record that a rule was violated.
 
-        :param error: the exception that shows it. The place in the code that raised it is added.
+        :param what: describes the violation.
+        :param error: the exception that shows the violation. The report then has the file and line
+            that raised it.
         """
         if error is not None:
             last_frame = traceback.extract_tb(error.__traceback__)[-1:]
@@ -180,7 +183,7 @@ class Simulation:
         self.log(f"VIOLATION {what}")
 
     def note_clock(self) -> None:
-        """Record the new time of the machine's clock, which was just set."""
+        """Record the new time of the machine's clock, which a fault has just set."""
         now = self.loop.wall_time_ns() // 1000
         self.clock_steps.append((self.clients.next_logical_time(), now))
         self.log(f"the clock says {now}")
@@ -216,7 +219,7 @@ class Simulation:
         return fake
 
     def _profile(self) -> ExecutionProfile:
-        """Return the execution profile for the plan's policies."""
+        """Return the execution profile with the plan's policies."""
         settings = self.plan.settings
         child_policy = DCAwareRoundRobinPolicy("datacenter1")
         balancing_factories: dict[str, Callable[[], Any]] = {
@@ -231,7 +234,7 @@ class Simulation:
             "backoff": lambda: ExponentialBackoffRetryPolicy(3, 0.05, 1.0),
             "downgrading": DowngradingConsistencyRetryPolicy,
         }
-        # (delay in seconds, attempts), or ("percentile", percentile), or None.
+        # `speculation` is (delay in seconds, attempts), ("percentile", percentile), or None.
         speculation = settings["speculation"]
         speculation_policy: Any = None
         if speculation and speculation[0] == "percentile":
@@ -246,7 +249,7 @@ class Simulation:
         )
 
     def _throttler(self) -> Any:
-        """Return a new throttler for the plan's setting; None for no throttler."""
+        """Return a new throttler for the plan's setting; None if the plan has no throttler."""
         longest_queue = 1000  # requests
         match self.plan.settings["throttler"]:
             case "concurrency":
@@ -277,7 +280,7 @@ class Simulation:
             client_context, _ = self._tls
             options["ssl_context"] = client_context
         arguments: dict[str, Any] = dict(
-            # Leave nodes out, so that the driver has to discover them.
+            # Pass only three contact points, so that the driver has to discover the other nodes.
             contact_points=self.fake.contact_points[:3],
             port=self.fake.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: self._profile()},
@@ -307,8 +310,8 @@ class Simulation:
         )
         if self.threads is None:
             return aio.Cluster(**arguments)
-        # A throttler admits the requests of one event loop only, so the driver refuses it together
-        # with several loops.
+        # A throttler limits the requests of a single event loop, so the driver refuses a throttler
+        # together with several loops.
         if arguments["request_throttler"] is None:
             arguments["loops"] = settings.get("loops", 1)
         return BlockingCluster(self, arguments)
@@ -317,8 +320,8 @@ class Simulation:
     def longest_delay(self) -> float:
         """Seconds within which the driver must use every host again after the last fault."""
         settings = self.plan.settings
-        # With a margin: the longest pause between attempts to connect, two attempts, two heartbeats
-        # that get no answer, and the window in which events are collected.
+        # The sum of the longest pause between attempts to connect, two attempts, two heartbeats
+        # without a response, and the window in which events are collected, plus a margin.
         return float(
             settings["reconnection"][1] * 1.2
             + 2 * settings["connect_timeout"]
@@ -337,8 +340,8 @@ class Simulation:
         logger.addHandler(handler)
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-        # Collect no garbage during the simulation: when finalizers run does not depend on the seed
-        # alone.
+        # Disable the garbage collector during the simulation, because the seed alone does not
+        # decide when finalizers run.
         gc.disable()
         try:
             self.loop.run(self._run_bounded())
@@ -363,7 +366,7 @@ class Simulation:
     async def _run_bounded(self) -> None:
         """Run the plan; cancel it if it hangs."""
         # `asyncio.wait_for` may run the simulation in another task, which `check_leftovers` would
-        # report. So limit the time with a timer.
+        # report. So use a timer as the limit.
         task = asyncio.current_task()
         assert task is not None
         timer = self.loop.call_later(_LONGEST, self._give_up, task)
@@ -381,7 +384,7 @@ class Simulation:
         task.cancel()
 
     async def _run_plan(self) -> None:
-        """Connect, run all events at their times, end all faults, and check what must hold then."""
+        """Connect, run all events at their times, end all faults, and check the final rules."""
         plan, clients = self.plan, self.clients
         cluster = self.make_cluster()
         clients.clusters.append(cluster)
@@ -403,13 +406,15 @@ class Simulation:
         self.log("all faults end")
         self.faults.heal()
         await asyncio.sleep(0)
-        self.faults.heal()  # once more: the cancelled tasks of the faults may have changed nodes
+        # once more, because the cancelled tasks of the faults may have changed nodes
+        self.faults.heal()
         if plan.settings["abrupt"]:
-            # Shut the clusters down while requests are in flight, which must then end soon.
+            # Shut the clusters down while requests are in flight. The requests must then end soon.
             await asyncio.sleep(self.loop.random.random() * 0.2)
             await self._end(is_abrupt=True)
             return
-        # Let the requests end and the driver recover. Then check that it uses every host again.
+        # Let the requests end and the driver recover. Then check that the driver uses every host
+        # again.
         if clients.tasks:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)
@@ -419,7 +424,7 @@ class Simulation:
         await self._end(is_abrupt=False)
 
     async def _connect(self, cluster: Any, keyspace: str) -> None:
-        """Open the first session. On a slow network this may need several tries."""
+        """Open the first session, with several attempts, because a slow network may need them."""
         for tries_left in range(_CONNECT_TRIES, 0, -1):
             try:
                 await asyncio.wait_for(self.clients.connect(cluster, keyspace), HANG_SECONDS)
@@ -432,9 +437,9 @@ class Simulation:
                     raise
 
     async def _end(self, *, is_abrupt: bool) -> None:
-        """Shut down the clusters, and check what must hold afterwards.
+        """Shut down the clusters, and check the rules that hold afterwards.
 
-        :param is_abrupt: True if steps may still run: they must end with their cluster.
+        :param is_abrupt: True if steps may still run; these steps must end with their cluster.
         """
         for cluster in self.clients.clusters:
             await cluster.shutdown()

@@ -1,7 +1,7 @@
 """Steps of applications that use the object mapper.
 
 Each request of a step is an operation with a number. The key ``op`` of a row is the number of the
-first operation on this row. The later operations on it have the next numbers, in the order of
+first operation on this row. Later operations on the row have the next numbers, in the order of
 `VERBS`. So the store can compute an operation's number from the row and the verb of the statement.
 """
 
@@ -60,21 +60,22 @@ class Mapped:
     def _connection(self, user: User) -> str:
         """Return the name of a user's session in the mapper's registry; register it if needed."""
         if user not in self._names:
-            # The mapper needs the driver's session. With the blocking API, `user.session` is a
-            # wrapper of it.
+            # The mapper needs the driver's own session. With the blocking API, `user.session` wraps
+            # it.
             session = getattr(user.session, "_session", user.session)
             name = f"user {len(self._names)}"
             profile = session.cluster.profile_manager.default
             row_factory = profile.row_factory
             register_connection(name, session=session)
-            # `register_connection` has set the session's row factory to dicts, as in
-            # cassandra-driver. Restore it: the simulated clients read columns as attributes.
+            # `register_connection` has changed the session's row factory to dicts, as in
+            # cassandra-driver. Restore the old row factory, because the simulated clients read
+            # columns as attributes.
             profile.row_factory = row_factory
             self._names[user] = name
         return self._names[user]
 
     def _objects(self, user: User, keyspace: str) -> Any:
-        """Return the query set of a keyspace's table that uses the session of `user`."""
+        """Return the queryset of a keyspace's table that uses the session of `user`."""
         return _MODELS[keyspace].objects.using(connection=self._connection(user))
 
     def _begin(
@@ -95,8 +96,8 @@ class Mapped:
     async def _call(self, owner: Any, name: str, *operations: Operation, **values: Any) -> Any:
         """Call a method of the mapper, and mark the `operations` as acknowledged.
 
-        With the asyncio API this awaits the method with the prefix ``a``. With the blocking API it
-        calls the blocking method in a thread.
+        With the asyncio API, this awaits the method with the prefix ``a``. With the blocking API,
+        it calls the blocking method in a thread.
         """
         if self._simulation.threads is None:
             result = await getattr(owner, f"a{name}")(**values)
@@ -130,7 +131,7 @@ class Mapped:
             self._clients.end_operations(user, *operations)
 
     async def do_mapped_lwt(self, user: User, event: PlannedEvent) -> None:
-        """Create an instance if it does not exist, and update it if it has the created value."""
+        """Create an instance with IF NOT EXISTS, and update it if it has the created value."""
         keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
         objects, key = self._objects(user, keyspace), event.parameter % KEYS
         operations = self._begin(user, event, keyspace, 2)
@@ -198,10 +199,11 @@ class Mapped:
     def _note_time(
         self, operations: list[Operation], delay: datetime.timedelta | None
     ) -> datetime.timedelta | None:
-        """Record in the operations which timestamp the nodes must get, and return `delay`.
+        """Record in the operations which timestamp the nodes must receive, and return `delay`.
 
         The mapper adds `delay` to the current time when it builds the request. So the caller must
-        build the request before virtual time passes. None sets no timestamp.
+        build the request before virtual time passes.
+        :param delay: None if the request has no timestamp of the application.
         """
         if delay is not None:
             now = self._simulation.loop.wall_time_ns() // 1000
@@ -214,7 +216,7 @@ class Mapped:
     ) -> None:
         """Call a method of the object that `build` returns, and mark `operations` as acknowledged.
 
-        No virtual time passes between `build` and the call, so that both use the same time.
+        No virtual time passes between `build` and the call, so both use the same time.
         """
         if self._simulation.threads is None:
             await getattr(build(), f"a{name}")(**values)

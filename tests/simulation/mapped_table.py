@@ -25,7 +25,7 @@ _INSERTED = re.compile(r"\(([^)]*)\) VALUES")
 
 
 class Write(NamedTuple):
-    """The last write of a row: its timestamp and value. The value is None if it was a DELETE."""
+    """The last write of a row: its timestamp and value. The value is None after a DELETE."""
 
     timestamp: int
     value: int | None
@@ -39,9 +39,9 @@ def number_of(value: Any) -> int:
 def prepared_of(
     text: str,
 ) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]] | None:
-    """Return what a PREPARE answers: the keyspace, the bind columns and the result's columns.
+    """Return the response to a PREPARE: the keyspace, the bind columns and the result's columns.
 
-    Returns None if the statement does not use the table ``m``.
+    :returns: None if the statement does not use the table ``m``.
     """
     table_match = _TABLE.search(text)
     if table_match is None:
@@ -61,9 +61,10 @@ def result_of(
     values: Any,
     timestamp: int,
 ) -> Message:
-    """Execute a prepared statement on `cells`, and return the answer.
+    """Execute a prepared statement on `cells`, and return the response.
 
     As in Cassandra, a write is ignored if the row has a write with the same or a later timestamp.
+    :param cells: the last write of each row, by (keyspace, k, op).
     """
     text, names = prepared.query, [name for name, _ in prepared.columns]
     k, op = (number_of(values[names.index(name)]) for name in ("k", "op"))
@@ -84,8 +85,8 @@ def result_of(
         expected = None if "IF NOT EXISTS" in text else number_of(values[-1])
         if value != expected:
             return rows([("[applied]", "boolean")], [(False,)])
-        # Replicas choose the timestamp of a conditional write, so that it is later than those of
-        # all earlier writes.
+        # As in Cassandra, replicas choose the timestamp of a conditional write. It is later than
+        # the timestamps of all earlier writes.
         timestamp = max(
             timestamp, previous_write.timestamp + 1 if previous_write is not None else 0
         )

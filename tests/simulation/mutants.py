@@ -2,7 +2,7 @@
 
 A mutant replaces a function of a Python module. ``python -m tests.simulation --mutants`` uses the
 Python implementation by default. With the compiled implementation, mutants of classes that have a
-compiled twin are left out. A seed finds a mutant if its simulation violates a rule that the
+compiled version are skipped. A seed finds a mutant if its simulation violates a rule that the
 simulation of the same seed without the bug does not violate.
 """
 
@@ -49,11 +49,11 @@ class Mutant(NamedTuple):
     :param what: describes the bug.
     :param owner: the class or module that the function belongs to.
     :param name: the name of the function.
-    :param make: takes the correct function, and returns the wrong function, which does what
-        `what` says.
+    :param make: takes the correct function, and returns the wrong function, which behaves as `what`
+        says.
     :param is_about_keyspaces: if False, a seed in which a request runs in the wrong keyspace has
         not found this bug.
-    :param loops: the number of event loops that the bug needs; 0 for what the seed says.
+    :param loops: the number of event loops that the bug needs; 0 to let the seed decide.
     """
 
     what: str
@@ -71,13 +71,13 @@ class Mutant(NamedTuple):
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Put the bug into the driver while the context is open."""
+        """Put the bug into the driver until the context ends."""
         original = vars(self.owner).get(self.name)
         setattr(self.owner, self.name, self.make(original or getattr(self.owner, self.name)))
         try:
             yield
         finally:
-            if original is None:  # the owner inherits the function: remove the override
+            if original is None:  # the owner inherits the function, so remove the override
                 delattr(self.owner, self.name)
             else:
                 setattr(self.owner, self.name, original)
@@ -89,7 +89,7 @@ MUTANTS: dict[str, Mutant] = {}
 def mutant(
     what: str, owner: Any, name: str, keyspaces: bool = False, loops: int = 0
 ) -> Callable[[Any], Any]:
-    """Register the decorated function, which turns a correct function into a wrong one."""
+    """Register the decorated function, which turns a correct function into a wrong function."""
 
     def register(make: Any) -> Any:
         """Store the mutant under the name of the function."""
@@ -472,7 +472,7 @@ def drains_are_not_heard(correct: Any) -> Any:
 @mutant("a draining pool takes requests", cores.Core, "on_draining")
 def draining_pools_take_requests(correct: Any) -> Any:
     def wrong(self: Any, host: Any, connection: Any) -> None:
-        # Close only the control connection to the host, but let the pools go on using it.
+        # Close only the control connection to the host, so that the pools keep using the host.
         connection.is_draining = False
         self.control.leave(host)
 
@@ -530,12 +530,11 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
 
     The generator gets another class, because compiled code computes the timestamps of the driver's
     own class itself, without a call.
-
-    :param call: gets the generator and a function that returns the correct timestamp.
+    :param call: a function of the generator and of a function that returns the correct timestamp.
     """
 
     class Wrong(MonotonicTimestampGenerator):
-        """A generator whose timestamps are those of `call`."""
+        """A generator that returns the timestamps of `call`."""
 
         def __call__(self) -> int:
             return call(self, super().__call__)
@@ -544,7 +543,7 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
         """Return a `read_from` that also changes the class of the generator."""
 
         def read_from(self: Any, time_ns: Callable[[], int]) -> None:
-            """Set the clock as the driver does, and make the generator a `Wrong`."""
+            """Set the clock as the driver does, and change the generator's class to `Wrong`."""
             correct(self, time_ns)
             self.__class__ = Wrong
 

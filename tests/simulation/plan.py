@@ -1,8 +1,8 @@
 """A simulation as data: its settings, the steps of clients, and the faults.
 
-Each step and each fault is one `PlannedEvent`. A plan is drawn at random from a seed. An event can
-be left out without a change to the others. So a failing plan can be made small and be printed as a
-test.
+Each step and each fault is one `PlannedEvent`. A plan is drawn at random from a seed. You can
+remove an event without changing the other events. So a failing plan can be made small, and be
+printed as a test.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ LENGTH = 12.0
 class PlannedEvent:
     """One step of a client, or one fault.
 
-    :param start: the time at which it begins, in seconds after the first clusters are connected.
+    :param start: the time at which the event begins, in seconds after the first clusters are
+        connected.
     :param kind: a key of `STEPS` or `FAULTS`.
     :param target_index: selects a session or node; taken modulo their count.
     :param seconds: the duration of a fault, or the timeout of a request; -1 for no timeout.
@@ -42,8 +43,10 @@ class PlannedEvent:
 class Plan:
     """The settings, steps and faults of one simulation.
 
-    :param seed: decides what the plan does not say: latencies, the order of events, and jitter.
+    :param seed: decides what the plan does not specify: latencies, the order of events, and jitter.
     :param settings: the settings that `tests.simulation.life` reads.
+    :param steps: the steps of the clients.
+    :param faults: the faults of the nodes and the network.
     """
 
     seed: int
@@ -124,7 +127,7 @@ FAULTS = {
     "reset_one": 3,
     "reset_all": 2,
     "fin_all": 2,
-    "silence": 3,  # the node stops answering on one connection
+    "silence": 3,  # the node stops responding on one connection
     "partition": 3,
     "partition_in": 2,  # nothing reaches the node, but the node's bytes arrive
     "partition_out": 2,
@@ -132,7 +135,7 @@ FAULTS = {
     "crash": 3,  # connections are reset, and the node comes back without prepared statements
     "power": 3,  # the node loses power: its connections are not closed
     "rolling": 2,
-    "drain": 4,  # the node announces that it will stop (CEP-59); then it stops, or stays
+    "drain": 4,  # the node announces that it will stop (CEP-59); then it stops or keeps running
     "rolling_drain": 2,
     "forget": 4,  # the node forgets all prepared statements
     "event_down": 2,
@@ -144,7 +147,7 @@ FAULTS = {
     "join": 1,
     "move": 2,  # a node comes back at another address
     "swap": 1,  # two nodes come back at each other's address
-    "replace": 1,  # another node replaces one, at its address
+    "replace": 1,  # a new node replaces a node, at the same address
     "peers_nulls": 1,
     "peers_doubled": 1,
     "peers_missing": 1,
@@ -156,13 +159,13 @@ FAULTS = {
     "late": 4,
     "alter": 2,
     "stall": 3,
-    "clock": 3,  # sets the machine's clock ahead or back
+    "clock": 3,  # sets the machine's clock forward or back
     "drip": 1,
     "cut_frame": 2,
 }
 
 
-# Steps that are cancelled more often than others, because a cancelled one may leave connections or
+# Steps that are cancelled more often than others, because a cancelled step may leave connections or
 # tasks behind.
 _ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
 
@@ -217,7 +220,7 @@ def _chosen(rng: random.Random, kinds: Mapping[str, float]) -> str:
 def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
     """Draw a step of a client.
 
-    :param number: the number of the step, from which most steps take their key.
+    :param number: the number of the step; most steps derive their key from it.
     :param may_cancel: False if no step of the plan is cancelled.
     """
     kind = _chosen(rng, STEPS)
@@ -227,7 +230,8 @@ def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
         round(rng.random() ** 3 * 2.0, 4) if may_cancel and rng.random() < cancel_share else -1.0
     )
     if cancel_after >= 0 and kind in _ENDS:
-        cancel_after /= 20  # these steps are short: cancel while their requests are in flight
+        # these steps are short, so cancel them early, while their requests are in flight
+        cancel_after /= 20
     return PlannedEvent(
         start=round(rng.random() * LENGTH, 4),
         kind=kind,
@@ -239,7 +243,7 @@ def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
 
 
 def _fault(rng: random.Random) -> PlannedEvent:
-    """Draw a fault of at most five seconds. Short faults are more frequent than long ones."""
+    """Draw a fault of at most five seconds. Short faults are more frequent than long faults."""
     kind = _chosen(rng, FAULTS)
     seconds = round(0.01 + rng.random() ** 2 * 5.0, 4)
     start = round(rng.random() * LENGTH, 4)
@@ -252,8 +256,8 @@ def random_plan(seed: int) -> Plan:
     """Draw a plan at random; the same seed gives the same plan."""
     rng = random.Random(f"{seed}/plan")
     settings = _settings(rng)
-    # The loops of a blocking cluster. Draw this from another generator, so that a seed still gives
-    # the same steps and faults as before there was this setting.
+    # Draw the number of loops from another generator, so that a seed still gives the same steps and
+    # faults as before this setting existed.
     settings["loops"] = random.Random(f"{seed}/loops").choice((1, 2, 3))
     settings["fallback"] = random.Random(f"{seed}/fallback").random() < 0.3
     step_count = rng.choice((20, 60, 120))

@@ -15,10 +15,10 @@ _MOST_RUNS = 400
 
 
 def kind_of(violation: str) -> str:
-    """Return the kind of a violation: its text with ``#`` in place of numbers.
+    """Return the kind of a violation: its message with ``#`` in place of numbers.
 
-    Two violations of one kind differ only in numbers. All violations about a wrong keyspace are of
-    one kind, too.
+    Violations of one kind differ only in numbers. All violations about a wrong keyspace are of the
+    same kind.
     """
     if " ran in [" in violation or " read from k" in violation or "No keyspace" in violation:
         return IN_ANOTHER_KEYSPACE
@@ -30,18 +30,18 @@ def shrink_plan(
 ) -> tuple[Plan, Outcome | None]:
     """Return the smallest plan found that still fails, and its outcome.
 
-    First try to leave out half of the events, then smaller groups, and single events at the end.
-
-    :param violations: the violations of `plan`. A smaller plan must have one of the same kind.
+    This first tries to remove half of the events, then smaller groups, and finally single events.
+    :param violations: the violations of `plan`. A smaller plan must have a violation of one of the
+        same kinds.
     :param run_plan: runs a plan, and returns its outcome.
-    :returns: the outcome is None if no event could be left out.
+    :returns: the outcome is None if no event could be removed.
     """
     kinds = {kind_of(violation) for violation in violations}
     runs = 0
     best: Outcome | None = None
 
     def fails(candidate: Plan) -> bool:
-        """Run a plan; return True if it fails in the same way, and then keep its outcome."""
+        """Run a plan; return True and record its outcome if it fails in the same way."""
         nonlocal runs, best
         runs += 1
         outcome = run_plan(candidate)
@@ -63,8 +63,8 @@ def shrink_plan(
             ) and fails(candidate):
                 plan = candidate
                 has_shrunk = True
-        # Try smaller groups of events. When the groups are single events, go on as long as a round
-        # removes any, because other events may have become unnecessary without these.
+        # Try smaller groups of events. With single events, repeat the round as long as it removes
+        # any, because the removed events may have made others unnecessary.
         if not has_shrunk or group_size > 1:
             group_size = group_size // 2
     return plan, best

@@ -1,4 +1,4 @@
-"""Nodes with a store that records each request that arrives, and the keyspace it runs in.
+"""Fake nodes with a store that records each request, and the keyspace in which it runs.
 
 The tables are the same in each keyspace, and the statements name no keyspace. As on a real server,
 a statement runs in the keyspace of the request (protocol 5), otherwise in the keyspace of the
@@ -44,7 +44,7 @@ PAGES_ROWS = 20
 SCANNED = "big.t0"
 """The only table in the schema of the nodes; a scan needs the schema to know the table's key."""
 SCANNED_ROWS = 40
-_RANGE = "token("  # a statement that contains this belongs to a scan
+_RANGE = "token("  # only the statements of a scan contain this string
 
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
@@ -78,9 +78,9 @@ class Arrival(NamedTuple):
     :param op: the number of the operation.
     :param keyspace: the keyspace that the statement runs in; empty if none is set.
     :param timestamp: the write timestamp in microseconds; None if the client sent none.
-    :param fate: "done" if the node executed it; "refused" if the node told the client that it did
-        not; "unclear" if the client got no answer, or an error after which it may have been
-        executed.
+    :param fate: "done" if the node executed the statement; "refused" if the node told the client
+        that it did not; "unclear" if the client got no response, or an error after which the
+        statement may have been executed.
     """
 
     time: float
@@ -178,35 +178,38 @@ def op_of(text: str, values: Any, prepared: Prepared | None) -> int | None:
 
 
 def timestamp_of(request: Request, values: Any, prepared: Prepared | None) -> int | None:
-    """Return the timestamp of a write: from its bind marker, otherwise from the request."""
+    """Return the timestamp of a write, from its bind marker or else from the request.
+
+    :returns: microseconds; None if neither has a timestamp.
+    """
     names = [name for name, _ in prepared.columns] if prepared is not None else []
     return number_of(values[names.index(STAMP)]) if STAMP in names else request.timestamp
 
 
 class _AfterDrain:
-    """Finds requests that a client sends although it has read GRACEFUL_DISCONNECT.
+    """Detects requests that a client sends although it has read GRACEFUL_DISCONNECT.
 
     A node cannot know when the client reads this announcement. But if the client uses a stream id
-    twice after it, the client has read the first answer on that stream, which the node sent after
-    the announcement. So the client has also read the announcement.
+    twice after the announcement, it has read the first response on that stream. The node sent this
+    response after the announcement, so the client has also read the announcement.
     """
 
     def __init__(self) -> None:
-        self.streams: set[int] = set()  # the stream ids that were used since the announcement
-        self.prepared: set[str] = set()  # the CQL of the PREPARE requests since then
+        self.streams: set[int] = set()  # stream ids that were used since the announcement
+        self.prepared: set[str] = set()  # CQL of the PREPARE requests since the announcement
 
     def is_late(self, request: Request) -> bool:
         """Return True if the client sent a new request although it knows that the node will stop.
 
-        The client knows this when it has read the node's announcement on this connection.
+        The client knows that when it has read the announcement on this connection.
         """
         is_second_use = request.stream in self.streams
         self.streams.add(request.stream)
         if request.opcode == Opcode.PREPARE:
             self.prepared.add(request.query or "")
         # A request that the driver repeats is not new. If a node does not know a prepared
-        # statement, the driver prepares the statement there, and then sends the request again. So
-        # a request whose statement was prepared since the announcement may be a repetition.
+        # statement, the driver prepares it, and then sends the request again. So a request whose
+        # statement was prepared since the announcement may be a repetition.
         may_be_repeat = bool(self.prepared) and (
             request.opcode == Opcode.BATCH or request.query in self.prepared
         )
@@ -232,7 +235,7 @@ class _Stored(FakeNode):
     # -- statements --------------------------------------------------------------------------------
 
     def _on_prepare(self, request: Request) -> Message:
-        """Return the answer to a PREPARE: the columns of the statement, and its id.
+        """Return the response to a PREPARE: the columns of the statement, and its id.
 
         As on a real server, the id depends on the keyspace.
         """
@@ -290,14 +293,14 @@ class _Stored(FakeNode):
             )
 
     def _answer(self, request: Request) -> None:
-        """Answer a request, perhaps after a delay."""
+        """Respond to a request, perhaps after a delay."""
         if self.after_drain:
             self._note_late(request)
         lag = self.lag
         if request.opcode == Opcode.PREPARE:
             lag += self.prepare_lag
         if self.store.jitter is not None:
-            # Like real servers, the node executes the requests of a connection concurrently.
+            # Like a real server, the node executes the requests of a connection concurrently.
             lag += 0.01 * self.store.jitter.random() ** 3
         if lag:
             self.loop.call_later(lag, self._answer_now, request)
@@ -305,8 +308,8 @@ class _Stored(FakeNode):
             self._answer_now(request)
 
     def _answer_now(self, request: Request) -> None:
-        """Execute a request and answer it, unless a fault decides about the answer."""
-        # The connection may have been closed while the answer was delayed.
+        """Execute a request and respond to it, unless a fault decides the response."""
+        # The connection may have been closed during the delay.
         if request.connection not in self._connections:
             return
         if self.use_lag and (request.query or "").upper().startswith("USE "):
@@ -333,7 +336,7 @@ class _Stored(FakeNode):
 
     @staticmethod
     def _traced(table: str, op: int) -> Message:
-        """Return the rows that a table of the keyspace ``system_traces`` has for an operation."""
+        """Return the rows of a table in the keyspace ``system_traces`` for an operation."""
         if table == "events":
             return rows(_EVENTS, [("done", _EVENT_ID, "10.0.0.1", 7, "a thread")])
         return rows(_SESSIONS, [(7, f"op {op}", 0, "10.0.0.1", {}, "10.1.0.1")])
@@ -355,7 +358,7 @@ class _Stored(FakeNode):
     def _parts(self, request: Request) -> list[StatementPart]:
         """Return the statements of a request.
 
-        An EXECUTE whose prepared statement the node does not know is left out.
+        An EXECUTE is left out if the node does not know its prepared statement.
         """
         default_keyspace = request.keyspace or request.connection.keyspace or ""
         if request.opcode != Opcode.BATCH:
@@ -371,23 +374,24 @@ class _Stored(FakeNode):
             if query_id is not None and prepared is None:
                 continue
             keyspace = prepared.keyspace if prepared is not None else default_keyspace
-            # The request may have arrived before its statement was prepared, and then has no text.
+            # The request may have arrived before its statement was prepared. Then it has no CQL
+            # string.
             text = prepared.query if prepared is not None else text
             parts.append(StatementPart(text or "", values, prepared, keyspace))
         return parts
 
     def answer_of(self, request: Request, fate: str = "done") -> Answer:
-        """Execute a request, record it with the given fate, and return its answer."""
+        """Execute a request, record it with the given fate, and return the response."""
         statement_count = len(request.statements) if request.opcode == Opcode.BATCH else 1
         parts = self._parts(request)
         if len(parts) < statement_count:
-            # The node does not know one of the prepared statements; it may have forgotten it since
-            # the request arrived. Answer UNPREPARED with the statement's id.
+            # The node does not know one of the prepared statements; it may have forgotten the
+            # statement since the request arrived. Respond with UNPREPARED and the statement's id.
             ids = [statement.query_id for statement in request.statements] or [request.query_id]
             return self._unprepared(
                 next(query_id for query_id in ids if query_id and query_id not in self._prepared)
             )
-        mapped: Message | None = None  # the answer to a statement of the object mapper
+        mapped: Message | None = None  # the response to a statement of the object mapper
         for text, values, prepared, keyspace in parts:
             op = op_of(text, values, prepared)
             timestamp = timestamp_of(request, values, prepared)
@@ -410,14 +414,14 @@ class _Stored(FakeNode):
         text, values, prepared, _ = parts[0]
         op = op_of(text, values, prepared)
         if request.traced and isinstance(answer, Message) and op is not None:
-            # The id of the trace is the operation's number, which `_traced` reads from the id.
+            # The trace id is the operation's number, which `_traced` reads from the id.
             return answer.having(tracing_id=uuid.UUID(int=op))
         return answer
 
     def _result(
         self, request: Request, text: str, values: Any, prepared: Prepared | None, keyspace: str
     ) -> Answer:
-        """Return the answer to one executed statement."""
+        """Return the response to one executed statement."""
         op = op_of(text, values, prepared) or 0
         if _RANGE in text:
             begin_token, end_token = number_of(values[0]), number_of(values[1])
@@ -452,7 +456,7 @@ def _no_keyspace() -> Message:
 
 
 class StoreNode(_Stored):
-    """A node of Cassandra."""
+    """A fake Cassandra node with a store."""
 
     def __init__(self, *arguments: Any, store: Store, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -464,7 +468,7 @@ class StoreNode(_Stored):
 
 
 class ScyllaStoreNode(_Stored, ScyllaNode):
-    """A node of ScyllaDB."""
+    """A fake ScyllaDB node with a store."""
 
     def __init__(self, *arguments: Any, store: Store, **settings: Any) -> None:
         super().__init__(*arguments, **settings)

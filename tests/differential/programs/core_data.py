@@ -37,7 +37,7 @@ TABLES = [
 
 
 def bound_with_parameters(context):
-    """Execute bound statements, and pass further parameters to `execute`."""
+    """Execute bound statements with further parameters for `execute`."""
     session = context.shared_session
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     context.record_call("execute", session.execute, insert.bind((1, "a")), (2, "b"))
@@ -47,7 +47,7 @@ def bound_with_parameters(context):
 
 
 def empty_parameters(context):
-    """Pass empty parameters to statements whose text contains "%"."""
+    """Pass empty parameters to statements whose CQL contains "%"."""
     session = context.shared_session
     for key, parameters in enumerate(((), [], {}, None)):
         context.record_call(
@@ -111,7 +111,8 @@ def wrong_parameters(context):
             f"bind {index}", lambda parameters=parameters: list(insert.bind(parameters).values)
         )
     for query in ((1,), "SELECT", b"SELECT k FROM t", 5, None, SimpleStatement("SELECT k FROM t")):
-        # Other drivers take the host for down after a query that they cannot encode.
+        # Other drivers mark the host down after a query that they cannot encode, so the next query
+        # needs a new session.
         session = context.new_session()
         context.record_call(
             f"prepare {query!r:.10}",
@@ -121,7 +122,7 @@ def wrong_parameters(context):
 
 
 def second_iteration(context):
-    """Iterate again over results of one and of several pages."""
+    """Iterate twice over results of one page and of several pages."""
     session = context.new_session()
     for k in range(10):
         session.execute("INSERT INTO t (k, v) VALUES (%s, 'a')", (k,))
@@ -151,7 +152,7 @@ def second_iteration(context):
 
 
 def sequences_as_text(context):
-    """Write Python sequences into the text of a statement."""
+    """Write Python sequences as literals into a statement."""
     session = context.shared_session
     for key, values in enumerate(((1, 2), [1, 2], {1, 2}, (), [], set())):
         context.record_call(
@@ -179,7 +180,7 @@ def empty_batches(context):
 
 
 def missing_keyspaces(context):
-    """Use keyspaces that do not exist, in each way to choose a keyspace."""
+    """Use keyspaces that do not exist, in each way of choosing a keyspace."""
     cluster = context.new_cluster()
     context.record_call("connect", cluster.connect, "nosuch")
     try:
@@ -241,7 +242,7 @@ class _Recording(RetryPolicy):
 
 
 def what_retry_policies_hear(context):
-    """Record the arguments that a retry policy gets, for each of its possible answers."""
+    """Record the arguments that a retry policy gets, for each decision that it may return."""
     session = context.shared_session
     for name, answer in {
         "rethrow": (RetryPolicy.RETHROW, None),
@@ -297,7 +298,7 @@ class _Listener(HostStateListener):
 
 
 def listeners_at_connect(context):
-    """Record what host listeners hear when the cluster connects."""
+    """Record which host events a listener gets when the cluster connects."""
     listener = _Listener()
     cluster = context.new_cluster()
     context.record_call("register", cluster.register_listener, listener)
@@ -504,7 +505,7 @@ def booleans(context):
 
 
 def times_as_text(context):
-    """Write times as parameters of simple statements."""
+    """Pass times as parameters of simple statements."""
     session = context.shared_session
     zone = datetime.timezone(datetime.timedelta(hours=2))
     for key, value in enumerate(
@@ -533,7 +534,7 @@ def times_as_text(context):
 
 
 def row_factories_of_programs(context):
-    """Use unusual row factories."""
+    """Use row factories that return unusual objects, or raise an error."""
     for name, factory in {
         "none": lambda names, rows: None,
         "generator": lambda names, rows: (row for row in rows),
@@ -706,14 +707,14 @@ def light_weight_transactions(context):
 
 
 def consistency_levels(context):
-    """Execute with each consistency level, and with values that are no consistency level."""
+    """Execute with each consistency level, and with values that are not consistency levels."""
     session = context.shared_session
     for level in range(12):
         statement = SimpleStatement("SELECT k FROM t", consistency_level=level)
         context.record_call(f"select {level}", session.execute, statement)
         statement = SimpleStatement("INSERT INTO t (k) VALUES (1)", consistency_level=level)
         context.record_call(f"insert {level}", session.execute, statement)
-    # Other drivers take the host for down after a level that they cannot encode, so the next value
+    # Other drivers mark the host down after a level that they cannot encode, so the next value
     # needs a new session.
     for level in ("ONE", None, -1, 99, 1.0, True):
         context.record_call(
@@ -743,7 +744,7 @@ def consistency_levels(context):
 
 
 def keyspaces_of_statements(context):
-    """Execute statements that name a keyspace, in a session without one."""
+    """Execute statements that name a keyspace, in a session that has no keyspace."""
     session = context.new_cluster().connect()
     statement = SimpleStatement("SELECT k FROM t", keyspace=context.keyspace)
     context.record_call("simple", session.execute, statement)
@@ -765,7 +766,7 @@ def keyspaces_of_statements(context):
 
 
 def uuids_and_dates(context):
-    """Write and read timestamps that are given as several Python types."""
+    """Write timestamps of several Python types, and read them back."""
     session = context.new_session()
     session.execute(
         "CREATE TABLE IF NOT EXISTS times (k int PRIMARY KEY, ts timestamp, d date, u uuid)"

@@ -94,7 +94,7 @@ def connecting(context):
 
 
 def positional_parameters(context):
-    """Pass parameters by position, also wrong ones."""
+    """Pass parameters by position, including wrong parameters."""
     session = context.shared_session
     context.record_call(
         "many", session.execute, "INSERT INTO users (name, user_id) VALUES (%s, %s)", ("a", 42)
@@ -112,7 +112,7 @@ def positional_parameters(context):
 
 
 def named_parameters(context):
-    """Pass parameters by name, also too few and too many."""
+    """Pass parameters by name, including too few and too many parameters."""
     session = context.shared_session
     text = "INSERT INTO users (name, user_id, age) VALUES (%(name)s, %(id)s, %(age)s)"
     context.record_call("all", session.execute, text, {"name": "a", "id": 1, "age": 2})
@@ -143,7 +143,7 @@ def statements_with_levels(context):
 
 
 def asynchronous(context):
-    """Add callbacks and errbacks to futures, before and after their end."""
+    """Add callbacks and errbacks to futures that are running and that have ended."""
     session = context.shared_session
     _users(session)
     future = session.execute_async("SELECT * FROM users WHERE user_id = %s", [1])
@@ -237,7 +237,7 @@ def batches(context):
 
 
 def batches_with_mixed_levels(context):
-    """Execute batches whose statements have other consistency levels."""
+    """Execute batches whose statements have consistency levels other than the batch's."""
     session = context.shared_session
     prepared = session.prepare("INSERT INTO users (user_id) VALUES (?)")
     prepared.consistency_level = ConsistencyLevel.ALL
@@ -254,7 +254,8 @@ def batches_with_mixed_levels(context):
     for value in ("LOGGED", 0, None, 7):
         context.record_call(
             f"type {value}",
-            # Other drivers take the host for down after a type that they cannot encode.
+            # Other drivers mark the host down after a type that they cannot encode, so each type
+            # needs a new session.
             lambda value=value: context.new_session().execute(BatchStatement(value).add(statement)),
         )
 
@@ -279,7 +280,7 @@ def paging(context):
     context.record_call("wrong state", session.execute, statement, paging_state=b"nonsense")
     context.record_call("kind of state", session.execute, statement, paging_state="text")
     for size in (0, None, -1, 1, 100):
-        # Other drivers take the host for down after a value that they cannot encode.
+        # Other drivers mark the host down after a value that they cannot encode.
         session = context.new_session()
         statement.fetch_size = size
         context.record_call(f"size {size}", _count, session, statement)
@@ -294,7 +295,7 @@ def _count(session, statement):
 
 
 class _Pages:
-    """Reads all pages of a future by callbacks, as the documentation shows."""
+    """Reads all pages of a future with callbacks, as the documentation shows."""
 
     def __init__(self, future):
         self.seen, self.error, self.done = [], None, threading.Event()
@@ -302,7 +303,10 @@ class _Pages:
         future.add_callbacks(self.page, self.failed)
 
     def page(self, rows):
-        """Called with the rows of each page; request the next page, or set `done` at the end."""
+        """Count the rows of a page, and request the next page; after the last page, set `done`.
+
+        The future calls this method with the rows of each page.
+        """
         self.seen.append(len(rows))
         if self.future.has_more_pages:
             self.future.start_fetching_next_page()
@@ -315,7 +319,7 @@ class _Pages:
 
 
 def paging_by_callbacks(context):
-    """Read all pages of a result by callbacks."""
+    """Read all pages of a result with callbacks."""
     session = context.new_session()
     _users(session, 10)
     session.default_fetch_size = 4
@@ -377,7 +381,7 @@ def odd_names_of_columns(context):
 
 
 def execution_profiles(context):
-    """Use named, given and cloned execution profiles."""
+    """Execute with profiles that are passed by name, as an object, and as a clone."""
     node = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([context.host]),
         row_factory=tuple_factory,
@@ -637,7 +641,7 @@ def lightweight(context):
 
 
 def sequences_for_in(context):
-    """Pass sequences for IN."""
+    """Pass sequences as the parameter of IN."""
     session = context.shared_session
     _users(session)
     for value in (ValueSequence([1, 2]), ValueSequence(), ValueSequence("ab"), (1, 2), [1]):
@@ -765,7 +769,7 @@ def hosts_of_a_cluster(context):
 
 
 def a_set_of_rows_of_ones_own(context):
-    """Use a `ResultSet` that the application has created."""
+    """Use a `ResultSet` that the application has created itself."""
     future = mock.Mock(has_more_pages=False)
     rows = ResultSet(future, [1, 2, 3])
     context.record("rows", list(rows))

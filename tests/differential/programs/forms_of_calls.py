@@ -1,6 +1,7 @@
-"""Forms of calls that users of other libraries try: rows that are mappings, values that are not one
-tuple, moments of NumPy, levels as timeouts, generators that are kept, and models with methods of
-their own.
+"""Unusual forms of calls that users of other libraries try.
+
+Examples are rows that are mappings, values that are not one tuple, NumPy timestamps, consistency
+levels as timeouts, generators that are kept, and models that override methods.
 
 Every function without an underscore is a program that each driver runs. `context` is a
 `ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
@@ -35,7 +36,7 @@ def _table(context, columns_of_table):
 
 
 def bind_forms(context):
-    """Bind values in other forms than a tuple."""
+    """Bind values in forms other than a tuple."""
     session = _table(context, "k int PRIMARY KEY, v text")
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     select = session.prepare("SELECT * FROM t WHERE k = ?")
@@ -91,7 +92,7 @@ def iterables_as_parameters(context):
 
 
 def names_in_another_order(context):
-    """Bind a named tuple whose names are those of the markers, in another order."""
+    """Bind a named tuple that has the names of the bind markers in another order."""
     session = _table(context, "k text PRIMARY KEY, v text")
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     context.record_call("execute", session.execute, insert, Pair("value", "key"))
@@ -99,7 +100,7 @@ def names_in_another_order(context):
 
 
 def rows_that_are_mappings(context):
-    """Let row factories return mappings of several kinds."""
+    """Use row factories that return mappings of several kinds."""
     session = _table(context, "k int, c int, v text, PRIMARY KEY (k, c)")
     for c in range(5):
         session.execute("INSERT INTO t (k, c, v) VALUES (1, %s, 'x')", (c,))
@@ -129,7 +130,7 @@ def rows_that_are_mappings(context):
 
 
 def moments_of_numpy(context):
-    """Write NumPy's datetime64 into timestamps and dates."""
+    """Write NumPy's datetime64 values into timestamps and dates."""
     session = _table(context, "k int PRIMARY KEY, ts timestamp, d date, l list<timestamp>")
     moment = np.datetime64("2024-05-06T07:08:09.123456789")
     values = {
@@ -159,7 +160,7 @@ def moments_of_numpy(context):
 
 
 def levels_as_timeouts(context):
-    """Pass a consistency level, and a bool, for the timeout."""
+    """Pass a consistency level, and a bool, as the timeout."""
     session = context.new_session()
     query = "SELECT key FROM system.local"
     level = ConsistencyLevel.LOCAL_ONE
@@ -170,13 +171,14 @@ def levels_as_timeouts(context):
 
 
 def generators_that_are_kept(context):
-    """Keep a generator of results, and read nothing or one result."""
+    """Keep a generator of results, and read at most one result from it."""
     session = _table(context, "k int PRIMARY KEY")
     insert = session.prepare("INSERT INTO t (k) VALUES (?)")
     rows = [(k,) for k in range(200)]
 
     def count():
-        # Statements are sent until the deadline.
+        # A driver may send the statements later, so count the rows until all are there or 20
+        # seconds have passed.
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             (found,) = session.execute("SELECT count(*) FROM t").one()
@@ -199,7 +201,7 @@ def generators_that_are_kept(context):
 
 
 def models_with_methods_of_their_own(context):
-    """Count the calls of the `save`, `update` and `__init__` of a model."""
+    """Count the calls of the overridden `save`, `update` and `__init__` of a model."""
     context.set_up_mapper()
     calls = []
 

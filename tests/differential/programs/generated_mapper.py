@@ -1,4 +1,4 @@
-"""Random programs of the mapper; the number in a program's name is the seed.
+"""Random programs that use the mapper; the number in a program's name is its seed.
 
 Every function without an underscore is a program that each driver runs. `context` is a
 `ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
@@ -47,9 +47,10 @@ def _set_up_table(context):
 def _values(rng, least_count=0, *, is_new=True):
     """Return random values by column name.
 
+    :param rng: the random number generator.
     :param least_count: the least number of columns.
     :param is_new: True for new rows, False for updates. New rows get no nulls, because other
-        drivers would write them again at each save.
+        drivers would write the nulls again at each save.
     """
     value_makers = {
         "a": lambda: rng.choice([None, 0, 1, 5, -7]),
@@ -64,7 +65,7 @@ def _values(rng, least_count=0, *, is_new=True):
     names = rng.sample(sorted(value_makers), rng.randint(least_count, 4))
     if not is_new:
         # Do not update the static column: other drivers send its update with the whole primary key,
-        # which the server refuses.
+        # and the server refuses that.
         names = [name for name in names if name != "z"] or ["a"]
     values = {name: value_makers[name]() for name in names}
     if is_new:
@@ -94,15 +95,17 @@ def _operations(rng):
 
 
 def _change(rng, instance):
-    """Assign random values to an instance, change some of its collections in place, and return the
-    instance.
+    """Assign random values to an instance, and change some of its collections in place.
+
+    :returns: the instance.
     """
     for name, value in _values(rng, least_count=1, is_new=False).items():
         setattr(instance, name, value)
     for name in ("s", "l", "m"):
         collection = getattr(instance, name)
         if collection is not None and rng.random() < 0.3:
-            # The elements 11 and 12 and the key "new" occur in no other value, so each is a change.
+            # The elements 11 and 12 and the key "new" occur in no other value, so adding them is
+            # always a change.
             if name == "s":
                 collection.add(rng.choice([11, 12]))
             elif name == "l":
@@ -126,10 +129,11 @@ def _context(rng, target):
 
 
 class _Actions:
-    """The random actions of a program. `held` has the instances that it has created or read.
+    """The random actions of a program.
 
-    Do not rename or reorder the methods: their names are labels in outcomes, and the actions that a
-    seed chooses depend on their order.
+    `held` has the instances that the program has created or read. Do not rename or reorder the
+    methods: their names are labels in outcomes, and the actions that a seed chooses depend on their
+    order.
     """
 
     def __init__(self, rng):
@@ -205,8 +209,8 @@ class _Actions:
         return None if instance is None else _change(self.rng, instance).save() is instance
 
     def conditional(self):
-        # Use an instance that is not in `held`: if a condition fails, drivers leave the instance in
-        # different states.
+        # Use an instance that is not in `held`, because drivers leave an instance in different
+        # states if a condition fails.
         instance = Thing.get(**_key(self.rng))
         return instance.iff(n=self.rng.choice([9, 10])).update(t="iff") is instance
 
@@ -237,8 +241,8 @@ class _Actions:
     def in_batch(self, batch):
         """Add a random write to a batch.
 
-        Each way of writing has a partition of its own: 7, 8 or 9. "update" and "delete" both update
-        an instance. A list without "delete" would change the program of each seed.
+        Each way of writing has its own partition: 7, 8 or 9. "update" and "delete" both update an
+        instance. Removing "delete" from the list would change the program of each seed.
         """
         kind = self.rng.choice(["create", "save", "update", "delete", "rows"])
         if kind == "create":
@@ -257,7 +261,7 @@ class _Actions:
             return Other.create(**_key(self.rng), **_values(self.rng))
 
 
-# Actions that use an instance in `held`, so they can be chosen only if there is one.
+# Actions that need an instance in `held`.
 NEED_ONE = (
     "change_and_save", "update", "change_and_update", "delete", "attribute", "changed", "as_dict",
 )  # fmt: skip
@@ -281,7 +285,7 @@ def actions(context, seed):
         state = rng.getstate()
         context.record_call(f"{step} {name}", getattr(actor, name))
         # An action that raises may have drawn fewer random numbers with one driver than with
-        # another. Reset the generator, so that later choices are the same.
+        # another. Reset the generator, so that later choices are the same for all drivers.
         rng.setstate(state)
         rng.random()
     for index, held in enumerate(actor.held):
@@ -289,7 +293,7 @@ def actions(context, seed):
 
 
 def readings(context, seed):
-    """Read with random filters and options."""
+    """Read rows with random filters and options."""
     _set_up_table(context)
     rng = random.Random(seed)
     for p in KEYS:
@@ -334,7 +338,8 @@ def readings(context, seed):
 def _narrowed(rng, q, kind):
     """Return the queryset `q` with one more filter or option.
 
-    :param kind: names the filter or option.
+    :param rng: the random number generator.
+    :param kind: the name of the filter or option.
     """
     if kind == "p":
         return q.filter(p=rng.choice(KEYS))

@@ -1,4 +1,4 @@
-"""Random programs that execute statements; the number in a program's name is the seed.
+"""Random programs that execute statements; the number in a program's name is its seed.
 
 Every function without an underscore is a program that each driver runs. `context` is a
 `ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
@@ -33,7 +33,7 @@ LEVELS = (
     ConsistencyLevel.LOCAL_ONE,
     ConsistencyLevel.LOCAL_QUORUM,
 )
-# For each column, the values from which programs choose at random.
+# For each column, the values that random programs choose from.
 COLUMNS = {
     "v": [None, "", "x", "it's", "100%", "ä\n", "a;b", "--", "$$"],
     "n": [None, 0, -1, 2**62],
@@ -51,7 +51,7 @@ def _columns(rng):
 
 
 def _settings(rng):
-    """Draw keyword arguments of `SimpleStatement`; many statements get none."""
+    """Draw keyword arguments of `SimpleStatement`; many statements get no arguments."""
     options = {}
     if rng.random() < 0.3:
         options["consistency_level"] = rng.choice(LEVELS)
@@ -65,7 +65,7 @@ def _settings(rng):
 
 
 class _Writer:
-    """Executes random writes, each in one of nine ways (named parameters, a batch, ...)."""
+    """Executes random writes, each in one of nine ways, such as a batch or named parameters."""
 
     def __init__(self, context, rng, session):
         self.context, self.rng, self.session = context, rng, session
@@ -213,7 +213,7 @@ def statements(context, seed):
 
 
 def fetching(context, seed):
-    """Read random results, each with several random operations."""
+    """Read random results, and apply several random operations to each result."""
     rng = random.Random(seed)
     session = context.new_session()
     row_count = rng.choice([0, 1, 5, 10])

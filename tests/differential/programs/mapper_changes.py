@@ -72,8 +72,8 @@ def _set_up_table(context):
 def _cases(context, make):
     """Yield (label, new instance, column, value) for each value and column.
 
-    Before it yields, another writer fills the row. When the caller asks for the next case, it
-    records what the row contains now.
+    Before each case, another writer fills the row. After each case, the generator records the
+    content of the row.
     """
     _set_up_table(context)
     key = 0
@@ -87,7 +87,7 @@ def _cases(context, make):
 
 
 def assigned_and_saved(context, make):
-    """Assign each value to an attribute, save the instance, and record which columns changed."""
+    """Assign each value to an attribute, save the instance, and record the changed columns."""
     for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
         context.record(f"{label} changed", name in instance.get_changed_columns())
@@ -96,7 +96,7 @@ def assigned_and_saved(context, make):
 
 
 def created_with_null(context, make):
-    """Record whether save() of one changed column also writes the nulls of create() again."""
+    """Record whether `save` of one changed column also writes the nulls from `create` again."""
     for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
         context.record_call(label, lambda: instance.save() is instance)
@@ -109,7 +109,7 @@ def updated(context, make):
 
 
 def changed_inside(context, make):
-    """Change collections in place, and delete other columns; then save."""
+    """Change collections in place and delete other columns, then save."""
     for label, instance, name, value in _cases(context, make):
         collection = getattr(instance, name)
         if name == "s" and collection is not None:

@@ -48,7 +48,7 @@ _models = {}
 
 
 def _model(context, name, *, keyed=False):
-    """Return a model with one column of a type, which is the key if `keyed`."""
+    """Return a model with a column of the given type; with `keyed`, this column is the key."""
     context.set_up_mapper()
     key = (context.keyspace, name, keyed)
     if key not in _models:
@@ -64,9 +64,10 @@ def _model(context, name, *, keyed=False):
 
 
 def _usual(name):
-    """Return True for the name of a value that can be used several times with any column.
+    """Return True if any column can use the named value several times.
 
-    False for the generator, which can be read only once, for UNSET_VALUE and for classes.
+    The result is False for UNSET_VALUE, for classes, and for the generator, which can be read only
+    once.
     """
     value = VALUES[name]
     return name not in ("unset", "generator") and not isinstance(value, type)

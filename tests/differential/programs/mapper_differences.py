@@ -1,4 +1,4 @@
-"""Mapper programs that once lost data or behaved differently with this driver.
+"""Mapper programs that once lost data or behaved differently with turbocql.
 
 Every function without an underscore is a program that each driver runs. `context` is a
 `ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
@@ -115,7 +115,7 @@ class Kind(enum.Enum):
 
 
 class EnumText(columns.Text):
-    """A user's column: an enumeration, stored as text."""
+    """A column class of an application: it stores an enumeration as text."""
 
     def validate(self, value):
         return None if value is None else Kind(value)
@@ -128,7 +128,7 @@ class EnumText(columns.Text):
 
 
 class Json(columns.Text):
-    """A user's column: any object, stored as JSON."""
+    """A column class of an application: it stores any object as JSON."""
 
     def validate(self, value):
         return value
@@ -162,7 +162,7 @@ def columns_of_programs(context):
 
 
 def sets_that_are_assigned(context):
-    """Assign a set that another writer has changed in the meantime."""
+    """Assign a set whose row another writer has changed since it was read."""
     M = _set_up_model(context)
     for way in ("assign", "update", "add", "create"):
         instance = M.create(p=1)
@@ -181,8 +181,9 @@ def sets_that_are_assigned(context):
 
 
 def conditions_that_fail(context):
-    """Delete a row of a named table, first under a condition that does not hold, then under one
-    that does. Also record the class of the error, whose module is public.
+    """Delete a row of a named table, first with a condition that fails, then with one that holds.
+
+    Also record the class of the error, whose module is public.
     """
     context.set_up_mapper()
     connection.get_session().execute(
@@ -192,7 +193,7 @@ def conditions_that_fail(context):
     table = NamedTable(context.keyspace, "named")
     context.record_call("delete", lambda: table.objects.filter(p=1).iff(v=9).delete())
     context.record_call("good", lambda: table.objects.filter(p=1).iff(v=1).delete())
-    # Programs catch the error by this class, so all drivers must have it under the same name.
+    # Applications catch the error by this class, so all drivers must have it under the same name.
     context.record("class", LWTException)
 
 
@@ -272,7 +273,7 @@ def statements_of_the_connection(context):
 
 
 def types_that_grow(context):
-    """Add a field to a user type."""
+    """Add a field to a user type that has values."""
     context.set_up_mapper()
 
     def make(**more):
@@ -294,7 +295,7 @@ def types_that_grow(context):
 
 
 def dates_before_1970(context):
-    """Use a key that is a datetime before 1970."""
+    """Use a datetime before 1970 as a key."""
     context.set_up_mapper()
 
     class T(Model):

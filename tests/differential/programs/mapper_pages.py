@@ -342,7 +342,7 @@ def filters(context):
 
 
 def what_querysets_give(context):
-    """Read some of the columns of rows."""
+    """Read only some of the columns of rows."""
     context.set_up_mapper()
     Event = _event()
     sync_table(Event)
@@ -417,7 +417,7 @@ def updates(context):
 
 
 def conditions(context):
-    """Write under conditions."""
+    """Write with conditions that hold and conditions that fail."""
     context.set_up_mapper()
     Person = _person()
     sync_table(Person)

@@ -45,7 +45,7 @@ EACH = {"made": list(MADE)}
 def _text(value):
     """Return the clauses of a CQL statement, sorted and with normalized spacing.
 
-    Drivers may format statements differently and write options in another order.
+    Drivers may format statements differently, and write options in another order.
     """
     return sorted(" ".join(value.replace("\n", " ").split()).replace(" AND ", "\n").split("\n"))
 
@@ -56,7 +56,7 @@ def _make(session, keyspace, name):
 
 
 def _record_metadata(context, cluster):
-    """Record everything that the metadata says about the program's keyspace."""
+    """Record all metadata of the program's keyspace."""
     keyspace = cluster.metadata.keyspaces[context.keyspace]
     context.record(
         "keyspace",
@@ -169,7 +169,7 @@ def made(context, name):
     session = context.new_cluster().connect()
     _make(session, context.keyspace, name)
     _record_metadata(context, session.cluster)
-    # Record whether another cluster, which reads the schema only now, has the same metadata.
+    # Another cluster, which reads the schema only now, must have the same metadata.
     other = context.new_cluster()
     other.connect()
     context.record(
@@ -201,8 +201,8 @@ def refreshed(context):
 def futures_of_changes(context):
     """Create, change and drop a table; record the metadata and the rows after each change.
 
-    The statement ``SELECT *`` is prepared only once, so it shows whether a driver notices that the
-    columns have changed.
+    The statement ``SELECT *`` is prepared only once, so it shows whether a driver notices the
+    changed columns.
     """
     session = context.new_cluster().connect(context.keyspace)
     future = session.execute_async("CREATE TABLE t (k int PRIMARY KEY)")
@@ -225,7 +225,7 @@ def futures_of_changes(context):
 
 
 def made_by_hand(context):
-    """Use metadata objects without a connection."""
+    """Use metadata objects that were created without a connection."""
     table = TableMetadata("ks", "t")
     context.record_call(
         "empty", lambda: [table.name, table.keyspace_name, table.columns, table.options]

@@ -195,7 +195,10 @@ VALUES = {
 
 
 def _value(name):
-    """Return a value; a new generator for each call, since a generator can be read only once."""
+    """Return the named value.
+
+    Each call returns a new generator, because a generator can be read only once.
+    """
     return (number for number in (1, 2)) if name == "generator" else VALUES[name]
 
 
@@ -212,12 +215,12 @@ def bound(context, kind):
     insert = session.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
         context.record_call(name, session.execute, insert, (name, _value(name)))
-    # Compare only the items of `values`, because it is a subclass of list in turbocql.
+    # Compare only the items of `values`, because `values` is a subclass of list in turbocql.
     context.record("bytes", list(insert.bind(("a", None)).values))
 
 
 def literal(context, kind):
-    """Write each value as a literal into an INSERT, by its position."""
+    """Write each value as a literal into an INSERT with positional parameters."""
     session = context.shared_session
     query = f"INSERT INTO {_table(kind)} (k, v) VALUES (%s, %s)"
     for name in VALUES:
@@ -226,7 +229,7 @@ def literal(context, kind):
 
 
 def literal_by_name(context, kind):
-    """Write every third value as a literal into an INSERT, by its name.
+    """Write every third value as a literal into an INSERT with named parameters.
 
     The parameters also have a name that the statement does not use.
     """
@@ -240,7 +243,7 @@ def literal_by_name(context, kind):
 
 
 def read_again(context, kind):
-    """Write each value, and if that succeeds, read it and record what was read."""
+    """Write each value; if that succeeds, read the value and record it."""
     text = f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)"
     session = context.new_session()
     insert = session.prepare(text)
@@ -248,7 +251,7 @@ def read_again(context, kind):
         try:
             session.execute(insert, (name, _value(name)))
         except NoHostAvailable:
-            # Other drivers may take the host for down now. Further values need another session.
+            # Other drivers may have marked the host down, so further values need another session.
             session.cluster.shutdown()
             session = context.new_session()
             insert = session.prepare(text)

@@ -71,7 +71,8 @@ ODD = {
     "ValueSequence": ValueSequence([1, "b"]),
     "ip": ipaddress.ip_address("::1"),
     "ip4": ipaddress.ip_address("1.2.3.4"),
-    "network": ipaddress.ip_network("10.0.0.0/30"),  # a set of its addresses is written, too
+    # the encoder also writes the set of its addresses
+    "network": ipaddress.ip_network("10.0.0.0/30"),
     "range": range(3),
     "Point": util.Point(1.5, 2),
     "LineString": util.LineString([(1, 2), (3, 4)]),
@@ -82,7 +83,7 @@ ODD = {
 
 
 def encoding(context):
-    """Write unusual values into the text of a statement."""
+    """Encode unusual values as literals of a statement."""
     encoder = Encoder()
     for name, value in ODD.items():
         context.record_call(name, encoder.cql_encode_all_types, value)
@@ -92,7 +93,7 @@ def encoding(context):
         context.record_call(f"{name} in a tuple", encoder.cql_encode_tuple, (value,))
         context.record_call(f"{name} in a map", encoder.cql_encode_map_collection, {"k": value})
         context.record_call(f"{name} in a sequence", encoder.cql_encode_sequence, [value])
-        # The text is of a subclass of str in turbocql.
+        # bind_params returns a subclass of str in turbocql, so compare it as a str.
         context.record_call(
             f"{name} bound", lambda value=value: str(bind_params("%s", (value,), encoder))
         )
@@ -102,7 +103,7 @@ def encoding(context):
 
 
 def encoders_of_programs(context):
-    """Replace functions in the mapping of an encoder."""
+    """Replace functions in the mapping of an encoder, as applications do."""
     encoder = Encoder()
     encoder.mapping[tuple] = encoder.cql_encode_tuple
     encoder.mapping[int] = lambda value: f"int:{value}"
@@ -113,7 +114,7 @@ def encoders_of_programs(context):
 
 
 def interpolation(context):
-    """Bind parameters into the text of a statement."""
+    """Insert parameters into a statement as literals."""
     for text, parameters in (
         ("%s", (1,)),
         ("%s %s", (1, "a")),
@@ -485,7 +486,7 @@ def names_of_types(context):
         context.record_call(f"typename {text}", cqltypes.cql_typename, text)
 
 
-# For each type, by name: the values to encode. Some are not valid.
+# For each type, by name: values to encode. Some of the values are not valid.
 CODED = {
     "Int32Type": (0, -1, 2**31 - 1, 2**31, "x", None, True, 1.0),
     "LongType": (0, -1, 2**63 - 1, 2**63),

@@ -1,6 +1,6 @@
 """Each local cluster claims a subnet of loopback addresses (127.0.N.*) for its nodes.
 
-The lock of a subnet keeps other processes from claiming it.
+The lock of a subnet prevents other processes from claiming the subnet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PORTS = (31, 32)
 
 @pytest.fixture(autouse=True)
 def own_lock_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use a directory of locks and JMX ports that no other cluster on this machine uses."""
+    """Use a directory for locks, and JMX ports, that no other cluster on this machine uses."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(addresses, "_TEMPORARY", str(tmp_path))
     monkeypatch.setattr(addresses, "_JMX_BASE", 19100)
@@ -48,12 +48,13 @@ def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
     program = (
         "import sys, tempfile\n"
         "from cassandra.testing import addresses\n"
-        # The other process has another TMPDIR.
+        # This TMPDIR differs from the test's, but both processes must use the same directory of
+        # locks.
         "tempfile.tempdir = '/nowhere'\n"
         f"addresses._TEMPORARY = {str(tmp_path)!r}\n"
         "addresses._JMX_BASE = 19100\n"
         f"print(addresses.claim_subnet(1, {ports!r}).number, flush=True)\n"
-        # The child keeps the subnet until the test closes its input.
+        # The other process keeps the subnet until the test closes its standard input.
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -86,9 +87,9 @@ def test_another_process_gets_other_addresses(other_process: int, ports: tuple[i
 
 
 def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, int]) -> None:
-    """A node keeps the lock of its subnet, even if the process that has started it releases it.
+    """A node keeps the lock of its subnet after the process that started it has released it.
 
-    The child inherits the lock's descriptor, as a node does.
+    The child process of the test inherits the lock's descriptor, as a node does.
     """
     subnet = addresses.claim_subnet(nodes=1, ports=ports)
     descriptor = subnet.lock.fileno()
@@ -98,13 +99,13 @@ def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, in
         subnet.lock.release()
         with pytest.raises(LocalClusterError, match="belong to another"):
             addresses.claim_subnet(nodes=1, ports=ports, required_number=subnet.number)
-        # The child ends when it has read a line, and with it the last descriptor of the lock.
+        # The child ends when it has read a line. Then no process has the lock's descriptor open.
         child.communicate(b"\n")
     addresses.claim_subnet(nodes=1, ports=ports, required_number=subnet.number).lock.release()
 
 
 def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:
-    """Subnet 0 cannot be used for two nodes if the second address has a server on the port."""
+    """A subnet is skipped if a server uses the port on one of its first addresses."""
     with socket.create_server(("127.0.0.2", ports[0])):
         subnet = addresses.claim_subnet(nodes=2, ports=ports)
         assert subnet.number == 1
@@ -117,7 +118,7 @@ def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:
 
 
 def test_a_port_in_use_on_all_addresses_is_named(ports: tuple[int, int]) -> None:
-    """A server on all addresses leaves no subnet, so the error advises another port."""
+    """If a server uses the port on all addresses, the error advises you to use another port."""
     with (
         socket.create_server(("", ports[0])),
         pytest.raises(
@@ -133,7 +134,7 @@ def test_more_than_99_nodes_are_refused() -> None:
 
 
 def test_platforms() -> None:
-    """Local clusters run on Linux. On Windows, the error suggests WSL 2."""
+    """Local clusters are allowed on Linux; on Windows, the error suggests WSL 2."""
     addresses.check_platform("linux")
     with pytest.raises(MissingRequirement, match="WSL 2"):
         addresses.check_platform("win32")
@@ -142,7 +143,7 @@ def test_platforms() -> None:
 def test_missing_loopback_address_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]
 ) -> None:
-    """MacOS has only 127.0.0.1 unless an alias is added."""
+    """If a loopback address is missing, as on macOS, the error names the command that adds it."""
     monkeypatch.setattr(sys, "platform", "darwin")
     error = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
 
@@ -155,8 +156,9 @@ def test_missing_loopback_address_says_what_to_do(
 
 
 def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
-    """The directory in /tmp must not be a link, and must belong to the user or be shared by all.
+    """A directory for locks that another user controls is refused.
 
+    The directory in /tmp must not be a link, and must belong to the user or be shared by all.
     Otherwise another user could make this process write to files elsewhere.
     """
     directory = tmp_path / "turbocql-locks"
@@ -166,7 +168,7 @@ def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
     directory.unlink()
     directory.mkdir(mode=0o755)
     assert addresses._lock_directory() == str(directory)
-    # Only root can give a directory to another user, so the test needs it.
+    # Only root can give a directory to another user, so other users end the test here.
     if os.getuid() != 0:
         return
     os.chown(directory, 12345, 12345)
@@ -185,7 +187,7 @@ def test_tmpdir_is_the_second_choice(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    """Another user may have put a link to a file of this user in place of the lock."""
+    """A lock file that is a link is refused, since another user may have linked it to our file."""
     other_file = tmp_path / "victim"
     other_file.write_text("mine")
     (tmp_path / "symlink").symlink_to(other_file)

@@ -1,6 +1,6 @@
 """A class archive, with which Java starts faster, is created once and used as soon as it exists.
 
-`ensure_archive` returns the options of Java that use the archive; an empty list without one.
+`ensure_archive` returns the Java options that use the archive; an empty list without an archive.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A temporary failure is tried again at the next start, and a permanent one is recorded."""
+    """A temporary failure is retried at the next start; a permanent failure is recorded."""
     base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
     with FileLock(f"{base}.lock"):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
@@ -42,8 +42,8 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
     for is_recorded in (False, False, True):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
         assert os.path.exists(f"{base}.failed") is is_recorded
-    # The permanent failure was recorded, so nothing is tried again; otherwise `fail` would have no
-    # further error to raise.
+    # The permanent failure was recorded, so no archive is tried again: `fail` would have no further
+    # error to raise.
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
     name = os.path.basename(base)
     assert sorted(os.listdir(os.path.dirname(base))) == [f"{name}.failed", f"{name}.lock"]
@@ -52,8 +52,9 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
 def test_cancelling_is_not_recorded_as_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If creating the archive fails, a file says so, and it is not tried again. Cancelling leaves
-    no such file.
+    """A failure to create the archive is recorded in a file, but cancelling is not.
+
+    After a recorded failure, no archive is tried again.
     """
 
     class FakeSubnet:
@@ -73,7 +74,10 @@ def test_cancelling_is_not_recorded_as_a_failure(
 
 
 def test_an_existing_archive_is_used() -> None:
-    """The archive may be based on another one. Java 11, for Cassandra 4.0, has no such archives."""
+    """`ensure_archive` uses an existing archive, which may be based on a second archive.
+
+    Java 11, for Cassandra 4.0, does not support such archives.
+    """
     base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
     Path(f"{base}.jsa").touch()
     expected = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent"]

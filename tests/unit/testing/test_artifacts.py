@@ -1,6 +1,6 @@
 """Maven downloads Cassandra's jars once into the cache.
 
-The last argument of `ensure_jars` is called while it waits; it may raise an error to cancel.
+`ensure_jars` calls its last argument while it waits; that function may raise an error to cancel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_jars_are_downloaded_once(maven: Callable[[str], None], tmp_path: Path) -> None:
-    """The second call finds them in the cache, and does not need Maven."""
+    """A second call finds the jars in the cache, and does not need Maven."""
     maven(PRETENDED_MAVEN)
     jars = ensure_jars(V5, RUNTIME, QUIET, lambda: None)
     assert sorted(os.listdir(jars)) == ["cassandra-all-5.0.9.jar", "jamm-0.4.0.jar"]
@@ -64,9 +64,9 @@ def test_the_error_contains_the_output_of_a_failed_maven(
 
 
 def test_a_file_whose_checksum_is_wrong_is_refused(maven: Callable[[str], None]) -> None:
-    """Maven checks the files: with the option -C, it fails if a checksum is wrong.
+    """Maven gets the option -C, with which it fails if a checksum is wrong.
 
-    Here, a fake Maven prints its arguments and fails, so the error has them.
+    The fake Maven of the test prints its arguments and fails, so the error has them.
     """
     maven('#!/bin/sh\necho "asked: $*"\nexit 1\n')
     with pytest.raises(CommandFailed, match=r"asked: .*-C "):
@@ -74,7 +74,10 @@ def test_a_file_whose_checksum_is_wrong_is_refused(maven: Callable[[str], None])
 
 
 def test_a_download_without_the_expected_jar_is_an_error(maven: Callable[[str], None]) -> None:
-    """The fake Maven always downloads Cassandra 5.0.9, but 4.0.19 is needed."""
+    """If the download lacks the expected jar, the error names it.
+
+    The fake Maven always downloads Cassandra 5.0.9, but the test needs 4.0.19.
+    """
     maven(PRETENDED_MAVEN)
     with pytest.raises(
         LocalClusterError, match=r"brought no cassandra-all-4\.0\.19\.jar \(only 2 files\)"
@@ -83,7 +86,7 @@ def test_a_download_without_the_expected_jar_is_an_error(maven: Callable[[str], 
 
 
 def test_waiting_for_another_process_can_be_cancelled(maven: Callable[[str], None]) -> None:
-    """While another process holds the lock of the jars, the function that may cancel is called."""
+    """While another process downloads the jars, `ensure_jars` calls a function that may cancel."""
     maven(PRETENDED_MAVEN)
 
     def cancel() -> None:

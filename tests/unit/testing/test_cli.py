@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 def test_command_line_errors(
     capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    """The command exits with 1 and says what is wrong."""
+    """For a mistake in the arguments, the command exits with 1 and says what is wrong."""
     assert main(arguments) == 1
     assert message in capfd.readouterr().err
 
@@ -41,7 +41,7 @@ def test_command_line_errors(
     [[], ["start", "-n", "0"], ["kill"], ["kill", "x"], ["restart"], ["start", "--tls", "maybe"]],
 )
 def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    """The command exits with 2 and shows how it is used."""
+    """For arguments that do not fit its usage, the command exits with 2 and shows the usage."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == 2
@@ -76,7 +76,7 @@ def test_usage_errors_say_what_to_write(
 def test_the_name_of_a_cluster_behind_the_node_gets_advice(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The program nodetool gets all arguments that follow the number of the node."""
+    """All arguments after the number of the node belong to nodetool, so --name must precede it."""
     assert main(["nodetool", "1", "status", "--name", "two"]) == 1
     assert "write --name before 1" in capsys.readouterr().err
 
@@ -84,10 +84,10 @@ def test_the_name_of_a_cluster_behind_the_node_gets_advice(
 def test_status_with_nothing_and_after_an_unexpected_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A cluster that ended without a word is reported once, and then removed from the registry."""
+    """`status` reports a cluster that ended unexpectedly once, and removes it from the registry."""
     assert main(["status"]) == 0
     assert capsys.readouterr().out == "no cluster is running\n"
-    # A running cluster holds the lock of its entry. Nobody holds that of this entry.
+    # A running cluster holds the lock of its registry entry. Nobody holds the lock of this entry.
     Entry("lost").write({"name": "lost"})
     assert main(["status"]) == 0
     assert "lost: ended unexpectedly" in capsys.readouterr().err

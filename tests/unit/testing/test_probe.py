@@ -1,6 +1,6 @@
-"""The probe is a minimal client for local nodes. Here it talks to servers with fixed responses.
+"""The probe, a minimal client for local nodes, talks to servers with fixed responses.
 
-The bytes of requests and responses are those of native_protocol_v4.spec.
+The bytes of requests and responses follow native_protocol_v4.spec.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.waiting import WAIT
 
 
 class FixedServer:
-    """A server that accepts one connection, and answers each request with the next response.
+    """A server that accepts one connection, and sends the next fixed response for each request.
 
     After the last response, the server closes the connection. The attribute `received` has the
     bytes of the requests.
@@ -32,7 +32,7 @@ class FixedServer:
         self.thread.start()
 
     def run(self, responses: tuple[bytes, ...]) -> None:
-        """Accept one connection, and answer each message on it with the next response."""
+        """Accept one connection, and respond to each message with the next fixed response."""
         connection, _ = self.listener.accept()
         with connection:
             for response in responses:
@@ -46,7 +46,7 @@ class FixedServer:
 
 @pytest.fixture
 def servers() -> Iterator[list[FixedServer]]:
-    """Yield an empty list for the servers of a test, which are closed at its end."""
+    """Yield an empty list to which a test adds its servers, and close them after the test."""
     created_servers: list[FixedServer] = []
     yield created_servers
     for server in created_servers:
@@ -84,7 +84,7 @@ def test_probe_shows_an_error_with_its_code(servers: list[FixedServer]) -> None:
 
 
 def test_probe_on_a_connection_that_closes(servers: list[FixedServer]) -> None:
-    """If the server closes the connection, the error says so."""
+    """If the server closes the connection, the error of the probe says so."""
     servers.append(FixedServer(b""))
     with pytest.raises(ProbeError, match="closed the connection"):
         Probe("127.0.0.1", servers[0].port)
@@ -93,7 +93,7 @@ def test_probe_on_a_connection_that_closes(servers: list[FixedServer]) -> None:
 def test_the_view_skips_warnings_and_incomplete_peers(
     servers: list[FixedServer],
 ) -> None:
-    """The view has the schema version of the node and those of its peers, by address.
+    """The probe's view has the schema versions of the node and of its peers, by address.
 
     A response may begin with warnings, and a peer may have no schema version yet.
     """
@@ -102,7 +102,7 @@ def test_the_view_skips_warnings_and_incomplete_peers(
     # The response has a warning, then a RESULT with one row: the node's schema version.
     local = bytes.fromhex("0001 0002 6869 00000002 00000001 00000001 0000 0000") + version_column
     local += bytes.fromhex("00000001 00000010") + version.bytes
-    # There are two rows with an address and a schema version; the second row lacks the version.
+    # The response has two rows with an address and a schema version. The second row has no version.
     peers = (
         bytes.fromhex("00000002 00000001 00000002 0000 0000 000b")
         + b"rpc_address"

@@ -1,4 +1,4 @@
-"""Processes that are started by a supervisor: their output, their status, and their end."""
+"""The output, status and end of processes that a `Supervisor` starts."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.waiting import until
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    """Yield a supervisor, which ends its processes after the test."""
+    """Yield a supervisor, and end its processes after the test."""
     with Supervisor() as new_supervisor:
         yield new_supervisor
 
 
 def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
-    """`wait` returns the exit status, or the number of the signal that ended the process, negated.
+    """`wait` returns the exit status, or the negated number of the signal that ended the process.
 
-    It returns None if the process has not ended within the timeout (seconds).
+    `wait` returns None if the process has not ended within the timeout (seconds).
     """
     out = str(tmp_path / "out")
     pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
@@ -42,9 +42,10 @@ def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
 def test_run_returns_the_output_or_raises_with_it(
     supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The output has both streams. An error has the output, and the exit status or None.
+    """`run` returns the output of both streams, or raises an error with it.
 
-    `run` removes JAVA_TOOL_OPTIONS from the environment, about which Java would print a line.
+    The error has the exit status, or None after a timeout. `run` removes JAVA_TOOL_OPTIONS from the
+    environment, because Java would print a line about this variable.
     """
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
     script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
@@ -68,11 +69,11 @@ def test_run_returns_the_output_or_raises_with_it(
 
 
 def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_path: Path) -> None:
-    """`run` calls `watch` while it waits. If `watch` raises, the command is ended."""
+    """`run` calls `watch` while it waits; if `watch` raises, the command is ended."""
     pid_file = tmp_path / "pid"
 
     def watch() -> None:
-        # By now the shell has written its process id.
+        # Wait until the shell has written its process id.
         if pid_file.exists() and pid_file.read_text().endswith("\n"):
             raise KeyboardInterrupt
 
@@ -92,7 +93,7 @@ def test_a_missing_program_is_an_error(supervisor: Supervisor, tmp_path: Path) -
 def test_the_files_of_commands_get_both_outputs_one_after_the_other(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """Output is appended, and the command runs in the given directory."""
+    """`run` appends the command's output to the file, and uses the directory that is passed."""
     out = str(tmp_path / "out")
     for _ in range(2):
         supervisor.run(["pwd"], cwd=str(tmp_path), output=out, timeout=20)
@@ -108,7 +109,7 @@ def test_text_is_read_whatever_the_file_holds(tmp_path: Path) -> None:
 
 
 def test_the_tail_has_the_last_lines() -> None:
-    """`tail` returns the given number of lines, by default 40. It skips empty lines at the end."""
+    """`tail` returns the given number of lines, by default 40, without empty lines at the end."""
     log = "".join(f"{number}\n" for number in range(100))
     assert tail(log, 2) == "98\n99"
     assert tail(log + "\n \n", 1) == "99"
@@ -117,12 +118,12 @@ def test_the_tail_has_the_last_lines() -> None:
 
 
 def test_a_command_that_takes_too_long_is_ended(supervisor: Supervisor, tmp_path: Path) -> None:
-    """The error has what the command has written so far."""
+    """A command that exceeds its time limit is ended; the error has its output so far."""
     pid_file = tmp_path / "pid"
     command = ["sh", "-c", f"echo begun; echo $$ > {pid_file}; exec sleep 600"]
 
     def watch() -> None:
-        # While this waits for the command, the time limit passes.
+        # The time limit expires while `watch` waits for the command's file.
         until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
 
     out = str(tmp_path / "out")
@@ -137,7 +138,7 @@ def test_a_command_that_takes_too_long_is_ended(supervisor: Supervisor, tmp_path
 def test_threads_get_the_results_of_their_own_commands(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """Eight threads use one supervisor at the same time."""
+    """Eight threads share one supervisor, and each gets the results of its own commands."""
 
     def run(number: int) -> str:
         return supervisor.run(
@@ -149,9 +150,10 @@ def test_threads_get_the_results_of_their_own_commands(
 
 
 def test_a_supervisor_keeps_descriptors_open_until_it_ends(tmp_path: Path) -> None:
-    """If the supervisor keeps a lock's descriptor, the lock lasts as long as its processes.
+    """If a supervisor keeps a lock's descriptor, the lock lasts until its processes end.
 
-    Here the descriptor is the end of a pipe: a reader sees when nobody has it open any more.
+    The descriptor in this test is one end of a pipe: the other end shows when no process has the
+    descriptor open.
     """
     reader, writer = os.pipe()
     try:
@@ -189,7 +191,7 @@ def test_last_messages_say_why_a_node_ended() -> None:
         ]
     )
     assert last_messages(log).splitlines() == [log.splitlines()[0], reason]
-    # A log without any other line is shown as it is, with long lines cut.
+    # A log without errors or warnings is returned as it is, with long lines cut.
     assert last_messages("INFO a\nINFO b") == "INFO a\nINFO b"
     assert last_messages("INFO " + "x" * 900, width=10) == "INFO xxxxx..."
     assert last_messages("WARN a\nWARN b\nWARN c", lines=2) == "WARN b\nWARN c"

@@ -10,8 +10,9 @@ from cassandra.testing.progress import Progress
 
 
 def test_without_a_terminal_progress_is_two_lines() -> None:
-    """A stream that is no terminal gets a line at the start and one at the end. If progress is
-    disabled, it gets none.
+    """A stream that is no terminal gets one line at the start, and one line at the end.
+
+    If progress is disabled, the stream gets no line.
     """
     stream = io.StringIO()
     progress = Progress(stream=stream)
@@ -27,7 +28,7 @@ def test_without_a_terminal_progress_is_two_lines() -> None:
 
 
 def test_a_long_step_prints_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that takes 25 seconds prints a line every ten seconds, and one at its end."""
+    """A step that takes 25 seconds prints a line every ten seconds, and a line at its end."""
     now = 0.0
     monkeypatch.setattr("cassandra.testing.progress.time.monotonic", lambda: now)
     stream = io.StringIO()

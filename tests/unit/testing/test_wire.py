@@ -1,4 +1,4 @@
-"""The frames that the probe of local nodes (a minimal client) writes and reads.
+"""The frames that the probe, a minimal client for local nodes, writes and reads.
 
 The bytes were written by hand from native_protocol_v4.spec.
 """
@@ -32,7 +32,7 @@ def test_query_and_auth_bodies() -> None:
 
 
 def test_header() -> None:
-    """A header is decoded to its fields. Another version or a negative size is refused."""
+    """A header is decoded to its fields; a wrong version or a negative size raises WireError."""
     version, flags, stream, opcode, size = wire.decode_header(
         bytes.fromhex("84 08 fffe 08 00000102")
     )
@@ -53,7 +53,7 @@ def test_error() -> None:
 
 
 def test_rows_with_global_table_and_every_kind_of_type() -> None:
-    """Columns of every kind of type can be read; the values are returned as bytes by column."""
+    """Columns of every kind of type can be read; rows have encoded values by column name."""
     columns = (
         bytes.fromhex("0001 61 0009")  # a int
         + bytes.fromhex("0001 62 0000 0003 782e79")  # b custom "x.y"

@@ -228,7 +228,7 @@ def test_a_code_that_is_not_a_number(code: Any, message: str) -> None:
 
 
 def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
-    """Responses may come from a sequence or a function. Objects of other kinds are refused."""
+    """A prime accepts a sequence or a function as its answer, and refuses other objects."""
 
     def keyspace_of_stream(request: Request) -> Message:
         return set_keyspace(str(request.stream))

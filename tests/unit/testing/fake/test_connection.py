@@ -123,7 +123,7 @@ async def served() -> Served:
 def envelope(
     opcode: int, body: bytes = b"", stream: int = 1, version: int = 4, flags: int = 0
 ) -> bytes:
-    """Return the bytes of a request."""
+    """Return the bytes of a request envelope."""
     return (
         bytes([version, flags])
         + stream.to_bytes(2, "big", signed=True)

@@ -43,7 +43,7 @@ def session(keyspaces: KeyspacesNode) -> Iterator[Session]:
 def test_an_unknown_partitioner_is_logged_once(
     keyspaces: KeyspacesNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The service names a partitioner of its own, so the driver cannot route by tokens."""
+    """Amazon Keyspaces has its own partitioner: the driver logs that it cannot route by token."""
     with (
         caplog.at_level(logging.INFO, "cassandra.cluster"),
         Cluster([keyspaces.address], port=keyspaces.port) as cluster,

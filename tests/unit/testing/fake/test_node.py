@@ -229,7 +229,7 @@ def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
 def test_malformed_requests_are_refused_and_recorded(
     node: FakeNode, client: RawClient, data: bytes
 ) -> None:
-    """The attribute `malformed` of the node shows a test what its client has done wrong."""
+    """A malformed request closes the connection, and is recorded in the node's `malformed`."""
     _, _, _, opcode, body = client.ask(data)
     assert opcode == Opcode.ERROR
     assert wire.decode_error(body)[0] == ErrorCode.PROTOCOL_ERROR
@@ -365,9 +365,10 @@ def keyspace_in_answer(client: RawClient, text: str, stream: int = 0) -> str:
 
 
 def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client: RawClient) -> None:
-    """A prime is for a regular expression, a query, a function of the request, or an opcode.
+    """A later prime has priority over earlier ones, and may be limited to some requests.
 
-    Without a prime that fits, the answer is a RESULT of kind Void.
+    A prime is for a regular expression, a query string, a function of the request, or an opcode. If
+    no prime fits, the response is a RESULT of kind Void.
     """
     node.prime(re.compile("^SELECT"), set_keyspace("regex"))
     node.prime("SELECT 1", set_keyspace("text"))
@@ -538,7 +539,7 @@ def test_a_node_that_does_not_read(node: FakeNode, client: RawClient, method: st
 
 
 def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: RawClient) -> None:
-    """During the pause, a held response is released, and a second request arrives."""
+    """After a pause, a node sends responses that were released or requested during the pause."""
     held_answer = hold()
     node.prime("held", held_answer)
     client.send(query("held", 4, 1))
@@ -548,7 +549,7 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
     client.send(query("Q", 4, 2))
     node.resume()
     streams = [client.envelope().stream, client.envelope().stream]
-    # The two responses may come in either order.
+    # The two responses may arrive in any order.
     assert sorted(streams) == [1, 2]
 
 
@@ -652,7 +653,7 @@ def test_the_port_of_a_node_that_is_not_running() -> None:
     """
     node = FakeNode()
     with pytest.raises(RuntimeError) as raised:
-        # any use of the attribute raises
+        # reading the attribute raises
         print(node.port)
     assert str(raised.value) == (
         "this FakeNode is not running: write `with FakeNode(...) as node:`"

@@ -65,7 +65,7 @@ def test_unsigned_vint(number: int, data: str) -> None:
     ],
 )
 def test_vint(number: int, data: str) -> None:
-    """Numbers with a sign are encoded as the unsigned numbers 0 (0), 1 (-1), 2 (1), 3 (-2) ..."""
+    """A signed number is encoded as an unsigned vint: 0 as 0, -1 as 1, 1 as 2, -2 as 3 ..."""
     assert primitives.vint(number) == bytes.fromhex(data)
 
 

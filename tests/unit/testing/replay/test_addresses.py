@@ -136,7 +136,7 @@ class AdvertisedAddresses(DefaultEndPointFactory):
 
 
 def test_the_node_itself_has_the_address_of_the_recorder(tmp_path: Path) -> None:
-    """Also clients that use the addresses in the system tables connect to the recorder only."""
+    """Clients that use addresses in system tables connect to the recorder, not to the node."""
     path = tmp_path / "run.jsonl"
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int")], [(1,)]))
@@ -197,8 +197,9 @@ def test_routes_of_clients_are_refused(tmp_path: Path) -> None:
 
 
 def test_results_of_other_tables_are_unchanged(tmp_path: Path) -> None:
-    """If a table of the application has a column that is named like an address in a system table,
-    its values stay as they are.
+    """An application's column keeps its values, even if it has a system column's name.
+
+    In the system tables, `rpc_address` is an address that the recorder replaces.
     """
     path = tmp_path / "run.jsonl"
     with FakeNode() as node:

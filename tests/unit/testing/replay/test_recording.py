@@ -55,7 +55,7 @@ def test_files_that_are_not_recordings_are_refused(
 ) -> None:
     """The error for a file that is not a recording names the line, and says what is wrong."""
     path = tmp_path / "run.jsonl"
-    # The character U+DCFF becomes the byte 0xFF, which is not UTF-8.
+    # The character U+DCFF stands for the byte 0xFF, which is not valid UTF-8.
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(RecordingError, match=message):
         ReplayNode(path)

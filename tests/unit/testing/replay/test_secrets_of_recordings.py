@@ -1,4 +1,4 @@
-"""Recordings contain no passwords of statements, and are replayed with and without them."""
+"""Recordings contain no passwords of statements, and are replayed to statements with passwords."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ GENERATED = "CREATE ROLE g WITH GENERATED PASSWORD"
 
 
 def run(server: Any) -> list[str]:
-    """Execute all statements, and return what the server sends back: the warnings of each of
-    STATEMENTS, the generated password, and the messages of the errors of WRONG and WEAK.
+    """Execute all statements, and return the messages that the server sends.
+
+    The messages are the warnings of each of STATEMENTS, the generated password, and the errors of
+    WRONG and WEAK.
     """
     with Cluster(server.contact_points, port=server.port) as cluster:
         session = cluster.connect()
@@ -52,8 +54,9 @@ def run(server: Any) -> list[str]:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_no_secret_is_written(version: int, tmp_path: Path) -> None:
-    """While a run is recorded, the application gets all messages unchanged. The recording and its
-    replay have them without the secrets.
+    """The application gets all messages unchanged while its run is recorded.
+
+    The recording and its replay have the messages without the secrets.
     """
     path = tmp_path / "run.jsonl"
     with FakeNode(max_version=version) as node:
@@ -88,7 +91,10 @@ def test_no_secret_is_written(version: int, tmp_path: Path) -> None:
 
 
 def test_a_recording_with_passwords_is_replayed(tmp_path: Path) -> None:
-    """If an older recording contains a password, it is replayed to statements with any password."""
+    """A recording that contains a password is replayed to statements with any password.
+
+    Older versions wrote such recordings.
+    """
     path = tmp_path / "run.jsonl"
     statement = STATEMENTS[1]
     with FakeNode() as node:

@@ -1,5 +1,7 @@
-"""Messages are parsed from the bytes of a connection, and responses lose the secrets of their
-statement.
+"""The recorder parses the messages on a connection, and removes secrets from responses.
+
+`Sniffer` parses messages from bytes; `answer_without_secrets` removes the secrets of a statement
+from its response.
 """
 
 from __future__ import annotations
@@ -43,19 +45,20 @@ MESSAGE = Envelope(version=4, flags=1, stream=-3, opcode=Opcode.RESULT, body=b"b
 
 
 def number(value: int) -> bytes:
-    """Return an int of the protocol: four bytes."""
+    """Return an int of the protocol, which has four bytes."""
     return value.to_bytes(4, "big", signed=True)
 
 
 def prefix(*warnings: str) -> bytes:
-    """Return what precedes the body of a response that has ALL_FLAGS: a trace id, the warnings,
-    and a custom payload.
+    """Return the parts before the body of a response that has ALL_FLAGS.
+
+    They are a trace id, the warnings, and a custom payload.
     """
     return bytes(16) + string_list(warnings) + bytes_map({"mark": b"1", "none": None})
 
 
 def rows_body(flags: int, *rows: tuple[bytes | None, ...], columns: tuple[str, ...]) -> bytes:
-    """Return the body of a result with rows of the table ks.t, whose columns are texts.
+    """Return the body of a result with rows of the table ks.t, whose columns have the type text.
 
     :param flags: the flags of the metadata, which decide which parts the body has.
     """
@@ -78,9 +81,7 @@ def rows_body(flags: int, *rows: tuple[bytes | None, ...], columns: tuple[str, .
 
 
 def test_messages_are_complete_with_their_last_byte() -> None:
-    """If the bytes of two messages arrive one by one, each message is returned as soon as its last
-    byte is there.
-    """
+    """If two messages arrive byte by byte, each is returned as soon as its last byte is there."""
     empty_message = MESSAGE._replace(stream=7, body=b"")
     data = bytes_of(MESSAGE) + bytes_of(empty_message)
     sniffer = Sniffer()
@@ -103,8 +104,9 @@ def test_a_negative_length_is_refused() -> None:
 
 
 def test_frames_begin_behind_the_messages_so_far() -> None:
-    """After the login, protocol version 5 puts messages into frames. `begin_frames` returns the
-    bytes that the sniffer has already got but not parsed, and forgets them.
+    """In protocol version 5, messages are in segments after the login.
+
+    `begin_frames` returns the bytes that the sniffer has received but not parsed, and forgets them.
     """
     sniffer = Sniffer()
     frame = encode_segment(bytes_of(MESSAGE), self_contained=True, compressed=False)
@@ -130,8 +132,9 @@ def test_options_of_a_node_are_read_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("flags", [0, ALL_FLAGS])
 def test_results_are_read_behind_their_prefix(flags: int) -> None:
-    """A response may begin with a trace id, warnings and a payload. `used_keyspace` and
-    `prepared_id` return None for responses of other kinds.
+    """A response may begin with a trace id, warnings and a payload, which are skipped.
+
+    `used_keyspace` and `prepared_id` return None for responses of other kinds.
     """
     before = prefix("careful") if flags else b""
     use = before + number(SET_KEYSPACE) + string("shop")
@@ -152,8 +155,9 @@ def test_results_are_read_behind_their_prefix(flags: int) -> None:
 
 @pytest.mark.parametrize("flags", [0, GLOBAL_TABLE, GLOBAL_TABLE | MORE_PAGES | CHANGED])
 def test_the_table_and_columns_of_rows_are_read(flags: int) -> None:
-    """The table is described once or for each column. If only the rows of one keyspace are of
-    interest, the columns of others are not read.
+    """The table of a result is described once, or for each column.
+
+    With `only_keyspace`, results of other keyspaces are not parsed.
     """
     body = rows_body(flags, (b"1", b"2"), columns=("a", "b"))
     head = read_rows_head(0, body)
@@ -201,8 +205,9 @@ def test_responses_to_other_statements_are_unchanged() -> None:
 
 @pytest.mark.parametrize("flags", [0, ALL_FLAGS])
 def test_an_error_does_not_repeat_a_secret(flags: int) -> None:
-    """The message of an error and its warnings are replaced. The trace id, the payload and the
-    bytes after the message are kept.
+    """An error's message and warnings are replaced if they might repeat a password.
+
+    The trace id, the payload and the bytes after the message are kept.
     """
     before = prefix("weak: 'secret'") if flags else b""
     body = before + number(SYNTAX_ERROR) + string("bad password 'secret'") + b"rest"
@@ -222,8 +227,9 @@ def test_an_error_does_not_repeat_a_secret(flags: int) -> None:
 
 
 def test_a_generated_password_is_hidden() -> None:
-    """The password is replaced in the rows that a statement for a role returns. A result without
-    rows stays the same.
+    """The generated password is replaced in the rows that a statement for a role returns.
+
+    A result without rows stays the same.
     """
     columns = ("role", "Generated_Password")
     body = rows_body(GLOBAL_TABLE, (b"ada", b"secret"), columns=columns)
@@ -233,7 +239,7 @@ def test_a_generated_password_is_hidden() -> None:
         0,
         expected,
     )
-    # If the body has a prefix, it is kept.
+    # A prefix of the body is kept.
     assert answer_without_secrets((Opcode.RESULT, ALL_FLAGS, prefix() + body), CREATE_ROLE) == (
         Opcode.RESULT,
         ALL_FLAGS,

@@ -1,5 +1,6 @@
-"""`SimulatedLoop` is an event loop in virtual time: the order of its calls, its time, and the
-errors with which it ends.
+"""`SimulatedLoop` is an event loop in virtual time.
+
+The tests check the order of its calls, its time, and the errors with which it ends.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from cassandra.testing.simulation import Livelocked, Network, SimulatedLoop, Sta
 
 
 def test_an_hour_takes_no_time_and_ends_when_it_should() -> None:
-    """The loop does not wait for its timers, but sets its clock forward."""
+    """`SimulatedLoop` does not wait for its timers, but sets its clock forward."""
     loop = SimulatedLoop(1)
     virtual_start, real_start = loop.time(), time.monotonic()
     loop.run(asyncio.sleep(3600))
     assert 3600 <= loop.time() - virtual_start < 3601
-    # This is much more than the simulation takes, even on a busy machine.
+    # A minute is much longer than the simulation takes, even on a busy machine.
     assert time.monotonic() - real_start < 60
 
 
 def test_call_soon_keeps_its_order_and_equal_timers_run_in_any_order() -> None:
-    """The seed of the loop decides in which order timers of the same time run."""
+    """`call_soon` keeps its order; the loop's seed decides the order of timers of the same time."""
     orders = set()
     for seed in range(20):
         loop = SimulatedLoop(seed)
@@ -45,7 +46,7 @@ def test_call_soon_keeps_its_order_and_equal_timers_run_in_any_order() -> None:
 
 
 def test_waiting_for_a_future_that_never_ends_is_an_error() -> None:
-    """If there is nothing left that could run, the loop raises Stalled."""
+    """If nothing is left that could run, the loop raises Stalled."""
 
     async def main() -> None:
         await asyncio.get_running_loop().create_future()
@@ -55,7 +56,7 @@ def test_waiting_for_a_future_that_never_ends_is_an_error() -> None:
 
 
 def test_a_coroutine_that_never_lets_time_pass_is_an_error() -> None:
-    """If the loop runs many turns without any progress of time, it raises Livelocked."""
+    """If the loop runs many iterations without any progress of time, it raises Livelocked."""
 
     async def main() -> None:
         while True:  # noqa: ASYNC110
@@ -86,7 +87,7 @@ def test_to_thread_returns_the_result_of_the_function() -> None:
 
 
 def test_unhandled_errors_are_recorded_as_faults() -> None:
-    """If a callback raises, the loop goes on, and its `faults` have the error."""
+    """If a callback raises, the loop continues, and records the error in `faults`."""
     loop = SimulatedLoop()
 
     async def main() -> None:
@@ -99,7 +100,7 @@ def test_unhandled_errors_are_recorded_as_faults() -> None:
 
 def test_names_are_resolved_by_the_network() -> None:
     loop = SimulatedLoop()
-    # A network attaches itself to its loop.
+    # A network attaches itself to its loop when it is created.
     Network(loop).names["db.example"] = ["10.0.0.1", "10.0.0.2"]
 
     async def main() -> list[str]:

@@ -38,7 +38,7 @@ class Server(asyncio.Protocol):
 
 
 class Client(Server):
-    """A protocol that also collects when it must pause and resume writing."""
+    """A protocol that also records when it must pause and resume writing."""
 
     def pause_writing(self) -> None:
         self.events.append("pause")
@@ -83,8 +83,9 @@ def loop_with_network(seed: int = 0, **settings: Any) -> SimulatedLoop:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) -> None:
-    """While the server does not read, the client's buffer stays full. When it reads again, all
-    bytes arrive in order, and the client may go on writing.
+    """While the server does not read, the client must pause writing.
+
+    When the server reads again, all bytes arrive in order, and the client may write again.
     """
     loop = loop_with_network(seed, fragments=0.5)
     data = bytes(range(256)) * 8192  # 2 MiB, more than the buffers hold
@@ -133,7 +134,10 @@ def test_a_reset_may_overtake_the_data() -> None:
 
 
 def test_bytes_on_a_cut_path_arrive_after_it_is_mended() -> None:
-    """A path can be cut in one direction only. As with TCP, its bytes are sent again later."""
+    """A path can be cut in one direction only, and its bytes arrive after it is mended.
+
+    As with TCP, lost bytes are sent again.
+    """
     loop = loop_with_network()
 
     async def main() -> None:
@@ -155,8 +159,9 @@ def test_bytes_on_a_cut_path_arrive_after_it_is_mended() -> None:
 
 
 def test_a_host_without_power_is_silent_until_it_is_back() -> None:
-    """The client of a host without power sees no error. When the host has power again, it does not
-    know the connection, and answers the client's data with a reset.
+    """The client of a host without power sees no error until the host has power again.
+
+    The host then does not know the connection, and answers the client's data with a reset.
     """
     loop = loop_with_network()
 
@@ -165,7 +170,7 @@ def test_a_host_without_power_is_silent_until_it_is_back() -> None:
         loop.network.lose_power(SERVER)
         client.transport.write(b"hello?")
         await asyncio.sleep(60)
-        # Nothing tells the client that its peer is gone.
+        # Nothing tells the client that the host has lost its power.
         assert client.events == []
         assert server.events == ["ConnectionResetError"]
         loop.network.regain_power(SERVER)
@@ -177,7 +182,7 @@ def test_a_host_without_power_is_silent_until_it_is_back() -> None:
 
 
 def test_connects_are_refused_or_time_out() -> None:
-    """A connect is refused if nobody listens. It times out if the host drops its packets."""
+    """A connect is refused if nobody listens, and times out if the host drops its packets."""
     loop = loop_with_network()
 
     async def main() -> None:
@@ -195,18 +200,18 @@ def test_connects_are_refused_or_time_out() -> None:
 
 
 def test_a_client_that_gives_up_leaves_no_connection() -> None:
-    """If a connect is cancelled at any time, no half of a connection remains."""
+    """A connect that is cancelled at any time leaves no half of a connection."""
     for seed in range(30):
         loop = loop_with_network(seed)
 
         async def main(loop: SimulatedLoop) -> None:
             loop.network.bind(SERVER, 80).listen(Server)
             task = asyncio.ensure_future(loop.create_connection(Client, SERVER, 80))
-            # Cancel at a random time, before, during or after the connection is established.
+            # The random time is before, during or after the establishment of the connection.
             await asyncio.sleep(loop.random.random() * 0.002)
             task.cancel()
             await asyncio.sleep(1)
-            # If the cancellation came too late, the connection was made, so close it.
+            # If the cancellation came too late, the connection was established, so close it.
             if not task.cancelled():
                 transport, _ = task.result()
                 transport.close()

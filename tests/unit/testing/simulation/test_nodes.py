@@ -12,9 +12,10 @@ from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread
 
 
 def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
-    """Run some requests in a simulation, and return its end time, its number of turns, and the
-    number and opcode of each request.
+    """Run some requests in a simulation with a seed, and return a summary of the run.
 
+    The summary has the end time, the number of iterations, and the number and opcode of each
+    request.
     :param settings: arguments of `FakeCluster`.
     """
     loop = SimulatedLoop(seed)
@@ -28,7 +29,7 @@ def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
                 statement.is_idempotent = True
                 for key in range(20):
                     await session.execute(statement, (key,))
-                # The remaining requests go to the two nodes that are left.
+                # After a node has stopped, all requests go to the other two nodes.
                 fake[1].stop()
                 for key in range(20):
                     await session.execute(statement, (key,))
@@ -43,19 +44,22 @@ def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("settings", [{}, {"max_version": 4}, {"scylla": 3}], ids=str)
 def test_the_same_seed_gives_the_same_run(settings: dict[str, Any]) -> None:
-    """Another seed gives another run."""
+    """A seed always gives the same run, and another seed gives another run."""
     assert run_with_seed(5, **settings) == run_with_seed(5, **settings)
     assert run_with_seed(5, **settings) != run_with_seed(6, **settings)
 
 
 def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
-    """The ids of sessions and the timestamps of statements are the same in each run with a seed.
+    """A seed decides the ids of sessions and the timestamps of statements.
+
     Timestamps follow the simulated clock, but never go back.
     """
 
     async def id_and_timestamps(loop: SimulatedLoop) -> tuple[Any, list[int]]:
-        """Return the session's id, and timestamps before the clock changes, after it went ahead by
-        one hour, and after it went back by two hours.
+        """Return the session's id, and three timestamps.
+
+        The first timestamp is made before the clock changes, the second after it went ahead by one
+        hour, and the third after it went back by two hours.
         """
         with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
             cluster = aio.Cluster(fake.contact_points, port=fake.port)
@@ -72,7 +76,7 @@ def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
 
     def simulate(seed: int) -> tuple[Any, list[int]]:
         loop = SimulatedLoop(seed)
-        # The network attaches itself to the loop.
+        # The network attaches itself to the loop when it is created.
         Network(loop)
         return loop.run(id_and_timestamps(loop))
 

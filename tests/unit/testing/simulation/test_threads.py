@@ -1,4 +1,4 @@
-"""Threads that take turns in virtual time, and programs with the blocking API in them."""
+"""`SimulatedThreads` runs threads one at a time, in virtual time, also with the blocking API."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ class SimulatedWorld:
         self.fake.prime(NEVER, silence())
 
     def cluster(self, **settings: Any) -> Cluster:
-        """Return a driver's cluster of the fake nodes, which is not connected yet."""
+        """Return a driver's cluster object for the fake nodes, which is not connected yet."""
         return Cluster(self.fake.contact_points, port=self.fake.port, **settings)
 
     def run(self, *programs: Any) -> list[Any]:
-        """Run each program in a thread of its own, and return their results. No thread and no
-        unhandled error may be left.
+        """Run each program in a separate thread, and return their results.
+
+        Afterwards, no thread and no unhandled error may be left.
         """
         results = self.threads.run(*programs, timeout=600)
         assert self.loop.faults == []
@@ -55,8 +56,9 @@ class SimulatedWorld:
 
 
 def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
-    """Run three threads with one session, and return the virtual time, the number of turns, and
-    what the threads read.
+    """Run three threads with one session, and return a summary of the run.
+
+    The summary has the virtual time, the number of iterations, and what the threads read.
     """
     world = SimulatedWorld(seed)
     reads: list[Any] = []
@@ -74,7 +76,7 @@ def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
             user(session, "c")
             for thread in threads:
                 thread.join()
-        # Let the connections close first.
+        # Wait until the connections are closed.
         world.threads.sleep(1.0)
         return "done"
 
@@ -90,8 +92,9 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 
 def test_results_callbacks_and_errors_of_futures() -> None:
-    """In virtual time, each future has its result, and its callback is called once. A request that
-    is not answered fails after its timeout.
+    """In virtual time, each future has its result, and its callback is called once.
+
+    A request without a response fails after its timeout.
     """
     world = SimulatedWorld(4)
     outcomes: list[Any] = []
@@ -139,8 +142,9 @@ def test_a_shutdown_ends_the_requests_of_other_threads() -> None:
 
 
 def test_locks_are_held_while_threads_wait() -> None:
-    """The first of five threads holds the cluster's lock until it is connected. Then the others
-    get their sessions, too.
+    """A thread holds the cluster's lock while it connects, and the others wait for the lock.
+
+    The first of five threads connects the cluster. Then all five get their sessions.
     """
     world = SimulatedWorld(5)
 
@@ -156,7 +160,7 @@ def test_locks_are_held_while_threads_wait() -> None:
 
 
 def test_nodes_are_waited_for_in_virtual_time() -> None:
-    """If a program waits 60 seconds for a node, the time of the simulation passes by as much."""
+    """If a program waits 60 seconds for a node, 60 seconds of virtual time pass."""
     world = SimulatedWorld(6)
 
     def program() -> None:
@@ -167,16 +171,16 @@ def test_nodes_are_waited_for_in_virtual_time() -> None:
             assert node.wait_for(lambda node: node.queries(NEVER), timeout=60.0)
             with pytest.raises(AssertionError, match=r"within 60\.0 s"):
                 node.wait_for(lambda node: False, timeout=60.0)
-            # While the thread waited for the node, the request's timeout of one second has passed.
+            # While the thread waited for the node, the request's timeout of one second has expired.
             assert future.is_over
 
     world.run(program)
 
 
 def test_threads_that_wait_for_ever_are_an_error() -> None:
-    """If no thread can go on, the simulation ends with Stalled, and names the threads."""
+    """If no thread can continue, the simulation raises Stalled, and `alive` names the threads."""
     loop = SimulatedLoop(7)
-    # The network attaches itself to the loop.
+    # The network attaches itself to the loop when it is created.
     Network(loop)
     threads = SimulatedThreads(loop)
 
@@ -187,7 +191,7 @@ def test_threads_that_wait_for_ever_are_an_error() -> None:
 
 
 def test_the_threads_of_a_cluster_that_is_not_shut_down_are_alive() -> None:
-    """When the program ends without a shutdown, the simulation ends, too."""
+    """If a program ends without a shutdown, the simulation ends, and `alive` lists its threads."""
     world = SimulatedWorld(8)
 
     def program() -> Cluster:
