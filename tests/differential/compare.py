@@ -20,14 +20,14 @@ ERROR = re.compile(r"error\(([^)]*)\)")
 
 @dataclass(frozen=True)
 class Difference:
-    """One value of a program's outcome in which this driver differs from another one.
+    """One value of a program's outcome in which turbocql differs from another driver.
 
     :param program: the program, as ``module.function[case]``.
     :param place: where the value is: ``show:LABEL``, ``error``, ``warnings:CLASS``, ``printed``,
         ``broken``, ``statements``, or ``table:NAME[KEY]``.
-    :param against: the driver that was compared with.
-    :param theirs: that driver's value, as `worker.canonical` writes it.
-    :param ours: this driver's value.
+    :param against: the other driver.
+    :param theirs: the other driver's value, as `worker.canonical` writes it.
+    :param ours: turbocql's value.
     """
 
     program: str

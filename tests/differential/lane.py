@@ -225,7 +225,7 @@ class Side:
         self._session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}", timeout=60)
 
     def _outcome(self, module: Module, program: str, keyspace: str) -> dict[str, Any]:
-        """Run one program; return what it recorded, its requests, and the rows it has left."""
+        """Run one program; return what it recorded, its requests, and the rows that it wrote."""
         self._recorder.take_requests()  # drop requests from before the program
         outcome = self.worker.ask(
             {

@@ -79,9 +79,9 @@ class Tables:
     def _read_by_partition(
         self, qualified_table: str, columns: list[dict[str, Any]], primary_key: set[str]
     ) -> list[tuple[str, str]]:
-        """Return (key, row) of each row of a table, read by one query for each partition.
+        """Return (key, row) of each row of a table, with a separate query for each partition.
 
-        If the server cannot show a partition as JSON, its row is "unreadable: ...".
+        If the server cannot return a partition as JSON, its row is "unreadable: ...".
         """
         key_columns = [
             column["column_name"] for column in columns if column["kind"] == "partition_key"

@@ -282,8 +282,9 @@ class ProgramContext:
             self.shown.append((label, self._clean(text)))
 
     def _clean(self, text: str) -> str:
-        """Replace what differs between drivers by fixed words: the keyspace, the port, and the
-        memory addresses of objects.
+        """Replace what always differs between drivers by fixed words.
+
+        These are the keyspace, the port, and the memory addresses of objects.
         """
         text = re.sub(r"(?<= at 0x)[0-9a-f]+", "ADDRESS", text)
         text = re.sub(rf"\b{re.escape(self.keyspace)}", "KS", text)
@@ -402,7 +403,7 @@ class Worker:
         }
 
     def _call(self, context: ProgramContext, name: str, program: str) -> None:
-        """Call the function of a program, with its case if it has one ("function[case]")."""
+        """Call the function of a program, with its case if the name has one ("function[case]")."""
         module = self.module(name)
         function, _, case = program.partition("[")
         if not case:

@@ -1,6 +1,6 @@
 """Fixtures for the tests with third-party programs: a node, wheels, and a folder for environments.
 
-These tests run only with ``-m programs``, which ``tox -e programs`` uses.
+These tests run only with ``-m programs``, which ``tox -e programs`` passes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip these tests if ``-m programs`` is not given: they need the network, and take minutes."""
+    """Skip these tests without ``-m programs``, because they need the network and take minutes."""
     requested = "programs" in (config.getoption("-m") or "")
     for item in items:
         if HERE in item.path.parents:
@@ -37,7 +37,7 @@ def node() -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="session")
 def environments() -> Path:
-    """The folder of the programs' environments, which stay there for later runs."""
+    """Return the folder of the programs' environments, which are kept for later runs."""
     folder = Path(os.environ.get("TURBOCQL_PROGRAMS") or ROOT / ".tox" / "programs-environments")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -45,11 +45,11 @@ def environments() -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(environments: Path) -> Path:
-    """The wheel of this driver for the interpreter that runs these tests."""
+    """Return the wheel of turbocql for the interpreter that runs these tests."""
     return find_wheel(environments / "wheel")
 
 
 @pytest.fixture(scope="session")
 def pure_wheel(environments: Path) -> Path:
-    """A wheel of this driver without compiled modules, for programs with another interpreter."""
+    """Return a wheel of turbocql without compiled modules, for programs with their own Python."""
     return make_pure_wheel(environments / "pure-wheel")

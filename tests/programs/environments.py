@@ -1,9 +1,9 @@
 """Virtual environments for third-party programs.
 
-Each program has two: one with this driver, and one with the driver that the program is made for,
-called the control. They stay in the folder that ``TURBOCQL_PROGRAMS`` names, and are created anew
-only if the program's requirements change. If only the wheel of this driver changes, pip reinstalls
-only this driver.
+Each program has two environments: one with turbocql, and one with the driver that the program was
+made for (the control). The environments are kept in the folder that ``TURBOCQL_PROGRAMS`` names,
+and are created again only if the program's requirements change. If only the wheel of turbocql
+changes, pip reinstalls only turbocql.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
 SHIMS = ("cassandra-driver", "scylla-driver")
-INSTALL_TIMEOUT = 900  # seconds; the largest program has some 150 packages
-STAMP = "programs.json"  # a file in each complete environment: what is installed there
+INSTALL_TIMEOUT = 900  # seconds; the largest program has about 150 packages
+STAMP = "programs.json"  # a file in each complete environment that describes what is installed
 
 # Prints the names of the distributions that contain the package `cassandra`.
 OWNERS = """
@@ -36,7 +36,7 @@ print(sorted({
 
 
 class InstallFailed(Exception):
-    """A program cannot be installed on this machine: a command of the installation failed.
+    """A program cannot be installed on this machine, because a command of the installation failed.
 
     The message contains the end of the command's output.
     """
@@ -69,10 +69,11 @@ class Program:
 def run(
     *command: object, timeout: float = INSTALL_TIMEOUT, variables: dict[str, str] | None = None
 ) -> str:
-    """Run a command, and return its standard output; raise `InstallFailed` if it fails.
+    """Run a command, and return its standard output.
 
     :param timeout: seconds.
     :param variables: additional environment variables.
+    :raises InstallFailed: if the command fails.
     """
     result = subprocess.run(
         [str(part) for part in command],
@@ -89,8 +90,9 @@ def run(
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment variables of this process, without those that would influence the
-    interpreter of another environment.
+    """Return this process's environment variables without those that affect Python interpreters.
+
+    They would influence the interpreter of another environment.
     """
     return {
         name: value
@@ -102,13 +104,13 @@ def clean_environment() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment: a folder with an interpreter and packages."""
+    """A virtual environment: a folder with a Python interpreter and packages."""
 
     folder: Path
 
     @property
     def scripts(self) -> Path:
-        """Return the folder of the interpreter and of the programs' commands."""
+        """Return the folder of the interpreter and of the commands."""
         return self.folder / ("Scripts" if sys.platform == "win32" else "bin")
 
     @property
@@ -117,18 +119,21 @@ class Environment:
         return self.scripts / ("python.exe" if sys.platform == "win32" else "python")
 
     def pip_install(self, *what: object) -> None:
-        """Install packages; raise `InstallFailed` if pip cannot."""
+        """Install packages with pip.
+
+        :raises InstallFailed: if pip fails.
+        """
         run(self.python, "-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
 
     def owners(self) -> str:
         """Return the names of the distributions that contain the package `cassandra`.
 
-        The result is a printed list, for example "['turbocql']".
+        :returns: a printed list, for example "['turbocql']".
         """
         return run(self.python, "-I", "-c", OWNERS, timeout=60).strip()
 
     def stamp(self) -> dict[str, object]:
-        """Return what `write_stamp` wrote; an empty dict if the environment is not complete."""
+        """Return what `write_stamp` wrote; an empty dict if the environment is incomplete."""
         try:
             stamp: dict[str, object] = json.loads((self.folder / STAMP).read_text())
         except (OSError, ValueError):
@@ -140,9 +145,9 @@ class Environment:
         (self.folder / STAMP).write_text(json.dumps(stamp))
 
     def make(self, python: str) -> None:
-        """Delete the folder, and create a new environment without packages there.
+        """Delete the folder, and create a new environment without packages in it.
 
-        :param python: the version of its interpreter; empty for that of the current interpreter.
+        :param python: the version of the interpreter; empty for the version of this process.
         """
         shutil.rmtree(self.folder, ignore_errors=True)
         if python:
@@ -152,12 +157,15 @@ class Environment:
 
 
 def find_python(version: str) -> Path:
-    """Return the interpreter of a version of Python; raise `InstallFailed` if there is none."""
+    """Return an interpreter of this version of Python.
+
+    :raises InstallFailed: if there is none.
+    """
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"
     on_path = shutil.which(name)
-    # Run each candidate to see if it works: a version manager may have a shim (a start script) for
-    # a version that is not installed, which fails.
+    # Run each candidate to see whether it works. A version manager may have a shim (a start script)
+    # for a version that is not installed; running the shim fails.
     for python in [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"*/bin/{name}"))]:
         result = subprocess.run([str(python), "-V"], check=False, capture_output=True, timeout=60)
         if result.returncode == 0:
@@ -183,9 +191,10 @@ def _install_program(environment: Environment, program: Program, *with_them: str
 
 
 def with_control(folder: Path, program: Program) -> Environment:
-    """Return the environment of `program` with the driver that it is made for.
+    """Return the environment of `program` with the driver that the program was made for.
 
-    Create it in `folder` if it is not complete, or if its packages are not those of `program`.
+    Create the environment in `folder` if it is not complete, or if the packages of `program` have
+    changed.
     """
     environment = Environment(folder)
     expected = _expected_stamp(program, program.driver)
@@ -199,10 +208,10 @@ def with_control(folder: Path, program: Program) -> Environment:
 
 
 def with_ours(folder: Path, program: Program, wheel: Path) -> Environment:
-    """Return the environment of `program` with this driver and the shims.
+    """Return the environment of `program` with turbocql and the shims.
 
     The shims satisfy the program's requirement of another driver. Create the environment in
-    `folder` if it is not complete, or if its packages are not those of `program`.
+    `folder` if it is not complete, or if the packages of `program` have changed.
     """
     environment = Environment(folder)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
@@ -215,13 +224,13 @@ def with_ours(folder: Path, program: Program, wheel: Path) -> Environment:
     elif stamp.get("wheel") != digest:
         environment.pip_install("--no-deps", "--force-reinstall", wheel)
     environment.write_stamp({**expected, "wheel": digest})
-    # Check that pip has not installed another driver as well, which the program might import.
+    # Check that pip has not installed another driver, which the program might import.
     assert environment.owners() == "['turbocql']", environment.owners()
     return environment
 
 
 def find_wheel(folder: Path) -> Path:
-    """Return the path of the wheel of this driver that tox has built.
+    """Return the path of the wheel of turbocql that tox has built.
 
     If tox does not run this process, build a wheel in `folder`.
     """
@@ -230,12 +239,12 @@ def find_wheel(folder: Path) -> Path:
 
 
 def make_pure_wheel(folder: Path) -> Path:
-    """Build a wheel of this driver without compiled modules, which suits every interpreter."""
+    """Build a wheel of turbocql without compiled modules, which works with every interpreter."""
     return _make_wheel(folder, {"CASS_DRIVER_NO_EXTENSIONS": "1"})
 
 
 def _make_wheel(folder: Path, variables: dict[str, str] | None = None) -> Path:
-    """Build a wheel of this driver in an emptied folder, and return its path."""
+    """Empty a folder, build a wheel of turbocql in it, and return the wheel's path."""
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT]
     run(*command, variables=variables)

@@ -1,8 +1,8 @@
 """Writes the table of docs/works-with.rst: ``python -m tests.programs.page [FOLDER]``.
 
 ``tox -e programs`` records in its folder of environments which version of a program gave the same
-output with both drivers, and on which day. If that folder is given, this program first copies these
-records into ``tried.json`` beside this file, which is in the repository. The record of a program
+output with both drivers, and on which day. If you pass that folder, this command first copies the
+records into ``tried.json`` next to this file, which is in the repository. The record of a program
 that tox did not run stays the same.
 """
 
@@ -37,7 +37,7 @@ HEAD = """\
 
 
 def package_of(program: Program) -> tuple[str, str]:
-    """Return the name and the version of the first package of a program, which is its main one."""
+    """Return the name and the version of a program's main package, which is listed first."""
     first = (program.alone or program.requirements)[0]
     name, _, version = re.sub(r"\[.*?\]", "", first).partition("==")
     return name, version
@@ -46,8 +46,8 @@ def package_of(program: Program) -> tuple[str, str]:
 def read_records(path: Path) -> dict[str, dict[str, str]]:
     """Return the records in a file, by the program's name.
 
-    A record has the "version" and the "date" of the program's last success. Without such a file,
-    the result is empty.
+    A record has the "version" and the "date" of the program's last success. If the file does not
+    exist, the result is empty.
     """
     if not path.exists():
         return {}
@@ -56,7 +56,7 @@ def read_records(path: Path) -> dict[str, dict[str, str]]:
 
 
 def write_records(path: Path, tried: dict[str, dict[str, str]]) -> None:
-    """Write the records of `read_records` into a file."""
+    """Write records, in the form that `read_records` returns, into a file."""
     path.write_text(json.dumps(tried, indent=2, sort_keys=True) + "\n")
 
 
@@ -70,7 +70,7 @@ def note_success(path: Path, name: str, program: Program) -> None:
 def take_notes(folder: Path) -> None:
     """Copy the records of a folder of environments into the file in the repository.
 
-    Records of programs that are not in PROGRAMS are deleted.
+    Records of programs that are no longer in PROGRAMS are deleted.
     """
     tried = {**read_records(KEPT), **read_records(folder / TRIED)}
     write_records(KEPT, {name: entry for name, entry in tried.items() if name in PROGRAMS})
@@ -79,7 +79,7 @@ def take_notes(folder: Path) -> None:
 def tested_features(name: str) -> str:
     """Return a description of the program's features that its script uses.
 
-    It is the part of the script's docstring after "NAME: ".
+    The description is the part of the script's docstring after "NAME: ".
     """
     text = ast.get_docstring(ast.parse((SCRIPTS / f"run_{name}.py").read_text())) or ""
     what = " ".join(text.split()).partition(": ")[2]

@@ -9,15 +9,15 @@ PROGRAMS = {
     "opentelemetry": Program(
         ("opentelemetry-instrumentation-cassandra==0.66b1", "opentelemetry-sdk"),
     ),
-    # This is the last version that traces Cassandra: since version 4, ddtrace.patch(cassandra=True)
-    # raises an error.
+    # This is the last version that traces Cassandra. In version 4 and later,
+    # ddtrace.patch(cassandra=True) raises an error.
     "ddtrace": Program(("ddtrace==3.19.9",)),
     "newrelic": Program(("newrelic==14.1.0",)),
     "instana": Program(("instana==3.20.0",)),
     "elastic_apm": Program(
         ("elastic-apm==6.26.2",),
-        # Unlike in the other driver, bound statements have a `query_string` here, so the name of
-        # the span contains the statement.
+        # Unlike in the other driver, bound statements have a `query_string` in turbocql, so the
+        # name of the span contains the statement.
         differs=(
             (
                 "Session.execute db cassandra query success\n"
@@ -38,7 +38,7 @@ PROGRAMS = {
     "adapta": Program(
         ("adapta[storage-cassandra,storage-iceberg]==5.3.8",),
         # adapta asks for the schema parser of the server version "4-a". cassandra-driver raises an
-        # error for this version; this driver accepts it.
+        # error for this version; turbocql accepts it.
         differs=(
             (
                 "metadata: Version string 4-a did not match expected format",
@@ -47,8 +47,8 @@ PROGRAMS = {
             ),
         ),
     ),
-    # Its tests need these packages. The extra "testing" of swh-storage would also require headers
-    # of systemd.
+    # The tests of swh-storage need these packages. The extra "testing" of swh-storage would also
+    # require headers of systemd.
     "swh_storage": Program(
         ("swh-storage[journal,pytest]==4.3.0", "hypothesis", "pytest-mock", "pytz"),
     ),
@@ -69,8 +69,8 @@ PROGRAMS = {
         ),
     ),
     "datahub": Program(("acryl-datahub[cassandra]==1.7.0.17",)),
-    # cassandra-migrate pins each package that it requires, some to releases that cannot be built
-    # with today's Python. So install it alone, and newer releases of those packages.
+    # cassandra-migrate pins each of its requirements, some to releases that cannot be built with
+    # today's Python. So install it without its requirements, and install newer releases of them.
     "cassandra_migrate": Program(
         requirements=("arrow<1", "click<8.2", "future", "PyYAML", "tabulate", "six"),
         alone=("cassandra-migrate==0.3.4",),

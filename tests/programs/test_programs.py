@@ -1,8 +1,8 @@
-"""Third-party programs that are made for another driver do the same with this driver.
+"""Third-party programs that were made for another driver do the same with turbocql.
 
 A test runs the script of a program twice against a real node: in an environment with the driver
-that the program is made for (the control), and in one with this driver and the shims. Both must
-print the same.
+that the program was made for (the control), and in an environment with turbocql and the shims. Both
+runs must print the same output.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tests.programs.environments import (
 from tests.programs.page import TRIED, note_success
 from tests.programs.programs import PROGRAMS
 
-TIMEOUT = 900  # seconds for one script; that of swh-storage runs 280 tests
+TIMEOUT = 900  # seconds for one script; the script of swh-storage runs 280 tests
 
 
 def output_of(environment: Environment, name: str, node: LocalCluster, folder: Path) -> str:
-    """Run a program's script, and return its standard output; its exit status must be 0."""
+    """Run a program's script, which must succeed, and return its standard output."""
     command = [environment.python, SCRIPTS / f"run_{name}.py"]
     result = subprocess.run(
         [*map(str, command), node.contact_points[0], str(node.port), f"programs_{name}"],
@@ -38,7 +38,7 @@ def output_of(environment: Environment, name: str, node: LocalCluster, folder: P
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
-        cwd=folder,  # some programs leave files behind
+        cwd=folder,  # some programs write files into the working directory
         env=clean_environment(),
     )
     assert result.returncode == 0, f"in {environment.folder}:\n{result.stdout}\n{result.stderr}"
@@ -46,10 +46,10 @@ def output_of(environment: Environment, name: str, node: LocalCluster, folder: P
 
 
 def control_or_skip(environments: Path, name: str, program: Program) -> Environment:
-    """Return the environment with the driver that the program is made for (the control).
+    """Return the environment with the driver that the program was made for (the control).
 
-    Skip the test if pip cannot install the program there. If it can, the program must also be
-    installable with this driver: otherwise the test fails.
+    Skip the test if pip cannot install the program with the control. If pip can, it must also be
+    able to install the program with turbocql; otherwise the test fails.
     """
     try:
         return with_control(environments / f"{name}-control", program)
@@ -70,7 +70,7 @@ def test_a_program_prints_the_same_with_both_drivers(
     wheel: Path = request.getfixturevalue("pure_wheel" if program.python else "wheel")
     ours = with_ours(environments / f"{name}-ours", program, wheel)
     output = output_of(control, name, node, tmp_path)
-    # The expected output is the control's, except for the parts that are meant to differ.
+    # The expected output is the control's output, except for the parts that are meant to differ.
     for text_of_control, text_of_ours in program.differs:
         assert output.count(text_of_control) == 1, text_of_control
         output = output.replace(text_of_control, text_of_ours)

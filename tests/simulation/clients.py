@@ -227,7 +227,7 @@ class Clients:
             self.simulation.report_violation(f"{label} was not prepared again: {error}")
 
     def timeout_option(self, event: PlannedEvent) -> dict[str, Any]:
-        """Return the keyword arguments of `Session.execute`: the event's timeout, if it has one."""
+        """Return the event's timeout as keyword arguments of `Session.execute`."""
         return {} if event.seconds < 0 else {"timeout": event.seconds}
 
     async def prepared(self, user: User, text: str) -> tuple[Any, frozenset[str]]:

@@ -327,7 +327,7 @@ class _ServerWarnings(logging.Handler):
 
 
 def server_warnings(context):
-    """Record the warnings of a count without a partition key, in the future and in the log."""
+    """Record the warning about a count without a partition key, in the future and the log."""
     session = context.shared_session
     handler = _ServerWarnings()
     logger = logging.getLogger("cassandra")

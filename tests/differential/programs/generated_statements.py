@@ -164,7 +164,7 @@ class _Writer:
             self.context.record_call(f"{label} applied", lambda: rows.was_applied)
 
     def execute_asynchronously(self, label, *arguments):
-        """Execute a statement asynchronously, and record what the callback or errback gets."""
+        """Execute a statement asynchronously, and record what its callback or errback gets."""
         done, outcomes = threading.Event(), []
 
         def record(rows_or_error):

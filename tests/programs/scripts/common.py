@@ -1,4 +1,4 @@
-"""Parts that all scripts share: the address of the node, a cluster, and an empty keyspace."""
+"""What all scripts share: the address of the node, a cluster, and an empty keyspace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOST, PORT, KEYSPACE = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 
 
 def make_cluster() -> Cluster:
-    """Return a cluster of the node that runs the tests."""
+    """Return a cluster object for the test's node."""
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=30)
     return Cluster(
         [HOST],
@@ -21,7 +21,7 @@ def make_cluster() -> Cluster:
 
 
 def new_keyspace(session: Session) -> None:
-    """Create the keyspace of this script; drop it first if it exists."""
+    """Create an empty keyspace for this script; drop an existing keyspace first."""
     session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}")
     session.execute(
         f"CREATE KEYSPACE {KEYSPACE} "

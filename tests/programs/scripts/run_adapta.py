@@ -16,8 +16,8 @@ from common import HOST, KEYSPACE, PORT, make_cluster, new_keyspace
 logging.disable(logging.CRITICAL)
 
 
-# adapta reads the types of the fields, which must be classes. In an ordinary class definition they
-# would be strings, because this file imports `annotations` from `__future__`.
+# adapta reads the types of the fields, which must be classes. In a class definition they would be
+# strings, because this file imports `annotations` from `__future__`.
 Reading = make_dataclass(
     "Reading",
     [
@@ -37,7 +37,10 @@ def reading(number: int) -> Reading:  # type: ignore[valid-type]
 def make_client(
     configuration: CassandraClientConfiguration | None = None,
 ) -> VanillaCassandraClient:
-    """Return a client of adapta for the keyspace; None takes adapta's default configuration."""
+    """Return adapta's client for the script's keyspace.
+
+    :param configuration: None uses adapta's default configuration.
+    """
     return VanillaCassandraClient(
         "tried", KEYSPACE, "nobody", "none", [HOST], PORT, client_config=configuration
     )
@@ -58,7 +61,7 @@ def print_table(client: VanillaCassandraClient) -> None:
 
 
 def write(client: VanillaCassandraClient) -> None:
-    """Write rows in each way that adapta has, and print one."""
+    """Write rows in each way that adapta offers, and print one row."""
     client.create_table(Reading, "reading", KEYSPACE)
     for number in range(5):
         client.upsert_entity(reading(number), keyspace=KEYSPACE, table_name="reading")
@@ -70,7 +73,7 @@ def write(client: VanillaCassandraClient) -> None:
 
 
 def print_entities(client: VanillaCassandraClient) -> None:
-    """Read entities by filters and by queries, and print them."""
+    """Read entities with filters and with queries, and print them."""
     sensor, number = FilterField("sensor"), FilterField("number")
     filters = (
         [{"sensor": "s0"}, {"sensor": "s1"}],
@@ -99,7 +102,7 @@ def print_entities(client: VanillaCassandraClient) -> None:
 
 
 def delete(client: VanillaCassandraClient) -> None:
-    """Delete rows by entity and by key, change a table option, and print what is left."""
+    """Delete rows by entity and by key, change a table option, and print the remaining rows."""
     client.delete_entity(reading(1), table_name="reading", keyspace=KEYSPACE)
     key = {"sensor": "s1", "number": 4}
     client.delete_entity_by_key(Reading, key, table_name="reading", keyspace=KEYSPACE)

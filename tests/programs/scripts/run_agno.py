@@ -18,9 +18,9 @@ VECTORS = {"red": [1.0, 0.0, 0.25], "green": [0.25, 1.0, 0.0], "blue": [0.0, 0.2
 
 @dataclass
 class Words(Embedder):
-    """Embeds a text as a vector that depends on its first word and, a little, on its length.
+    """Embeds a string as a vector that depends on its first word and, slightly, on its length.
 
-    The length makes all distances different, so that the order of results is always the same.
+    The length makes all distances different, so the order of results is always the same.
     """
 
     dimensions: int | None = 3
@@ -56,7 +56,7 @@ def print_documents(documents: list[Document]) -> None:
 
 
 async def on_asyncio(store: Cassandra) -> None:
-    """Use the methods of the store that are coroutines, and print what each returns."""
+    """Call the coroutines of the store, and print what each returns."""
     await store.async_create()
     print(await store.async_exists())
     await store.async_insert("h-async", [document("blue of asyncio", 9)])

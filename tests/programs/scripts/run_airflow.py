@@ -9,8 +9,8 @@ import tempfile
 
 from common import HOST, KEYSPACE, PORT, make_cluster, new_keyspace
 
-# Airflow writes its log to stdout. Send that to stderr, and keep the real stdout for the lines that
-# the test compares.
+# Airflow writes its log to stdout. Redirect that to stderr, and keep the real stdout for the lines
+# that the test compares.
 _real_stdout = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 sys.stdout = sys.stderr

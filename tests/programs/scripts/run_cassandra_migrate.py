@@ -48,7 +48,7 @@ def migrate(*arguments: str) -> None:
 
 
 def main() -> None:
-    """Run correct migrations and a wrong one, and print the rows that they have left."""
+    """Run correct migrations and a wrong migration, and print the rows that they have written."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("cassandra-migrate.yml").write_text(CONFIG)

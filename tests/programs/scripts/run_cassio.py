@@ -45,7 +45,7 @@ def plain_and_clustered(session: Session) -> None:
 
 
 def vectors(session: Session) -> None:
-    """Write rows with vectors and metadata, search by both, and print the matches."""
+    """Write rows with vectors and metadata, search by them, and print the matches."""
     table = MetadataVectorCassandraTable(
         session=session, keyspace=KEYSPACE, table="vectors", vector_dimension=3,
         primary_key_type="TEXT",

@@ -36,7 +36,7 @@ def fail() -> None:
 
 
 def main() -> None:
-    """Store results of tasks by Celery, and print what its backend and the table contain."""
+    """Store results of tasks with Celery, and print the content of its backend and of the table."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

@@ -114,7 +114,10 @@ SELECT * FROM people WHERE id = 5;
 
 
 def cqlsh(text: str, *arguments: str) -> str:
-    """Run cqlsh with `text` as its input; return its output, errors and exit status."""
+    """Run cqlsh with `text` as its input.
+
+    :returns: its output, errors and exit status in one string.
+    """
     result = subprocess.run(
         [*CQLSH, *arguments, HOST, str(PORT)],
         input=text,
@@ -133,10 +136,10 @@ def section(name: str, text: str) -> None:
 
 
 def without_times(text: str) -> str:
-    """Return a report of COPY without the parts that vary: rates, times, progress and paths."""
+    """Return a report of COPY without its variable parts: rates, times, progress and paths."""
     text = re.sub(r"[^\r\n]*\r", "", text)
     text = re.sub(r"Processed: [^\n]*?(\d+) rows;[^\n]*", r"Processed: \1 rows", text)
-    # If COPY takes long, cqlsh prints several progress lines. Keep only the last.
+    # If COPY takes long, cqlsh prints several progress lines. Keep only the last line.
     text = re.sub(r"(Processed: \d+ rows\s*)+(?=Processed: )", "", text)
     text = re.sub(r"in [\d.]+ seconds", "in some seconds", text)
     text = re.sub(r"in \d+ (day|minute)[^\n]*? seconds?", "in some seconds", text)
@@ -145,7 +148,7 @@ def without_times(text: str) -> str:
 
 
 def stable_trace(text: str) -> str:
-    """Return only those lines and columns of the traces in a text that are the same in each run."""
+    """Return only the lines and columns of traces in the output that are the same in each run."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text)
     prefixes = ("Execute CQL3 query", "Parsing ", "Preparing statement", "Request complete")
     lines = []
@@ -163,12 +166,12 @@ def stable_trace(text: str) -> str:
 
 
 def copy_there_and_back(folder: str) -> None:
-    """COPY each table to a file, empty it, COPY it from the file, and then to a second file.
+    """COPY each table to a file, then into the emptied table, and then to a second file.
 
-    Print whether both files have the same rows; at the end, COPY from a file with errors.
+    Print whether both files have the same rows. At the end, COPY from a file with errors.
     """
-    # Leave out the columns with a duration and with a user type: COPY FROM fails to write those
-    # with every driver.
+    # Leave out the columns with a duration and with a user type, because COPY FROM fails to write
+    # these with every driver.
     kinds = "kinds (id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, q, r, s, t, v, w)"
     for table_and_columns in (kinds, "people (id, day, name)", "counts", "many"):
         table = table_and_columns.split()[0]
@@ -195,7 +198,7 @@ def copy_there_and_back(folder: str) -> None:
 
 
 def main() -> None:
-    """Run sections of statements by cqlsh, and print the output of each under its name."""
+    """Run sections of statements with cqlsh, and print each section's output under its name."""
     many = "\n".join(f"INSERT INTO many (id, n) VALUES ({i % 7}, {i});" for i in range(120))
     section("schema", cqlsh(SCHEMA))
     table = "CREATE TABLE many (id int, n int, PRIMARY KEY (id, n));"

@@ -39,7 +39,7 @@ def fill(session: Session) -> None:
 
 
 def main() -> None:
-    """Read the metadata and the profile of the keyspace by DataHub; print them without times."""
+    """Let DataHub read the keyspace's metadata and profile, and print them without times."""
     with make_cluster() as cluster:
         new_keyspace(cluster.connect())
         fill(cluster.connect(KEYSPACE))

@@ -23,7 +23,10 @@ def sketch(text: str) -> MinHash:
 
 
 def make_index(session: Session, name: str, **more: object) -> MinHashLSH:
-    """Return an index that stores its data in Cassandra; `more` are settings of the storage."""
+    """Return an index that stores its data in Cassandra.
+
+    :param more: further settings of the storage.
+    """
     return MinHashLSH(
         threshold=0.5,
         num_perm=64,
@@ -45,7 +48,7 @@ def make_index(session: Session, name: str, **more: object) -> MinHashLSH:
 
 
 def fill_and_ask(index: MinHashLSH) -> None:
-    """Insert, find and remove sketches, and print what the index returns after each step."""
+    """Insert, find and remove sketches, and print the index's results after each step."""
     sketches = {name: sketch(text) for name, text in TEXTS.items()}
     print(index.is_empty())
     for name in ("a", "b"):
@@ -85,7 +88,7 @@ def fill_many(index: MinHashLSH) -> None:
 
 
 def main() -> None:
-    """Try indexes with separate and shared buffers and many rows; print the tables they made."""
+    """Use indexes with separate buffers, shared buffers and many rows; print the created tables."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

@@ -35,7 +35,7 @@ def print_spans(heading: str) -> None:
     for span in sorted(SPANS, key=lambda span: span.start_ns):
         tags = {**span.get_tags(), **span.get_metrics()}
         shown_tags = {key: tags[key] for key in sorted(tags) if not key.startswith(LEFT_OUT)}
-        # The text of an error differs between drivers.
+        # The message of an error differs between drivers.
         shown_tags.pop("error.message", None)
         print(span.name, span.service, span.resource, span.error, shown_tags)
     SPANS.clear()

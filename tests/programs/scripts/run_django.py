@@ -32,7 +32,7 @@ settings.configure(
     USE_TZ=True,
 )
 
-# A Django application must be in a package. Make the package `people` here, without files.
+# A Django application must be in a package. Create the package `people` in memory, without files.
 people = types.ModuleType("people")
 people.__path__ = []
 people.models_module = None
@@ -51,7 +51,7 @@ people.People = People
 
 
 def models():
-    """Define and return the model; Django must be set up before."""
+    """Define and return the model; Django must be set up before this call."""
     from django_cassandra_engine.models import DjangoCassandraModel
 
     from cassandra.cqlengine import columns

@@ -10,7 +10,7 @@ from evoid_scylla import ScyllaStorage
 
 
 async def try_storage(storage: ScyllaStorage) -> None:
-    """Write, read and delete values, close the storage, and use it after it was closed."""
+    """Write, read and delete values, close the storage, and then use the closed storage."""
     print(await storage.health())
     values = [{"n": number, "text": "it's %s {}" * number} for number in range(5)]
     written = [storage.write(f"k{number}", value) for number, value in enumerate(values)]

@@ -20,7 +20,10 @@ NOW = datetime(2024, 2, 29, 12, tzinfo=timezone.utc)
 
 
 def make_store(folder: str, **more: object) -> FeatureStore:
-    """Return a feature store whose online store is Cassandra; `more` are settings of it."""
+    """Return a feature store whose online store is Cassandra.
+
+    :param more: further settings of the online store.
+    """
     return FeatureStore(
         config=RepoConfig(
             project="tried",
@@ -36,7 +39,7 @@ def make_store(folder: str, **more: object) -> FeatureStore:
 
 
 def features(folder: str, rows: int) -> tuple[Entity, FeatureView, pandas.DataFrame]:
-    """Write a Parquet file with features of drivers; return their entity, view and data frame."""
+    """Write a Parquet file with features of drivers; return the entity, view and data frame."""
     frame = pandas.DataFrame(
         {
             "driver": range(rows),
@@ -63,7 +66,7 @@ def features(folder: str, rows: int) -> tuple[Entity, FeatureView, pandas.DataFr
 
 
 def print_features(store: FeatureStore, *drivers: int) -> None:
-    """Print the features of drivers that the online store returns."""
+    """Print the features that the online store returns for the given drivers."""
     features = store.get_online_features(
         features=["drivers:rate", "drivers:trips", "drivers:name"],
         entity_rows=[{"driver": driver} for driver in drivers],
@@ -72,7 +75,7 @@ def print_features(store: FeatureStore, *drivers: int) -> None:
 
 
 def main() -> None:
-    """Write and read features with the default policy and with a token-aware one."""
+    """Write and read features with the default policy and with a token-aware policy."""
     with make_cluster() as cluster:
         new_keyspace(cluster.connect())
         policies = (

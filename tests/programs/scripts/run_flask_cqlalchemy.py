@@ -40,7 +40,7 @@ def people(name: str):
 
 
 def main() -> None:
-    """Create, change, find and delete rows in an app of Flask, and read them by its HTTP API."""
+    """Create, change, find and delete rows in a Flask app, and read rows by the app's HTTP API."""
     with app.app_context():
         db.sync_db()
         key = uuid.UUID(int=5)

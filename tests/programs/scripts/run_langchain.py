@@ -24,7 +24,7 @@ from cassandra.cluster import Session  # noqa: E402
 
 
 class Letters(Embeddings):
-    """Embeds a text as a vector: how often it contains the letters a, b and c."""
+    """Embeds a string as a vector of how often it contains the letters a, b and c."""
 
     def embed_query(self, text: str) -> list[float]:
         return [float(text.count(letter)) + 0.01 for letter in "abc"]
@@ -51,7 +51,7 @@ def vector_store() -> Cassandra:
 
 
 async def from_asyncio(store: Cassandra) -> None:
-    """Use the coroutines of the vector store and of the chat history."""
+    """Call the coroutines of the vector store and of the chat history."""
     await store.aadd_documents([Document("cab", id="cab"), Document("cba", id="cba")])
     documents = await store.asimilarity_search("cab", k=3)
     print(sorted(match.page_content for match in documents))
@@ -61,7 +61,7 @@ async def from_asyncio(store: Cassandra) -> None:
 
 
 def stores(session: Session) -> None:
-    """Use the chat history, the cache of answers and the store of bytes."""
+    """Use the chat history, the cache of LLM responses, and the byte store."""
     history = CassandraChatMessageHistory(session_id="s", table_name="history")
     history.add_user_message("question")
     history.add_ai_message("answer")

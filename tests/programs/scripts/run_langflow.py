@@ -16,9 +16,9 @@ VECTORS = {"red": [1.0, 0.0, 0.25], "green": [0.25, 1.0, 0.0], "blue": [0.0, 0.2
 
 
 class Words(Embeddings):
-    """Embeds a text as a vector that depends on its first word and, a little, on its length.
+    """Embeds a string as a vector that depends on its first word and, slightly, on its length.
 
-    The length makes all distances different, so that the order of results is always the same.
+    The length makes all distances different, so the order of results is always the same.
     """
 
     def embed_query(self, text: str) -> list[float]:
@@ -30,7 +30,10 @@ class Words(Embeddings):
 
 
 def component(**more: object) -> CassandraVectorStoreComponent:
-    """Return Langflow's vector store component with default inputs; `more` replaces some."""
+    """Return Langflow's vector store component with default inputs.
+
+    :param more: inputs that replace the defaults.
+    """
     vector_store = CassandraVectorStoreComponent()
     vector_store.set_attributes(
         {
@@ -64,7 +67,7 @@ def print_results(results: list[Data]) -> None:
 
 
 def vectors() -> None:
-    """Search for texts by similarity, by filters and with a threshold, and print the matches."""
+    """Search for strings by similarity, by filters and with a threshold, and print the matches."""
     texts = ["red apple", "green apples", "blue", "red cherry pie", "green"]
     data = [Data(data={"text": text, "kind": text[:1]}, text_key="text") for text in texts]
     print_results(component(ingest_data=data, search_query="green leaf").search_documents())

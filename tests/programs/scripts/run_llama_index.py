@@ -11,7 +11,10 @@ from llama_index.vector_stores.cassandra import CassandraVectorStore
 
 
 def node(name: str, vector: list[float], document: str) -> TextNode:
-    """Return a node of LlamaIndex with a vector; `document` is the id of its source."""
+    """Return a LlamaIndex node with a vector.
+
+    :param document: the id of the node's source document.
+    """
     return TextNode(
         id_=name,
         text=f"text {name}",

@@ -36,7 +36,7 @@ def make_requests() -> None:
 
 
 def print_node(node, depth: int = 0) -> None:
-    """Print a node of a recorded trace and, with more indentation, its children."""
+    """Print a node of a recorded trace, and its children with more indentation."""
     fields = {
         name: getattr(node, name)
         for name in ("sql", "host", "database_name", "sql_parameters")

@@ -10,8 +10,9 @@ from openframe.adapters.db.cassandra.connection import get_cassandra_session
 
 from cassandra.cluster import Cluster
 
-# openframe calls this method before each connect. This driver accepts the call. cassandra-driver
-# 3.30.1 raises an error, so nothing else could be compared: replace the method in both drivers.
+# openframe calls this method before each connect. turbocql accepts the call, but cassandra-driver
+# 3.30.1 raises an error, and nothing else could be compared. So replace the method for both
+# drivers.
 Cluster.set_core_connections_per_host = lambda *_: None  # type: ignore[method-assign]
 
 

@@ -1,4 +1,4 @@
-"""swh-storage: its own tests of its store for Cassandra: a line of each test's name and outcome."""
+"""swh-storage: its own tests of its Cassandra storage; prints each test's name and outcome."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ import pytest
 from common import HOST, PORT
 from swh.storage import pytest_plugin
 
-# These tests need a node that requires passwords, so they are left out.
+# These tests need a node that requires passwords, so leave them out.
 LEFT_OUT = ("test_no_authentication", "test_no_authenticator_class")
 
 
 @pytest.fixture(scope="session")
 def swh_storage_cassandra_cluster() -> tuple[list[str], int]:
-    """The node of our tests. The fixture of this name in swh-storage would start another one."""
+    """Return the address of the test's node.
+
+    The fixture of this name in swh-storage would start another node.
+    """
     return [HOST], PORT
 
 
-# When pytest starts, it takes the fixtures from the plugin's module, so replace this one there.
+# When pytest starts, it takes the fixtures from the plugin's module. So replace the fixture there.
 pytest_plugin.swh_storage_cassandra_cluster = swh_storage_cassandra_cluster
 
 
 class Outcomes:
-    """A plugin of pytest that prints the name and the outcome of each test."""
+    """A pytest plugin that prints the name and the outcome of each test."""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Print the outcome of each test, and of each failed set-up or teardown."""

@@ -24,7 +24,7 @@ from trustgraph.tables.cassandra_async import async_execute_paged, async_scan
 
 logging.disable(logging.CRITICAL)
 
-# These modules create clusters for the default port. Make them use the port of the node.
+# These modules create clusters with the default port. Make them use the port of the test's node.
 for module in (cassandra_kg, config, iam, knowledge):
     module.Cluster = partial(module.Cluster, port=PORT)  # type: ignore[attr-defined]
 
@@ -38,7 +38,7 @@ def print_rows(rows) -> None:
 
 
 def quads(graph) -> None:
-    """Insert quads, and print what each method that looks for quads returns."""
+    """Insert quads, and print the result of each method that looks for quads."""
     print(graph.collection_exists("c"))
     graph.create_collection("c")
     print(graph.collection_exists("c"))
@@ -57,7 +57,7 @@ def quads(graph) -> None:
 
 
 async def quads_on_asyncio(graph) -> None:
-    """Insert and read quads by coroutines, by pages and by a filtered scan."""
+    """Insert and read quads with coroutines, in pages, and with a filtered scan."""
     await graph.async_create_collection("d")
     await asyncio.gather(
         *(

@@ -1,5 +1,6 @@
-"""Compatibility with cassandra-driver that no other test module covers: constants, compressions,
-settings.
+"""Compatibility with cassandra-driver in details that no other test module covers.
+
+The details are constants, compressions and settings.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.waiting import WAIT
 
 
 def test_constants_of_the_wire() -> None:
-    """The protocol constants that tools read have the right values."""
+    """The protocol constants that tools read from `cassandra.connection` have the right values."""
     assert connection.HEADER_DIRECTION_TO_CLIENT == 0x80
     assert connection.HEADER_DIRECTION_MASK == 0x80
     assert connection.PROTOCOL_VERSION_MASK == 0x7F
@@ -36,8 +37,9 @@ def test_compressed_bytes_can_be_decompressed() -> None:
 
 
 def test_the_row_factory_for_many_columns() -> None:
-    """For a result with many columns, rows can still be read by attribute, by index and in a
-    loop.
+    """`pseudo_namedtuple_factory` returns rows that you can read by attribute, index and iteration.
+
+    cassandra-driver uses this row factory for results with many columns.
     """
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert isinstance(row, PseudoNamedTupleRow)
@@ -47,7 +49,7 @@ def test_the_row_factory_for_many_columns() -> None:
 
 
 def test_settings_of_scylla_driver() -> None:
-    """`shard_aware_options` may be a dict or an object; `scylla_cloud` is refused."""
+    """`shard_aware_options` may be a dict or an object; `scylla_cloud` is not supported."""
     options = Cluster(shard_aware_options={"disable": True}).shard_aware_options
     assert options is not None
     assert options.disable is True
@@ -73,14 +75,14 @@ def test_scylladb_gets_the_session_id_and_the_driver_config() -> None:
         ):
             cluster.connect(wait_for_all_pools=True)
             assert isinstance(cluster.session_id, uuid.UUID)
-            # The first connection that is opened is the control connection.
+            # The driver opens the control connection first.
             first_options, *other_options = [
                 request.options for request in nodes.requests if request.opcode == Opcode.STARTUP
             ]
             assert other_options
             for options in (first_options, *other_options):
                 assert options["SESSION_ID"] == str(cluster.session_id)
-            # Only the control connection sends the settings of the cluster.
+            # Only the control connection sends the cluster's settings, as DRIVER_CONFIG.
             assert ("DRIVER_CONFIG" in first_options) is enabled
             assert not any("DRIVER_CONFIG" in options for options in other_options)
 
@@ -93,7 +95,7 @@ def test_cassandra_gets_neither_session_id_nor_driver_config() -> None:
 
 
 def test_a_future_has_all_outcomes_in_order_or_the_first_error() -> None:
-    """The future of `execute_concurrent_async` has all outcomes in order, or the first error."""
+    """`execute_concurrent_async` returns a future of all outcomes in order, or the first error."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT 7", error(ErrorCode.INVALID))
         session = cluster.connect()
@@ -110,8 +112,10 @@ def test_a_future_has_all_outcomes_in_order_or_the_first_error() -> None:
 
 
 class Future:
-    """A fake future. It completes as soon as a callback is added if `session.at_once` is set, and
-    otherwise when `finish` is called.
+    """A fake response future.
+
+    If `session.at_once` is set, the future completes as soon as a callback is added, otherwise when
+    `finish` is called.
     """
 
     def __init__(self, session: Session) -> None:
@@ -141,8 +145,8 @@ class Future:
 class Session:
     """A fake session, whose futures complete at once or later. It refuses the statement "bad".
 
-    `open` is the number of calls of `execute_async` that have not returned, and `deepest` is the
-    number of them when the most deeply nested callback ran.
+    `open` is the number of calls of `execute_async` that have not returned. `deepest` is the value
+    of `open` in the most deeply nested callback.
     """
 
     def __init__(self, at_once: bool) -> None:
@@ -177,11 +181,11 @@ def test_requests_are_limited_by_the_concurrency_and_stop_after_cancelling() -> 
     assert len(session.futures) == 5
     assert future.cancel()
     for pending in session.futures[1:]:
-        # Let each response arrive in another thread.
+        # Let each response arrive in a different thread.
         thread = threading.Thread(target=pending.finish)
         thread.start()
         thread.join()
-    # After the cancellation, no further request was sent.
+    # After the cancellation, the function sends no further request.
     assert len(session.futures) == 5
     assert future.cancelled()
 
@@ -213,12 +217,13 @@ assert cassandra.cluster is sys.modules["cassandra.cluster"]
 
 
 def test_an_import_hook_of_a_tracer_can_patch_a_module() -> None:
-    """A tracer patches `cassandra.cluster` while the module is imported."""
+    """A tracer's import hook can patch `cassandra.cluster` while the module is imported."""
     assert run_python(TRACERS_HOOK).stdout == "patched Cluster\n"
 
 
 def test_the_class_of_a_timestamp_column_is_named_date_type() -> None:
-    # The SQL client Harlequin shows the names of the type classes above its columns.
+    # The SQL client Harlequin shows the names of the type classes above its columns, so this name
+    # must be the same as in cassandra-driver.
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT at FROM t", rows([("at", "timestamp"), ("all_", "list<timestamp>")]))
         types = cluster.connect().execute("SELECT at FROM t").column_types

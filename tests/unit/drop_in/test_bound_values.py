@@ -1,5 +1,6 @@
-"""Values that applications of cassandra-driver bind: dicts with more keys than bind markers, and
-unusual objects.
+"""Values that applications of cassandra-driver bind.
+
+Examples are dicts with more keys than bind markers, and unusual objects.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ ONE, SEVEN = b"\0\0\0\1", b"\0\0\0\7"
 
 
 def prepared(*types: Any, has_key: bool = True, version: int = 4) -> PreparedStatement:
-    """Return a prepared statement with columns a, b and so on of these types.
+    """Return a prepared statement with columns a, b and so on, of these types.
 
+    :param types: the types of the columns.
     :param has_key: True makes the first column the partition key.
+    :param version: the protocol version.
     """
     columns: Any = [
         Column("ks", "t", name, cqltype) for name, cqltype in zip("abcdef", types, strict=False)
@@ -47,7 +50,7 @@ def prepared(*types: Any, has_key: bool = True, version: int = 4) -> PreparedSta
 def with_plan(
     statement: PreparedStatement, implementation: Implementation, strict_names: bool = False
 ) -> PreparedStatement:
-    """Make `statement` use a bind plan of one implementation, and return it."""
+    """Make `statement` use a bind plan of the given implementation, and return the statement."""
     statement.bind_plan = implementation.bind.BindPlan(
         statement.column_metadata, statement.routing_key_indexes, strict_names
     )
@@ -62,10 +65,9 @@ def values(implementation: Implementation, cqltype: Any, *arguments: Any) -> lis
 
 
 def with_codec_of(implementation: Implementation, column: Any) -> Any:
-    """Return the column with a stand-in for its type, which uses the codec of the implementation
-    under test.
+    """Return the column with a stand-in type that uses the codec of the tested implementation.
 
-    The class has the name of the type's class, because error messages contain it.
+    The stand-in class has the name of the column's type class, because error messages contain it.
     """
     codec = column.type.build_codec(implementation.codecs)
     stand_in = type(column.type.__name__, (), {"codec": staticmethod(lambda: codec)})
@@ -73,20 +75,20 @@ def with_codec_of(implementation: Implementation, column: Any) -> Any:
 
 
 class Filled(dict[str, Any]):
-    """A dict that computes the values of keys that it lacks."""
+    """A dict that computes the values of missing keys."""
 
     def __missing__(self, name: str) -> Any:
         return {"a": 7, "b": "filled"}[name]
 
 
 class Computed(dict[str, Any]):
-    """A dict that computes all values."""
+    """A dict that computes all values, even for keys that it contains."""
 
     def __getitem__(self, name: str) -> Any:
         return {"a": 7, "b": "computed"}[name]
 
 
-# Values for the markers a and b, and for keys that have no marker.
+# Values for the bind markers a and b, and for keys that have no bind marker.
 MORE = {"a": 1, "b": "x", "c": 2, 5: "not a name"}
 
 
@@ -130,9 +132,7 @@ def test_strict_names_can_be_set_on_a_statement() -> None:
 
 
 def test_values_that_a_mapping_computes_are_bound(implementation: Implementation) -> None:
-    """If a mapping computes values for keys that it lacks (`__missing__`), these values are
-    bound.
-    """
+    """If a mapping computes values of missing keys (`__missing__`), these values are bound."""
     defaults: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
     statement = with_plan(prepared(INT, TEXT), implementation)
     for row, expected in [
@@ -145,7 +145,7 @@ def test_values_that_a_mapping_computes_are_bound(implementation: Implementation
         (bound,) = BatchStatement().add_many(statement, [row]).entries
         assert isinstance(bound, BoundStatement)
         assert bound.values == expected
-    # In version 3 every column needs a value, so each name is looked up.
+    # In protocol version 3 every column needs a value, so each name is looked up.
     statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), implementation)
     assert implementation.binding.bind(statement_of_version_3, Filled()).values == [
         SEVEN,
@@ -159,7 +159,7 @@ def test_an_unset_partition_key_is_refused(implementation: Implementation) -> No
     for row in ({"a": UNSET_VALUE}, MappingProxyType({"a": UNSET_VALUE})):
         with pytest.raises(ValueError, match="the partition key needs a value for 'a'"):
             implementation.binding.bind(statement, row)
-    # In version 3 there are no unset values, so this one counts as missing.
+    # Protocol version 3 has no unset values, so an unset value counts as missing.
     statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), implementation)
     for row in ({"a": 1, "b": UNSET_VALUE}, MappingProxyType({"a": 1, "b": UNSET_VALUE})):
         with pytest.raises(KeyError, match="no value for column 'b'"):
@@ -169,8 +169,9 @@ def test_an_unset_partition_key_is_refused(implementation: Implementation) -> No
 def test_a_string_of_one_character_is_bound_to_a_single_marker(
     implementation: Implementation,
 ) -> None:
-    """cassandra-driver takes a string for a sequence of characters, so a string of one character
-    works there. Other strings are refused.
+    """A string of one character can be bound to a single marker, as with cassandra-driver.
+
+    cassandra-driver treats a string as a sequence of characters. Other strings raise an error.
     """
     statement = with_plan(prepared(TEXT), implementation)
     assert implementation.binding.bind(statement, "x").values == [b"x"]
@@ -243,8 +244,9 @@ def test_decimals_may_be_bound_as_tuples(implementation: Implementation) -> None
 def test_an_integer_out_of_range_is_each_of_three_errors(
     cqltype: Any, value: Any, error: type[Exception], implementation: Implementation
 ) -> None:
-    """Depending on the type, cassandra-driver raises one of these three errors, so the error is an
-    instance of all of them.
+    """The error for an integer out of range is a TypeError, ValueError and OverflowError in one.
+
+    cassandra-driver raises one of these three errors, depending on the type.
     """
     with pytest.raises(error) as caught:
         values(implementation, cqltype, value)
@@ -273,7 +275,7 @@ def test_a_bound_statement_shows_its_values() -> None:
 
 
 def test_a_value_that_cannot_be_read_back_is_shown_as_bytes() -> None:
-    """`raw_values` decodes the bound values. If a type cannot do that, its bytes are shown."""
+    """`raw_values` decodes the bound values, but returns bytes that the type cannot decode."""
 
     class OneWay(t._CassandraType):
         @classmethod
@@ -293,7 +295,7 @@ ROW = {"a": 1, "b": "x", "c": 2}
 
 
 def values_sent(node: FakeNode) -> list[list[Any]]:
-    """Return the values of each EXECUTE that the node received."""
+    """Return the values of each EXECUTE request that the node received."""
     return [list(request.values) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 

@@ -1,6 +1,4 @@
-"""Names for DataStax Enterprise can be imported and constructed, but using them raises
-NotImplementedError.
-"""
+"""Names for DataStax Enterprise can be imported, but using them raises NotImplementedError."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ def test_use_is_refused_with_a_reason(use: Callable[[], Any]) -> None:
     with pytest.raises(NotImplementedError, match="supported") as refused:
         use()
     message = str(refused.value)
-    # The message is a whole sentence, with the reason.
+    # The message is a complete sentence with a reason.
     assert len(message) > 40
 
 

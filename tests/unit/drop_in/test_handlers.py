@@ -1,6 +1,6 @@
-"""Protocol handlers of applications.
+"""Protocol handlers of applications, which may have their own message classes.
 
-Their message classes may read results themselves, and their requests use everything that the
+The message classes may read results themselves. Requests through a handler use everything that the
 connection has negotiated.
 """
 
@@ -39,7 +39,7 @@ METADATA_IDS = "SCYLLA_USE_METADATA_ID"  # an extension of version 4
 
 @pytest.fixture(params=[(3, False), (4, False), (4, True), (5, False)], ids=str)
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
-    """Yield a node: one of each protocol version, and one of version 4 with metadata ids."""
+    """Yield a node of each protocol version, and a node of version 4 with metadata ids."""
     version, has_metadata_ids = request.param
     fake_node = FakeNode(max_version=version)
     if has_metadata_ids:
@@ -53,8 +53,9 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any]:
-    """Return the rows of six reads, of a simple and a prepared statement through the blocking and
-    the asyncio API.
+    """Return the rows of six reads through a protocol handler.
+
+    The reads are a simple and a prepared statement, with the blocking and the asyncio API.
     """
 
     async def read_with_asyncio() -> list[Any]:
@@ -79,7 +80,7 @@ class Plain(ProtocolHandler):
 
 
 class OlderEncoding(ProtocolHandler):
-    """A handler written for a driver that passes no protocol extensions to it."""
+    """A handler written for a driver that passes no protocol extensions to its handlers."""
 
     @classmethod
     def encode_message(cls, msg, stream_id, version, compressor, beta):  # type: ignore[no-untyped-def, override]
@@ -95,7 +96,7 @@ class OlderEncoding(ProtocolHandler):
 
 
 class AnyArguments(ProtocolHandler):
-    """A handler whose methods pass on whatever arguments they get."""
+    """A handler whose methods pass on any arguments."""
 
     @classmethod
     def encode_message(cls, *arguments: Any, **named: Any) -> bytes:
@@ -111,7 +112,7 @@ HANDLERS = [ProtocolHandler, Plain, OlderEncoding, AnyArguments]
 
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_rows_through_a_handler(node: FakeNode, handler: Any) -> None:
-    """Each handler returns the same rows."""
+    """The four handlers of HANDLERS return the same rows."""
     assert read(node, handler) == [ROWS] * 6
 
 
@@ -120,8 +121,9 @@ def test_rows_through_a_handler(node: FakeNode, handler: Any) -> None:
 def test_execute_has_the_metadata_id_that_was_agreed_on(
     node: FakeNode, handler: Any, has_listener: bool
 ) -> None:
-    """Requests through an application's handler have the id of the result metadata if the
-    connection has negotiated such ids.
+    """Requests through an application's handler have the id of the result metadata.
+
+    They have the id only if the connection has negotiated metadata ids.
     """
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         session.client_protocol_handler = handler
@@ -130,7 +132,7 @@ def test_execute_has_the_metadata_id_that_was_agreed_on(
             session.add_request_init_listener(lambda future: None)
         prepared = session.prepare(SELECT)
         for _ in range(2):
-            # Read the rows, because the response is decoded only then.
+            # Read the rows, because the driver decodes the response only then.
             session.execute(prepared, (1,)).current_rows  # noqa: B018
         first_execute, _ = [
             request for request in node.requests if request.opcode == Opcode.EXECUTE
@@ -151,7 +153,7 @@ def test_the_numpy_handler_returns_arrays(node: FakeNode) -> None:
 
 
 def test_the_lazy_handler_returns_rows_of_the_row_factory(node: FakeNode) -> None:
-    """`LazyProtocolHandler` returns the same rows, which the session's row factory makes."""
+    """`LazyProtocolHandler` returns the usual rows, made by the session's row factory."""
     assert [list(page) for page in read(node, LazyProtocolHandler)] == [ROWS] * 6
     named = read(node, LazyProtocolHandler, named_tuple_factory)
     assert [[row.a for row in page] for page in named] == [[1, 2]] * 6
@@ -159,10 +161,10 @@ def test_the_lazy_handler_returns_rows_of_the_row_factory(node: FakeNode) -> Non
 
 @pytest.mark.parametrize("handler", [LazyProtocolHandler, NumpyProtocolHandler])
 def test_handlers_are_used_for_each_page(handler: Any) -> None:
-    """In both APIs, every page of a result goes through the handler."""
+    """With both APIs, every page of a result goes through the protocol handler."""
 
     def numbers_of(rows: list[Any]) -> list[Any]:
-        """Return the values of the column `a`. Rows of the NumPy handler are dicts of arrays."""
+        """Return the values of the column `a`; rows of the NumPy handler are dicts of arrays."""
         if handler is LazyProtocolHandler:
             return [row[0] for row in rows]
         return [number for arrays in rows for number in arrays["a"].tolist()]
@@ -186,7 +188,7 @@ def test_handlers_are_used_for_each_page(handler: Any) -> None:
 
 
 class Raw(ResultMessage):
-    """A result class that leaves the values in rows as encoded bytes."""
+    """A result class that leaves the values in rows encoded."""
 
     def recv_results_rows(
         self,
@@ -222,13 +224,13 @@ class HexType(t.Int32Type):
 
 
 class WithTypeCodes(ResultMessage):
-    """A result class that uses another type class for a type code (int)."""
+    """A result class that uses another type class for a type code (that of int)."""
 
     type_codes = {**ResultMessage.type_codes, 0x09: HexType}
 
 
 class WithReadType(ResultMessage):
-    """A result class that replaces a type (int) after it was read."""
+    """A result class that replaces a type (int) after its base class has read the type."""
 
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: Any) -> Any:
@@ -237,7 +239,7 @@ class WithReadType(ResultMessage):
 
 
 class WithRecvBody(ResultMessage):
-    """A result class that changes the rows of a message which its base class has read."""
+    """A result class that changes the rows which its base class has read."""
 
     @classmethod
     def recv_body(  # type: ignore[override]
@@ -250,8 +252,9 @@ class WithRecvBody(ResultMessage):
 
 
 class WithFeatureParameter(ResultMessage):
-    """A result class whose method has a parameter for protocol features, as in the driver that has
-    extensions.
+    """A result class whose `recv_body` has a parameter for protocol features.
+
+    scylla-driver, which has protocol extensions, calls the method with this parameter.
     """
 
     def recv_results_rows(
@@ -268,7 +271,7 @@ class WithFeatureParameter(ResultMessage):
 
 
 class WithRecvRow(ResultMessage):
-    """A result class that reads each row itself and changes the column metadata."""
+    """A result class that reads each row itself, and changes the column metadata."""
 
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> Any:
@@ -292,16 +295,16 @@ HEX_ROWS = [("0x1", "one"), ("0x2", None)]
 def test_methods_that_a_result_class_may_override(node: FakeNode, result_class: Any) -> None:
     pages = read(node, handler_of(result_class))
     if result_class in (WithReadType, WithTypeCodes):
-        # The columns of a prepared statement are read when it is prepared, and used if the response
-        # has none. The handler's type classes do not apply to them, so take only the pages of the
-        # query string (see `read`).
+        # The columns of a prepared statement are read when the statement is prepared, and are used
+        # if a response has no columns. The handler's type classes do not apply to them, so take
+        # only the pages of the query string (see `read`).
         pages = [pages[0], pages[3], pages[4]]
     assert pages == [HEX_ROWS] * len(pages)
 
 
 def test_a_result_class_may_read_metadata_and_single_rows(node: FakeNode) -> None:
     pages = read(node, handler_of(WithRecvRow))
-    # These are pages of the query string, one of each API (see `read`).
+    # These are the pages of the query string, one page per API (see `read`).
     assert pages[0] == HEX_ROWS
     assert pages[4] == HEX_ROWS
 
@@ -317,7 +320,7 @@ def test_types_of_a_handler_do_not_affect_later_reads_without_it(node: FakeNode)
 
 
 class WithUpperRows(ResultMessage):
-    """A result class that computes its rows."""
+    """A result class whose `parsed_rows` is a property that computes the rows."""
 
     @property  # type: ignore[misc]
     def parsed_rows(self) -> Any:
@@ -329,7 +332,7 @@ def test_parsed_rows_may_be_overridden(node: FakeNode) -> None:
 
 
 class ForeignMessage:
-    """A message class that is not derived from a class of the driver."""
+    """A message class that is not derived from any class of the driver."""
 
     opcode = Opcode.RESULT
 
@@ -354,7 +357,7 @@ def test_rows_set_by_a_result_class_cannot_become_columns(node: FakeNode) -> Non
 
 
 class LoudError(ErrorMessage):
-    """An error class that returns an error of the application."""
+    """An error class whose `recv_body` returns an exception of the application."""
 
     @classmethod
     def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: Any) -> Any:
@@ -363,7 +366,7 @@ class LoudError(ErrorMessage):
 
 
 def test_an_application_s_error_class_reads_errors(node: FakeNode) -> None:
-    error_body = b"\0\0\x22\0" + b"\0\5quiet"  # the code INVALID, and the message
+    error_body = b"\0\0\x22\0" + b"\0\5quiet"  # the code 0x2200 (INVALID), and the message
     # The arguments are version, protocol features, user types, stream, flags, opcode, body,
     # decompressor and columns.
     failure = handler_of(LoudError).decode_message(

@@ -1,4 +1,4 @@
-"""Each documented name of the object mapper accepts the parameters that applications pass."""
+"""Each documented name of the object mapper accepts cassandra-driver's parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed_signatures() -> list[tuple[str, str, str]]:
 
 
 # The constructors of these classes are not checked, because the mapper or a metaclass creates their
-# instances, and not applications.
+# instances, not the application.
 MADE_BY_PYTHON = re.compile(
     r"Operator$|^ContainerUpdateTypeMapMeta|MetaClass$|^OpMapMeta|Descriptor$|^ResultObject"
 )
@@ -42,13 +42,13 @@ def test_parameters_of_cassandra_driver_are_accepted(
     """
     member: Any = importlib.import_module(module)
     for part in name.split("."):
-        # Do not let descriptors of a class compute their value.
+        # `getattr` would let descriptors of a class compute their value.
         read_attribute = inspect.getattr_static if isinstance(member, type) else getattr
         member = read_attribute(member, part)
-    # A class method or static method is a descriptor; take the signature from its function.
+    # A class method or static method is a descriptor, so take the signature of its function.
     if isinstance(member, (classmethod, staticmethod)):
         member = member.__func__
-    # Methods that Python generates have no signature to compare.
+    # Methods that Python generates have no signature that we could compare.
     if MADE_BY_PYTHON.search(name) or not parameters:
         assert callable(member) or hasattr(member, "__get__")
         return
@@ -61,7 +61,7 @@ def test_parameters_of_cassandra_driver_are_accepted(
     accepts_any_keyword = any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in own_parameters
     )
-    # Our own parameters may only follow the documented ones, which come in the same order.
+    # Our own parameters may only follow the documented parameters, whose order must be the same.
     position = 0
     for listed in parameters.split(", "):
         if listed.startswith("**"):

@@ -1,4 +1,4 @@
-"""Each name of cassandra-driver and scylla-driver exists here, with its documented parameters.
+"""Each name of cassandra-driver and scylla-driver exists in this driver, with its parameters.
 
 ``names.txt`` lists their API: a section is a module, ``Class.member`` is a member of a class or its
 instances, and ``x=`` is a parameter with a default. The last word of a line says which driver
@@ -22,15 +22,15 @@ from cassandra.client.settings.table import ClusterSettings
 HERE = Path(__file__).parent
 LINE = re.compile(r"(?P<name>[\w.]+)(\((?P<parameters>.*)\))? (?P<whose>\w+)")
 
-# For each driver: the smallest fraction of its documented names, and of their parameters, that must
-# exist here.
+# The smallest fraction of each driver's documented names, and of their parameters, that must exist
+# in this driver.
 LEAST_NAMES, LEAST_PARAMETERS = 0.98, 0.95
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 class Name(NamedTuple):
-    """A line of ``names.txt``; its parts are explained at the head of this module."""
+    """A line of ``names.txt``; the module docstring explains its parts."""
 
     module: str
     name: str
@@ -42,7 +42,7 @@ class Name(NamedTuple):
 
 
 def read_names() -> list[Name]:
-    """Return the names of cassandra-driver that names.txt lists."""
+    """Return the names that names.txt lists."""
     names, module = [], ""
     for line in (HERE / "names.txt").read_text().splitlines():
         if line.startswith("["):
@@ -80,7 +80,7 @@ def exists(module: str, name: str) -> bool:
     except ImportError:
         return False
     cls, _, member = name.partition(".")
-    # The name may be a submodule that has not been imported yet.
+    # The name may be a submodule that is not imported yet.
     if (
         not hasattr(namespace, cls)
         and hasattr(namespace, "__path__")
@@ -96,7 +96,7 @@ def signature_of(entry: Name) -> inspect.Signature | None:
         importlib.import_module(entry.module) if exists(entry.module, entry.name) else None
     )
     try:
-        # `owner` is the class or module that has the last part of the name.
+        # `owner` is the class or module that contains the last part of the name.
         for part in entry.name.split("."):
             owner, member = member, getattr(member, part)
         signature = inspect.signature(member)
@@ -105,14 +105,17 @@ def signature_of(entry: Name) -> inspect.Signature | None:
     is_method = inspect.isclass(owner) and not isinstance(
         inspect.getattr_static(owner, entry.name.rpartition(".")[2]), (classmethod, staticmethod)
     )
-    # Callers do not pass `self`, so leave it out.
+    # Callers do not pass `self`, so remove it.
     if is_method and "." in entry.name:
         return signature.replace(parameters=list(signature.parameters.values())[1:])
     return signature
 
 
 def accepts(parameter: inspect.Parameter, name: str, *, needs_default: bool) -> bool:
-    """Return True if the parameter has this name, and can be passed by position and by name."""
+    """Return True if the parameter has this name, and can be passed by position and by name.
+
+    :param needs_default: whether the parameter must have a default.
+    """
     return (
         parameter.name == name
         and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -121,10 +124,10 @@ def accepts(parameter: inspect.Parameter, name: str, *, needs_default: bool) -> 
 
 
 def missing_parameters(entry: Name) -> list[str]:
-    """Return the parameters of `entry` that our function does not take by position as well as by
-    name.
+    """Return the parameters of `entry` that our function does not accept.
 
-    A cluster has over forty settings; for these, passing by name is enough.
+    A parameter must be accepted by position and by name. A cluster has over forty settings; for
+    these, passing by name is enough.
     """
     signature = signature_of(entry)
     accepted = list(signature.parameters.values()) if signature is not None else []
@@ -159,7 +162,7 @@ def test_each_name_is_there(module: str) -> None:
 @pytest.mark.parametrize("driver", ["scylla", "apache"])
 def test_most_of_the_documented_api_is_there(driver: str) -> None:
     documented = [entry for entry in NAMES if entry.whose in ("both", driver)]
-    # Check that the list was not empty.
+    # An empty list would pass the test, so check the number of names.
     assert len(documented) > 600
     absent = [str(entry) for entry in documented if not exists(entry.module, entry.name)]
     assert len(absent) <= (1 - LEAST_NAMES) * len(documented), absent
@@ -173,7 +176,7 @@ def test_the_check_of_parameters_finds_what_is_wrong() -> None:
         return Name("cassandra.query", "bind_params", parameters, "both")
 
     # The function is bind_params(query, params, encoder=None). A listed parameter that ends with
-    # "=" must have a default; one without "=" may have a default, too.
+    # "=" must have a default. A parameter without "=" may have a default, too.
     assert missing_parameters(bind_params_with("query", "params", "encoder")) == []
     assert missing_parameters(bind_params_with("params", "query", "encoder=")) == [
         "params",

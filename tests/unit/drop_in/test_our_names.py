@@ -1,6 +1,6 @@
-"""Public names that neither cassandra-driver nor scylla-driver documents must be listed here.
+"""Each public name that neither cassandra-driver nor scylla-driver documents is listed here.
 
-They are meant for applications. Names that only the engine uses begin with an underscore.
+Listed names are meant for applications. Names that only the engine uses begin with an underscore.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RESULTS = {
 }  # fmt: skip
 
 OURS: dict[Any, set[str]] = {
-    # Some of these are undocumented names of cassandra-driver; see `cassandra._compat`.
+    # Some of these are undocumented names of cassandra-driver (see `cassandra._compat`).
     cluster.Cluster: CLUSTERS | {
         "connection_factory", "control_connection", "executor", "get_connection_holders", "on_add",
         "on_down", "on_remove", "on_up",
@@ -68,15 +68,13 @@ def documented(cls: type) -> set[str]:
 
 @pytest.mark.parametrize("cls", OURS)
 def test_no_other_name_is_public(cls: Any) -> None:
-    """Each public name of the class is documented by one of those drivers, is a setting, or is in
-    `OURS`.
-    """
+    """Each public name is documented by another driver, is a setting, or is in `OURS`."""
     public = {
         name
         for base in cls.__mro__
         if base.__module__.startswith("cassandra")
         for name, value in vars(base).items()
-        # Names whose only purpose is to raise an error with advice do not count.
+        # Names that only raise an error with advice do not count as public.
         if not name.startswith("_") and not isinstance(value, Habit)
     }
     settings = set(ClusterSettings._table) if issubclass(cls, ClusterSettings) else set()

@@ -1,4 +1,4 @@
-"""Smaller names that applications import from cassandra-driver."""
+"""Less common names that applications import from cassandra-driver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra.metadata import ReplicationStrategy, trim_if_startswith
 
 
 def test_various_names_can_be_imported_and_used() -> None:
-    """Each of these names of cassandra-driver can be imported and used."""
+    """Less common names of cassandra-driver can be imported, and behave as expected."""
     assert NullHandler.__module__ == "logging"
     assert policies.WT is WriteType
     assert murmur3(b"123") == -7468325962851647638

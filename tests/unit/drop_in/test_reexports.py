@@ -1,6 +1,6 @@
-"""Each name can be imported from every module in which cassandra-driver has it.
+"""Each name can be imported from every module in which cassandra-driver has the name.
 
-It must be the same object as in the module that defines it (its home).
+The name must refer to the same object as in the module that defines it (its home).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROWS = [
     for name in names.split()
 ]
 
-# Names under which the object is not known in its home module.
+# Names whose object has a different name in its home module.
 RENAMED = {
     "CBatchType": "BatchType",
     "DefaultConnection": "LibevConnection",
@@ -55,8 +55,9 @@ def test_each_listed_name_can_be_imported() -> None:
 def test_a_listed_name_is_the_same_object_as_in_the_other_driver_s_home_module(
     module: str, name: str, home: str
 ) -> None:
-    """A listed name is the same object as in the other driver's home module, if that module exists
-    here.
+    """A listed name is the same object as in the home module that the other driver has for it.
+
+    Home modules that do not exist in this driver are skipped.
     """
     if importlib.util.find_spec(home) is None:
         return
@@ -70,7 +71,8 @@ def test_a_reexported_name_is_the_same_object_as_in_its_home_module(
     module: str, name: str, home: str
 ) -> None:
     namespace: dict[str, object] = {}
-    exec(f"from {module} import {name}", namespace)  # import the name as applications do
+    # Import the name as applications do.
+    exec(f"from {module} import {name}", namespace)
     assert namespace[name] is getattr(importlib.import_module(home), name)
 
 
@@ -83,7 +85,7 @@ def test_unknown_names_raise_attribute_error() -> None:
 
 
 def test_importing_a_module_does_not_load_the_table() -> None:
-    """The table of re-exported names is loaded when an application uses one of them."""
+    """The table of re-exported names is loaded only when an application uses one of the names."""
     code = (
         "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; "
         "print('cassandra._compat.reexports' in sys.modules)"
@@ -93,7 +95,7 @@ def test_importing_a_module_does_not_load_the_table() -> None:
 
 
 def test_modules_are_attributes_of_the_package() -> None:
-    """A module is imported when it is first used as an attribute of the package."""
+    """A module is imported when it is first read as an attribute of the package."""
     program = (
         "import cassandra, sys\n"
         "from cassandra.cluster import Cluster\n"

@@ -1,7 +1,6 @@
-"""Programs written for cassandra-driver send the same statements and catch the same errors with
-this driver.
+"""Applications written for cassandra-driver send the same statements and catch the same errors.
 
-Each test passes with cassandra-driver, too.
+Each test also passes with cassandra-driver.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class TestErrors:
             assert isinstance(caught.value, InvalidRequest)
             (host_error,) = caught.value.errors.values()
             assert isinstance(host_error, InvalidRequest)
-            # An empty name means that no keyspace is used.
+            # With an empty keyspace name, the session has no keyspace.
             assert cluster.connect("").keyspace is None
 
     async def test_a_missing_keyspace_with_asyncio(self, node: FakeNode) -> None:
@@ -136,8 +135,9 @@ class TestErrors:
     def test_without_another_host_the_error_is_also_the_server_s(
         self, node: FakeNode, session: Session
     ) -> None:
-        """If no other host is left to try, the error is an instance of NoHostAvailable and of the
-        server's error class, even after copying and pickling.
+        """If no host is left to try, the error is NoHostAvailable and also the server's error.
+
+        This also holds for a copied or unpickled error.
         """
         refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=3, required=3, alive=1)
         node.prime("SELECT 1", refusal)
@@ -187,9 +187,7 @@ class TestErrors:
         assert not node.queries("SELECT 1")
 
     def test_executing_on_a_session_that_was_shut_down(self, node: FakeNode) -> None:
-        """On a session that was shut down, executing raises an error that is both NoHostAvailable
-        and ConnectionShutdown.
-        """
+        """Executing on a closed session raises NoHostAvailable that is also ConnectionShutdown."""
         with Cluster([node.address], port=node.port) as cluster:
             session, other_session = cluster.connect(), cluster.connect()
             session.shutdown()
@@ -218,9 +216,7 @@ class TestErrors:
                     session.execute(batch)
 
     def test_a_partition_key_without_a_value(self, session: Session) -> None:
-        """If a value of the partition key is missing, binding raises an error that is both a
-        ValueError and a KeyError.
-        """
+        """Binding without the partition key raises an error that is a ValueError and a KeyError."""
         prepared = session.prepare(INSERT)
         all_arguments: list[Any] = [
             (UNSET_VALUE, "a"),
@@ -297,13 +293,13 @@ class TestListenersAndLogs:
             cluster.register_listener(listener)
             cluster.connect(wait_for_all_pools=True)
             cluster.connect(wait_for_all_pools=True)
-        # There are two sessions, but the listener is called only once for each host.
+        # There are two sessions, but the listener must be called only once per host.
         assert sorted(listener.calls) == [("add", node.address) for node in nodes.nodes]
 
     def test_server_warnings_are_logged_once(
         self, node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
     ) -> None:
-        # The driver logs each warning once, so use one that no other test has logged.
+        # The driver logs each warning only once, so use a warning that no other test has logged.
         warning = f"a batch of {uuid.uuid4()}"
         node.prime("SELECT 1", answer([("k", "int")], [(1,)]).having(warnings=[warning]))
         for _ in range(3):
@@ -317,8 +313,9 @@ class TestListenersAndLogs:
 
 class TestAttributes:
     def test_the_columns_of_a_prepared_statement(self, node: FakeNode, session: Session) -> None:
-        """`result_metadata` is a list of tuples (keyspace, table, name, type), or None if the
-        statement returns no rows.
+        """`result_metadata` is a list of tuples (keyspace, table, name, type).
+
+        It is None if the statement returns no rows.
         """
         node.prime_prepare("SELECT k FROM t", [], result=[("k", "int")])
         metadata = session.prepare("SELECT k FROM t").result_metadata
@@ -328,7 +325,7 @@ class TestAttributes:
         assert session.prepare(INSERT).result_metadata is None
 
     def test_attributes_of_futures(self, node: FakeNode, session: Session) -> None:
-        """A future has the prepared statement that it executes, or None."""
+        """`prepared_statement` of a future is the prepared statement that it executes, or None."""
         prepared = session.prepare(INSERT)
         future = session.execute_async(prepared, (1, "a"))
         future.result()
@@ -338,7 +335,7 @@ class TestAttributes:
     def test_attributes_of_cassandra_driver_exist_and_work(
         self, node: FakeNode, session: Session
     ) -> None:
-        """The methods and attributes of cassandra-driver exist and work."""
+        """Methods and attributes of cassandra-driver's sessions and pools exist and work."""
         assert session.submit(lambda first, second: first + second, 1, second=2).result(WAIT) == 3
         failed = session.submit(lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -360,8 +357,8 @@ class TestAttributes:
         node.prime("SELECT 1", hold())
         orphans: Any = ()
         for _ in range(100):
-            # On a busy machine, the timeout may expire before the request is sent. Then the request
-            # is not an orphan, so try again.
+            # On a busy machine, the timeout may expire before the request is sent. The request is
+            # then no orphan, so try again.
             with pytest.raises(OperationTimedOut):
                 session.execute("SELECT 1", timeout=0.05)
             (state,) = session.get_pool_state().values()
@@ -372,7 +369,7 @@ class TestAttributes:
         assert sum(state["in_flights"]) == 2
 
     def test_attributes_of_errors_and_dates(self) -> None:
-        """Errors and dates have the attributes of cassandra-driver's classes."""
+        """Errors and dates have the attributes that cassandra-driver's classes have."""
         assert AlreadyExists("ks").table == ""
         assert Date.MINUTE == 60
         assert Date.HOUR == 3600
@@ -392,8 +389,9 @@ class TestRowFactories:
         assert not result
 
     def test_a_row_factory_that_returns_a_generator(self, node: FakeNode, session: Session) -> None:
-        """If a row factory returns a generator, its rows can be iterated once, and `one` of an
-        empty result is None.
+        """If a row factory returns a generator, the rows can be read once.
+
+        `one` of an empty result is None.
         """
         node.prime("SELECT k", answer([("k", "int")], [(1,), (2,)]))
         node.prime("SELECT none", answer([("k", "int")], []))
@@ -420,7 +418,7 @@ class TestNames:
                 Host(*wrong)
 
     def test_texts_of_dates_and_times(self) -> None:
-        """Texts of dates may begin with a plus sign, and texts of times may end with a point."""
+        """Date strings may begin with a plus sign, and time strings may end with a point."""
         assert Date("+1492-10-12") == Date("1492-10-12")
         assert Time("01:00:00.") == Time("01:00:00")
 
@@ -430,8 +428,10 @@ class TestNames:
             policy.add_column(None, b"k" * 32, "int")
 
     def test_unset_or_missing_values_before_version_4(self) -> None:
-        """Before version 4, an unset or missing value raises an error that is both a KeyError and a
-        ValueError, and for an unset value also UnsupportedOperation.
+        """Before protocol version 4, an unset value raises a KeyError and ValueError in one.
+
+        A missing value raises the same error. For an unset value, the error is also
+        UnsupportedOperation.
         """
         columns = [ColumnMetadata("ks", "t", "v", Int32Type)]
         for error_class in (KeyError, ValueError, UnsupportedOperation):
@@ -443,8 +443,9 @@ class TestNames:
 
 
 def test_a_forged_paging_state_is_an_error_of_its_own(node: FakeNode, session: Session) -> None:
-    """The server's error for a paging state that it did not create is also a ValueError. Other
-    protocol errors are not.
+    """The error for a paging state that the server did not create is also a ValueError.
+
+    Other protocol errors are not ValueErrors.
     """
     node.prime("SELECT k", error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
     for error_class in (ValueError, ProtocolException, InvalidPagingState):

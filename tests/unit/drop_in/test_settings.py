@@ -1,4 +1,4 @@
-"""Settings have the effects that cassandra-driver documents, in both APIs."""
+"""Settings have the effects that cassandra-driver documents, with both APIs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_none_means_the_default_or_off(cluster_class: Any) -> None:
 
 
 async def test_a_session_works_without_heartbeats(cluster_class: Any, node: FakeNode) -> None:
-    """With `idle_heartbeat_interval=None`, no heartbeats are sent."""
+    """With `idle_heartbeat_interval=None`, the session sends no heartbeats, and works."""
     cluster = cluster_class([node.address], port=node.port, idle_heartbeat_interval=None)
     try:
         session = await result_of(cluster.connect())
@@ -119,7 +119,7 @@ async def test_a_session_works_without_heartbeats(cluster_class: Any, node: Fake
 
 # -- every setting is read -------------------------------------------------------------------------
 
-# These settings are accepted for compatibility, but have no effect. For example, this driver has no
+# These settings are accepted for compatibility, but have no effect. For example, turbocql has no
 # executor threads.
 WITHOUT_EFFECT = {
     "executor_threads",
@@ -133,8 +133,8 @@ REFUSED: dict[str, Any] = {"scylla_cloud": {}, "monitor_reporting_enabled": True
 
 def test_the_code_reads_every_setting() -> None:
     root = Path(cassandra.__file__).parent
-    # Leave out the package `migrate`, whose table of differences names settings without reading
-    # them.
+    # Leave out the package `migrate`: its table of differences contains names of settings, but the
+    # package does not read them.
     sources = {
         path: path.read_text() for path in root.rglob("*.py") if path.parent.name != "migrate"
     }
@@ -143,7 +143,8 @@ def test_the_code_reads_every_setting() -> None:
         for name in ClusterSettings._table.keys() - {"contact_points", "execution_profiles"}
         if not any(f".{name}" in source or f', "{name}"' in source for source in sources.values())
     }
-    # The code may ignore a setting only if it is documented to have no effect, or to be refused.
+    # The code may ignore a setting only if its documentation says that it has no effect or is
+    # refused.
     assert unread <= WITHOUT_EFFECT | REFUSED.keys()
     for name, argument in REFUSED.items():
         with pytest.raises(NotImplementedError, match=name):
@@ -161,7 +162,7 @@ async def test_settings_changed_after_connect_take_effect(
         assert cluster._core.settings.max_schema_agreement_wait == 3
         with pytest.raises(ValueError, match="must not be negative"):
             cluster.schema_read_timeout = -1
-        # From here on, the node does not answer the queries of the control connection.
+        # From now on, the node does not respond to queries of the control connection.
         node.prime(Opcode.QUERY, silence())
         with pytest.raises(OperationTimedOut, match=r"0\.25"):
             await result_of(cluster.refresh_nodes())
@@ -172,9 +173,7 @@ async def test_settings_changed_after_connect_take_effect(
 async def test_refresh_nodes_rebuilds_the_token_map_only_if_forced(
     cluster_class: Any, node: FakeNode
 ) -> None:
-    """If the nodes have not changed, `refresh_nodes` rebuilds the token map only with
-    `force_token_rebuild`.
-    """
+    """`refresh_nodes` rebuilds the token map of unchanged nodes only with `force_token_rebuild`."""
     cluster = cluster_class([node.address], port=node.port)
     try:
         await result_of(cluster.connect())
@@ -221,7 +220,7 @@ async def test_adding_a_profile_fails_if_its_pools_take_too_long(cluster_class: 
         )
         try:
             await result_of(cluster.connect())
-            # From here on, the second node does not answer on new connections.
+            # From now on, the second node does not respond on new connections.
             second.prime(Opcode.OPTIONS, silence())
             second.prime(Opcode.STARTUP, silence())
             profile_of_all_hosts = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
@@ -241,7 +240,7 @@ async def test_adding_a_profile_fails_if_its_pools_take_too_long(cluster_class: 
 
 @pytest.fixture
 def addresses_by_name(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Replace name resolution by a dict (name to addresses), which tests fill."""
+    """Replace name resolution by a dict of names and addresses, which tests fill."""
     addresses: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, port: int, *args: Any, **kwargs: Any) -> list[Any]:
@@ -276,7 +275,7 @@ def test_if_no_name_can_be_resolved_the_error_lists_them(
 
 
 def test_no_contact_points(cluster_class: Any) -> None:
-    """A cluster without contact points cannot connect."""
+    """Connecting a cluster without contact points raises NoHostAvailable."""
     assert cluster_class([]).endpoints_resolved == []
     with pytest.raises(NoHostAvailable, match="no contact points"):
         Cluster([]).connect()
@@ -388,7 +387,7 @@ async def test_reading_a_trace_is_limited_by_setting_and_argument(
         session = await result_of(cluster.connect())
         result = await result_of(session.execute("SELECT 1", trace=True))
         session.max_trace_wait = 0.05
-        # The tables of the trace stay empty, so the trace never becomes complete.
+        # The tables of the trace stay empty, so the trace is never complete.
         node.prime(re.compile("system_traces"), rows([("duration", "int")], []))
         with pytest.raises(TraceUnavailable, match=r"0\.05 seconds"):
             await result_of(result.get_query_trace())
@@ -415,5 +414,5 @@ def test_the_description_of_a_setting_has_its_default_and_its_unit() -> None:
         assert default in docstring
     assert "Default: ExponentialReconnectionPolicy(1.0, 600.0)." in docstring
     assert "Default: ProtocolVersion.MAX_SUPPORTED." in docstring
-    # NOT_SET is used only inside the driver, so no description of a setting may show it.
+    # NOT_SET is an internal object, so no description of a setting may show it.
     assert "NOT_SET" not in docstring

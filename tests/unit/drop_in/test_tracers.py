@@ -1,5 +1,6 @@
-"""Tracers and mocks can wrap or replace methods of futures, sessions and clusters, as they do with
-cassandra-driver.
+"""Tracers and mocks can wrap or replace methods of futures, sessions and clusters.
+
+They do this with cassandra-driver, so it must work with turbocql.
 """
 
 from __future__ import annotations
@@ -33,20 +34,21 @@ FOUR_ROWS = [(1,), (2,), (3,), (4,)]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node with a result in pages and a query that fails."""
+    """Yield a fake node with a paged result, and with a query that fails."""
     with FakeNode() as node:
         node.prime("SELECT v", paged([("v", "int")], FOUR_ROWS))
         node.prime("SELECT bad", error(ErrorCode.INVALID))
         yield node
 
 
-# The calls of wrappers: the name of the method, and its argument.
+# The recorded calls of wrappers: the name of the method, and its argument.
 Completions = list[tuple[str, Any]]
 
 
 def wrap(future: ResponseFuture, completions: Completions) -> None:
-    """Replace each completion method of the future with a wrapper that records its argument and
-    calls the method, as tracers do.
+    """Replace each completion method of the future with a recording wrapper, as tracers do.
+
+    The wrapper records its argument and calls the original method.
     """
 
     def wrapper_of(name: str, wrapped: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -95,8 +97,7 @@ def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) ->
     ((method_name, page),) = completions
     assert method_name == "_set_final_result"
     assert [tuple(row) for row in page] == [(3,), (4,)]
-    # The thread of the event loop runs the callback, perhaps only after this thread goes on, so
-    # wait.
+    # The event loop's thread runs the callback, perhaps later, so wait for it.
     until(lambda: len(pages) == 2)
     assert pages == [[(1,), (2,)], [(3,), (4,)]]
 
@@ -134,9 +135,7 @@ def test_a_wrapper_may_change_the_rows(session: Session) -> None:
 
 
 def test_wrapped_errors(session: Session) -> None:
-    """If a tracer has replaced `_set_final_exception` of a future, the wrapper is called with the
-    error.
-    """
+    """If a tracer has wrapped a future's `_set_final_exception`, the wrapper gets the error."""
     completions: Completions = []
     session.add_request_init_listener(wrap, completions)
     with pytest.raises(InvalidRequest) as raised:
@@ -145,7 +144,7 @@ def test_wrapped_errors(session: Session) -> None:
 
 
 def test_a_wrapper_that_fails_or_does_not_call_the_original_blocks_nobody(session: Session) -> None:
-    """`result` returns even if a wrapper raises, or never calls the completion method."""
+    """`result` returns even if a tracer's wrapper raises, or never calls the original method."""
 
     def fail(page: Any) -> None:
         raise KeyboardInterrupt
@@ -180,15 +179,16 @@ def test_a_wrapper_can_be_removed(session: Session) -> None:
 
 
 class Proxy:
-    """Wraps a method as the package wrapt does, which tracers use: all attributes of the proxy,
-    such as `__func__`, are those of the method.
+    """Wraps a method like the proxies of the package wrapt, which tracers use.
+
+    All attributes of the proxy, such as `__func__`, are attributes of the method.
     """
 
     def __init__(self, wrapped: Any, calls: list[str]) -> None:
         vars(self).update(wrapped=wrapped, calls=calls)
 
     def __get__(self, instance: object, owner: type) -> Any:
-        # A method that is stored in a class may be bound already.
+        # A method that is stored in a class may already be bound.
         bind = getattr(type(self.wrapped), "__get__", None)
         if bind is None:
             return self
@@ -239,7 +239,7 @@ def test_a_proxy_of_the_factory_of_connections_is_called(
 
 def test_proxies_of_the_methods_of_types_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    # Called once, the methods are replaced by fast ones, which a proxy may wrap as well.
+    # The first call replaces the methods by faster methods. A proxy must work for those as well.
     Int32Type.serialize(7, 4)
     for name in ("serialize", "deserialize"):
         wrapped = inspect.getattr_static(Int32Type, name)
@@ -263,7 +263,7 @@ def test_proxies_of_the_methods_of_types_are_called(monkeypatch: pytest.MonkeyPa
 def test_replaced_methods_of_the_default_handler_are_called(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, kind: Any, makes_proxies: bool
 ) -> None:
-    """A session that is created after the methods were replaced calls them for its requests."""
+    """If a tracer replaces methods of the handler, later sessions call the new methods."""
     calls: list[str] = []
 
     def counting(name: str) -> Any:
@@ -289,7 +289,7 @@ def test_replaced_methods_of_the_default_handler_are_called(
 def test_proxies_of_the_readers_of_an_own_message_class_are_called(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The proxies may be set after the class exists and was used."""
+    """A tracer may wrap methods of a message class after the session has used the class."""
 
     class Own(ResultMessage):
         pass
@@ -323,7 +323,7 @@ def test_readers_of_a_mixin_are_called(session: Session) -> None:
 
 
 def test_a_result_on_a_mock_has_its_rows() -> None:
-    """A result may be created with a mock instead of a future, as applications' tests do."""
+    """An application's tests may create a `ResultSet` with a mock instead of a future."""
     future = mock.Mock(has_more_pages=False)
     result: ResultSet[Any] = ResultSet(future, [1, 2, 3])
     assert list(result) == [1, 2, 3]
@@ -337,7 +337,7 @@ def test_a_result_on_a_mock_has_its_rows() -> None:
 
 
 def test_a_result_on_a_mock_fetches_pages_by_its_methods() -> None:
-    """A result on a mock gets the next page by calling the mock's methods."""
+    """A `ResultSet` with a mock gets the next page by calling the mock's methods."""
     future = mock.MagicMock(has_more_pages=True)
 
     def last_page() -> ResultSet[Any]:
@@ -363,7 +363,8 @@ def test_a_tracer_can_read_a_batch_s_statements(session: Session) -> None:
     assert formatted == (False, "INSERT INTO t (k) VALUES (7)", ())
     assert bound == (True, prepared.query_id, [b"\0\0\0\t"])
     assert with_marker == (False, "INSERT INTO t (k) VALUES (?)", (8,))
-    # The first statement is a query string, which has no routing key, so the batch has none.
+    # The batch takes its routing key from its first statement. This is a query string, which has no
+    # routing key.
     assert batch.routing_key is None
 
 
@@ -378,7 +379,7 @@ def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session
     assert batch._statements_and_parameters == entries
     assert len(batch) == 4
     assert batch.entries[0] == f"<a row of the prepared statement {prepared.query_id.hex()}>"
-    # A batch that was executed can be executed again.
+    # The batch can be executed again.
     for _ in range(2):
         session.execute(batch)
         request = node.requests[-1]
@@ -430,7 +431,7 @@ def test_an_application_s_connection_class_is_used(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port, connection_class=ApplicationConnection) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         assert [tuple(row) for row in session.execute("SELECT v")] == FOUR_ROWS
-        # The control connection and one pool.
+        # the control connection, and one pool with one connection
         assert len(opened) == 2
         assert {endpoint.address for endpoint, _ in opened} == {node.address}
     _, timeout = opened[0]
@@ -453,8 +454,9 @@ def test_connection_classes_without_a_factory_are_accepted(node: FakeNode) -> No
 def test_pools_and_connections_have_the_state_that_tools_read(
     node: FakeNode, session: Session
 ) -> None:
-    """Tools can read the state of pools and connections, but sending through them is refused, since
-    only the event loop may do that.
+    """Tools can read the state of pools and connections, but cannot send through them.
+
+    Only the event loop may send, so sending raises an error.
     """
     (pool,) = session.get_pools()
     assert isinstance(pool, pool_module.HostConnection)
@@ -481,8 +483,9 @@ def test_pools_and_connections_have_the_state_that_tools_read(
 def test_the_control_connection_has_the_methods_that_tools_call(
     node: FakeNode, session: Session
 ) -> None:
-    """The control connection has the methods that tools call, and no connection after the shutdown
-    of the cluster.
+    """The control connection has the methods that tools call.
+
+    After the shutdown of the cluster, it has no connection.
     """
     cluster = session.cluster
     control = cluster.control_connection
@@ -524,7 +527,7 @@ def test_classes_can_be_mocked_and_patched(name: str) -> None:
     module, _, attribute = name.rpartition(".")
     cls = getattr(__import__(module, fromlist=[attribute]), attribute)
     assert isinstance(mock.MagicMock(spec=cls), cls)
-    # `create_autospec` reads all attributes of the class.
+    # `create_autospec` reads all attributes of the class, so none may raise.
     mock.create_autospec(cls)
     with mock.patch(name) as patched:
         assert getattr(__import__(module, fromlist=[attribute]), attribute) is patched
@@ -580,8 +583,8 @@ def test_a_replaced_deserializer_changes_nothing_else(monkeypatch: pytest.Monkey
         ]
         with Cluster([node.address], port=node.port) as cluster:
             cluster.connect()
-            # The driver reads the schema with its own functions, not with the row factory of the
-            # application.
+            # The driver reads the schema with its own functions, independent of the application's
+            # row factory.
             (table,) = cluster.metadata.keyspaces["ks"].tables.values()
             assert "incomplete" not in table.export_as_string()
             assert table.dropped_columns["gone"].dropped_time == datetime(2020, 1, 2)

@@ -1,5 +1,6 @@
-"""`typing.get_type_hints` resolves the annotations of public methods, as dependency injection and
-documentation tools need it.
+"""`typing.get_type_hints` resolves the annotations of public methods.
+
+Tools for dependency injection and documentation need this.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def test_the_hints_can_be_resolved_without_the_packages(
     cls: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("numpy.typing", "pandas", "polars", "pyarrow"):
-        # An import of a module that is None here raises ImportError.
+        # Importing a module that is None in `sys.modules` raises ImportError.
         monkeypatch.setitem(sys.modules, name, None)
     for method in (cls.to_arrow, cls.to_pandas, cls.to_polars):
         assert typing.get_type_hints(method)["return"] is _imports.NotInstalled
@@ -65,7 +66,10 @@ def test_the_hints_can_be_resolved_without_the_packages(
 
 
 def test_the_hints_of_models_and_user_types_can_be_resolved() -> None:
-    """Tools that read the annotations of an application's classes resolve those of the bases."""
+    """The annotations of a model's and a user type's base classes can be resolved.
+
+    Tools that read the annotations of an application's classes also read those of the base classes.
+    """
 
     class Address(usertype.UserType):
         street = columns.Text()

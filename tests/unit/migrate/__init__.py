@@ -1,1 +1,1 @@
-"""Tests of ``python -m cassandra.migrate``."""
+"""Tests of ``python -m cassandra.migrate``, which checks an application's code for differences."""

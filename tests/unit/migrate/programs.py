@@ -1,6 +1,7 @@
 """Example programs for ``python -m cassandra.migrate``.
 
-There is one for each difference between the drivers that source code can show, and one without any.
+There is a program for each difference between the drivers that source code can show, and a program
+without any difference.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ cluster = Cluster()
 session = cluster.connect()
 """
 
-# For each program: the name of the difference it shows, its source, and the severity and code of
-# each finding that is expected. If a source begins with a dot, CONNECTED, which creates a session,
-# is put before it.
+# For each program: the name of the difference that it shows, its source, and the severity and code
+# of each expected finding. If a source begins with a dot, CONNECTED, which creates a session,
+# replaces the dot.
 CASES: list[tuple[str, str, list[str]]] = [
     (
         "missing-names",
@@ -605,7 +606,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ),
 ]
 
-# No line of this program may cause a finding, although each is similar to one that does.
+# No line of this program may cause a finding, although each line resembles a line that does.
 CLEAN = '''
 """A program with cassandra-driver>=3.29, CASS_DRIVER_NO_CYTHON and 'import cassandra.nothing'."""
 
@@ -717,11 +718,14 @@ connection.setup(["127.0.0.1"], "ks", lazy_connect=True, retry_connect=True, idl
 
 
 def source_of(text: str) -> str:
-    """Return the source of an example program, with CONNECTED before it if it begins with a dot."""
+    """Return the source of an example program.
+
+    If `text` begins with a dot, CONNECTED replaces the dot.
+    """
     return CONNECTED + text[1:] if text.startswith(".") else textwrap.dedent(text)
 
 
 def checked(folder: Path, text: str) -> Report:
-    """Write the program to a file, and return the report of the check for it."""
+    """Write a program to a file, check the file, and return the report."""
     (folder / "program.py").write_text(source_of(text))
     return check([folder])

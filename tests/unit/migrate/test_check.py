@@ -1,5 +1,6 @@
-"""The check of an application's files: its findings and their order, and files that cannot be
-read.
+"""`check` reads an application's files, and reports its findings in order.
+
+It also reports files that it cannot read.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from cassandra.migrate.check import check
 
 
 def findings_in(*paths: Path) -> list[tuple[str, int, int, str]]:
-    """Return the location, line, column and code of each finding."""
+    """Return the location, line, column and code of each finding in these files."""
     return [
         (finding.location, finding.line, finding.column, finding.code)
         for finding in check(paths).findings
@@ -51,7 +52,7 @@ def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path) -
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     report = check([tmp_path])
     assert [finding.code for finding in report.findings] == ["cassandra.nothing"]
-    # Some versions of Python can parse the expression.
+    # Some versions of Python can parse this deep expression.
     assert [file.reason for file in report.unread] in ([], ["its expressions are too deep"])
 
 
@@ -84,6 +85,6 @@ def test_notebook_cells_share_names_and_have_their_own_line_numbers(tmp_path: Pa
 
 
 def test_counts(tmp_path: Path) -> None:
-    """`counts` returns the number of findings of each severity."""
+    """`counts` returns the number of findings by severity."""
     (tmp_path / "a.py").write_text("import cassandra.nothing\nimport acsylla\nimport aiocassandra")
     assert check([tmp_path]).counts() == {"breaks": 1, "differs": 0, "note": 2}

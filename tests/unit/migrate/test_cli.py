@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.migrate``: paths, formats, exit codes."""
+"""The command ``python -m cassandra.migrate``: its paths, formats and exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_without_a_path_the_error_shows_an_example(capsys: pytest.CaptureFixture
 
 
 def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Wrong arguments make the command exit with 2 and say what is wrong."""
+    """Wrong arguments make the command exit with 2, and the message says what is wrong."""
     rows = tmp_path / "rows.csv"
     rows.write_text("id,name\n")
     for arguments, message in (
@@ -60,8 +60,9 @@ def test_without_the_subcommand_the_error_shows_the_full_command(
 def test_the_command_prints_findings_and_exits_with_0_1_or_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command prints its findings. It exits with 1 if one of them breaks the program, and with
-    2 if a file was not read.
+    """The command prints its findings, and exits with 0, 1 or 2.
+
+    It exits with 1 if a finding breaks the program, and with 2 if a file could not be read.
     """
     path = tmp_path / "a.py"
     path.write_text(CLEAN)
@@ -98,8 +99,9 @@ def test_a_difference_is_explained_once(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_json_report_contains_findings_and_unreadable_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The JSON report contains the findings and the unreadable files; because of one of these, the
-    exit code is 2.
+    """The JSON report contains the findings and the unreadable files.
+
+    Because a file is unreadable, the exit code is 2.
     """
     path = tmp_path / "a.py"
     path.write_text("import cassandra.nothing")
@@ -110,7 +112,7 @@ def test_the_json_report_contains_findings_and_unreadable_files(
     assert [finding[name] for name in ("path", "line", "column", "severity", "difference")] == [
         str(path), 1, 8, "breaks", "missing-names",
     ]  # fmt: skip
-    # The texts must not contain the markup of the documentation.
+    # The strings must not contain reStructuredText markup.
     assert "`" not in finding["what"] + finding["why"] + finding["do"]
     assert report["counts"] == {"breaks": 1, "differs": 0, "note": 0}
     assert report["files"] == 2
@@ -125,7 +127,8 @@ def test_the_checked_files_are_not_executed(tmp_path: Path) -> None:
         "runpy.run_module('cassandra.migrate', run_name='__main__')"
     )
     assert process.returncode == 0, process
-    # The file that the checked program would create does not exist, so the program was not run.
+    # The checked program would create a file. The file does not exist, so the check has not run the
+    # program.
     assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
 
 
@@ -133,8 +136,7 @@ def test_the_documentation_quotes_the_command_s_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = UPGRADING.read_text()
-    # The page of the documentation quotes a program and the output of the command for it, both
-    # indented.
+    # The page quotes a program, and the command's output for it. Both are indented.
     program_text, quoted_output = (
         re.sub(r"^   ", "", match, flags=re.M).strip("\n")
         for match in re.search(

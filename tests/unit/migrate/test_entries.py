@@ -1,4 +1,4 @@
-"""Entries of the table of differences are printed without the marks of reStructuredText."""
+"""Entries of the table of differences are printed without reStructuredText markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about a program (its imports, calls and names) quote the code that they are about."""
+"""Facts about a program (its imports, calls and names) quote the code that they describe."""
 
 from __future__ import annotations
 

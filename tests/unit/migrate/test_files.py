@@ -1,4 +1,4 @@
-"""Which files the check reads, and which it leaves out."""
+"""Which files the check reads, and which files it leaves out."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def test_folders_of_environments_and_tools_are_left_out(tmp_path: Path) -> None:
         "x.txt", ".hidden.py", ".git/x.py", ".venv/x.py", "venv/x.py", "node_modules/x.py",
         "lib/site-packages/x.py", "myenv/lib/x.py", "deep/__pycache__/x.py",
     ]  # fmt: skip
-    # The file pyvenv.cfg makes `myenv` a virtual environment, which is left out.
+    # The file pyvenv.cfg makes `myenv` a virtual environment, so `myenv` is left out.
     for name in [*read_paths, *left_out_paths, "myenv/pyvenv.cfg"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert [path.relative_to(tmp_path).as_posix() for path in files.walk(tmp_path)] == read_paths
-    # A path that is named on the command line is read, whatever its name.
+    # A path on the command line is always read, whatever its name.
     assert list(files.walk(tmp_path / ".git" / "x.py")) == [tmp_path / ".git" / "x.py"]
     assert list(files.walk(tmp_path / "venv")) == [tmp_path / "venv" / "x.py"]
 
@@ -52,8 +52,9 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None
 
 
 def test_code_cells_of_notebooks_are_parsed_without_their_commands(tmp_path: Path) -> None:
-    """The code cells of a notebook are parsed without its commands. A file that is not a notebook
-    counts as unreadable.
+    """The code cells of a notebook are parsed without the notebook's commands.
+
+    A file that is not a notebook counts as unreadable.
     """
     cells = [
         {"cell_type": "markdown", "source": ["# Title"]},
@@ -68,7 +69,8 @@ def test_code_cells_of_notebooks_are_parsed_without_their_commands(tmp_path: Pat
     assert isinstance(unread_cell, files.Unread)
     assert unread_cell.location == f"{path}[4]"
     assert isinstance(source, files.Source)
-    # Each pair is the number of the cell and the line in it. A command leaves an empty statement.
+    # Each pair is the number of a cell, and a line in the cell. An empty statement replaces a
+    # command.
     assert [(node.cell, node.lineno) for node in source.tree.body] == [  # type: ignore[attr-defined]
         (2, 1), (2, 2), (2, 3), (5, 1),
     ]  # fmt: skip

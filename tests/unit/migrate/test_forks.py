@@ -1,6 +1,4 @@
-"""Code that seems to use a cluster or session in a forked process, but does not, or does it without
-harm.
-"""
+"""Code that seems to use a cluster or session in a forked process, but is harmless."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from tests.unit.migrate.programs import checked
 # The function `work` uses the session of its module.
 WORK = ".import multiprocessing as mp\ndef work(number=0):\n    session.execute('a')\n"
 
-# Programs without a finding, by what they do.
+# Programs without a finding, by a description.
 QUIET = {
     "a process that connects": (
         ".from multiprocessing import Process\ndef f():\n    global session\n"
@@ -75,7 +73,7 @@ QUIET = {
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_no_finding_for(text: str, tmp_path: Path) -> None:
-    """Each of these texts is checked without any finding."""
+    """`check` has no finding for a program in `QUIET`."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings] == []
     assert not report.unread

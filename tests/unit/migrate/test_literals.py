@@ -11,7 +11,7 @@ from cassandra.migrate.scopes import Scopes
 
 
 def arguments_of_last(program_text: str) -> list[str]:
-    """Return the names of the arguments that the last call of a program is certain to pass."""
+    """Return the names of the arguments that the last call of a program certainly passes."""
     tree = ast.parse(program_text)
     scopes = Scopes(tree)
     last_statement = tree.body[-1]
@@ -27,7 +27,7 @@ def arguments_of_last(program_text: str) -> list[str]:
         ("f(**dict(a=1, **{'b': 2}))", ["a", "b"]),
         ("k = {'a': 1}\nf(**k)", ["a"]),
         ("k = dict(a=1)\nprint(k['a'], k.get('a'), 'a' in k, {**k})\nf(**k)", ["a"]),
-        # `others` and `c` are unknown, and may replace the key "a" that comes before them.
+        # `others` and `c` are unknown, and may replace the key "a" before them.
         ("f(**{'a': 1, **others, 'b': 2, c: 3})", ["b"]),
         # In the cases below, the dict is unknown or may have been changed.
         ("f(**k)", []),
@@ -43,5 +43,5 @@ def arguments_of_last(program_text: str) -> list[str]:
     ],
 )
 def test_arguments_of_dicts(text: str, expected: list[str]) -> None:
-    """The names of arguments from a dict are known only if the dict cannot contain others."""
+    """Arguments from a dict are known only if the dict cannot have changed."""
     assert arguments_of_last(text) == expected

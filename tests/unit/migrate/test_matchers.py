@@ -1,4 +1,4 @@
-"""Code about which no matcher may report a finding. `test_table` has the code with findings."""
+"""Code for which no matcher may report a finding. `test_table` has code with findings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.migrate.programs import checked
 
-# Programs without a finding, by what is in them.
+# Programs without a finding, by a description.
 QUIET = {
     "a name that the program has put there": (
         "import cassandra.cluster as cc\ncc.nothing = 1\nprint(cc.nothing)"

@@ -1,6 +1,6 @@
 """The driver's names, as the check looks them up.
 
-It finds whether they exist, in which module, and which attributes their objects have.
+The check finds whether a name exists, in which module, and which attributes its objects have.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def test_is_there_finds_existing_names(name: str, expected: bool) -> None:
 def test_a_module_that_cannot_be_imported_is_not_called_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Look up the package before `importlib` is replaced, because the result is cached, and must be
-    # right for other tests.
+    # Look up the package before `importlib` is replaced, because the result is cached for other
+    # tests and must be right.
     names.find(names.PACKAGE)
 
     def raise_missing_dependency(name: str) -> None:
         raise ModuleNotFoundError("no module numpy", name="numpy")
 
     monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=raise_missing_dependency))
-    # `__wrapped__` is the function without its cache, so calling it leaves no result behind.
+    # `__wrapped__` is the function without its cache, so this call does not change the cache.
     assert names.find.__wrapped__("cassandra.needs_numpy") is names.UNKNOWN
 
     def raise_other_error(name: str) -> None:
@@ -68,23 +68,24 @@ def test_home_returns_the_module_that_defines_a_name() -> None:
     ("owner", "name", "expected"),
     [
         ("cassandra.cluster.Session", "execute", True),
-        ("cassandra.cluster.Cluster", "_lock", True),  # a method sets it
+        ("cassandra.cluster.Cluster", "_lock", True),  # a method sets the attribute
         ("cassandra.cluster.Session", "_pools", False),
-        ("cassandra.cluster.Cluster", "_pools", False),  # its constructor is generated
-        ("cassandra.query.PreparedStatement", "_set_x", False),  # its base is compiled
+        ("cassandra.cluster.Cluster", "_pools", False),  # the constructor is generated
+        ("cassandra.query.PreparedStatement", "_set_x", False),  # the base class is compiled
         ("cassandra.nothing.More", "a", None),
         # Reading this attribute on the class raises an error.
         ("cassandra.cqlengine.named.NamedTable", "objects", True),
     ],
 )
 def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> None:
-    """`has_attribute` is True or False; if it cannot be known, None."""
+    """`has_attribute` returns True or False, or None if that cannot be known."""
     assert names.has_attribute(owner, name) is expected
 
 
 def test_parameters_of_functions() -> None:
-    """`parameters` returns the names that a function or constructor accepts; None if it accepts
-    any, or is unknown.
+    """`parameters` returns the parameter names of a function or constructor.
+
+    It returns None if any name is accepted, or if the function is unknown.
     """
     execute_parameters = names.parameters("cassandra.cluster.Session.execute")
     assert execute_parameters is not None
@@ -101,7 +102,7 @@ def test_parameters_of_functions() -> None:
 
 
 def test_position_is_the_index_of_a_positional_argument() -> None:
-    """`position` is the index of a positional argument, and None for other arguments."""
+    """`position` returns the index of a positional argument, and None for other arguments."""
     assert names.position("cassandra.cluster.Cluster", "protocol_version") == 13
     assert names.position("cassandra.cluster.Session.execute", "execute_as") == 8
     assert names.position("cassandra.cluster.Session.execute", "query") == 0
@@ -125,8 +126,9 @@ def test_position_is_the_index_of_a_positional_argument() -> None:
     ],
 )
 def test_misspelt_settings(owner: str, name: str, expected: bool) -> None:
-    """`refuses` is true for a name that is similar to a setting, if the class refuses such
-    names.
+    """`refuses` returns True for a misspelt setting, if the class refuses unknown names.
+
+    A name is misspelt if it resembles a setting.
     """
     assert names.refuses(owner, name) is expected
 
@@ -140,12 +142,12 @@ def test_attributes_documented_by_other_drivers_exist() -> None:
         elif (match := re.match(r"(\w+)\.(\w+)", line)) and f"{module}.{match[1]}" in OBJECTS:
             count += 1
             assert names.has_attribute(f"{module}.{match[1]}", match[2]), line
-    # The list must not be empty.
+    # An empty list would pass the test, so check its length.
     assert count > 150
 
 
 def test_public_names_of_a_module() -> None:
-    """`public` lists the public names of a module, but only of the driver's own modules."""
+    """`public` lists the public names of a module of the driver, and none for other modules."""
     assert "Cluster" in names.public("cassandra.cluster")
     assert names.public("os") == []
     assert names.public("cassandra.nothing") == []

@@ -1,6 +1,4 @@
-"""The check reports the same findings, whether the driver's Python or compiled implementation is in
-use.
-"""
+"""The check reports the same findings with the Python and with the compiled implementation."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ CLASSES = {
     "cassandra.pool": ("Host",),
     "cassandra.query": ("PreparedStatement", "BoundStatement", "BatchStatement", "SimpleStatement"),
 }  # fmt: skip
-# Attributes that exist in only one implementation, if at all.
+# Attributes that exist in at most one of the implementations.
 ATTRIBUTES = (
     "_child", "_set_x", "_query", "_lock", "_table", "_is_lwt", "bind_plan", "_values", "_router",
     "__reduce_cython__", "__setstate_cython__", "__pyx_vtable__", "_engine", "_settings_at_hand",
@@ -54,7 +52,7 @@ def test_both_implementations_have_the_same_findings(
     cython_source.write_text("cimport cython\n")
     for number, text in enumerate([*(text for _, text, _ in CASES), CLEAN]):
         (tmp_path / f"program_{number}.py").write_text(source_of(text))
-    # For each class, write a function that reads all attributes of an instance.
+    # For each class, write a function that reads all ATTRIBUTES of an instance.
     for module, names in CLASSES.items():
         lines = [f"from {module} import {', '.join(names)}"]
         for name in names:
@@ -73,5 +71,5 @@ def test_both_implementations_have_the_same_findings(
     assert reports["c"] == reports["python"]
     findings, unread = reports["c"]
     assert not unread
-    # The attributes that the generated functions read were reported.
+    # The report contains the attributes that the generated functions read.
     assert [line for *_, line in findings if line.endswith("._set_x")]

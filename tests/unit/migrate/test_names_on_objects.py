@@ -1,4 +1,4 @@
-"""Attributes that the driver's objects really have are never reported as missing."""
+"""The check never reports attributes as missing that the driver's objects have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_each_attribute_in_dir_is_found() -> None:
         for instance in objects:
             owner = f"{type(instance).__module__}.{type(instance).__qualname__}"
             missing = [name for name in dir(instance) if names.has_attribute(owner, name) is False]
-            # Cython adds special names of its own, so leave these out.
+            # Cython adds its own special names, so leave special names out.
             assert [name for name in missing if not name.startswith("__")] == [], owner
-            # Check that the object has attributes to look up.
+            # An object without attributes would pass the test.
             assert len(dir(instance)) > 20, owner

@@ -1,4 +1,4 @@
-"""Code whose expressions together look like a difference between the drivers, but are none."""
+"""Code that resembles a difference between the drivers, but is none, and code that is one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from cassandra.migrate import noticed
 from tests.unit.migrate.programs import checked
 
-# Programs without a finding, by what is in them.
+# Programs without a finding, by a description.
 QUIET = {
     "a callback that starts a request": (
         ".def f(rows):\n    session.execute_async('b')\nsession.execute_async('a').add_callback(f)"
@@ -71,7 +71,7 @@ def test_no_finding_for(text: str, tmp_path: Path) -> None:
 
 
 EXECUTE = "    session.execute('a', (1,))\n"
-# Programs and the codes of their findings, by what is in them.
+# Programs and the codes of their findings, by a description.
 FOUND = {
     "a handler of struct.error for bound values": (
         ".import struct\ninsert = session.prepare('a')\ntry:\n    insert.bind((1,))\n"

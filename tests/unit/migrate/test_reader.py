@@ -1,5 +1,6 @@
-"""The reader of syntax trees, which finds a program's imports, the ``try`` statements that guard
-them, and strings.
+"""The reader of syntax trees, which collects facts about a program.
+
+The facts include a program's imports, the ``try`` statements that guard them, and strings.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ IMPORT = "from cassandra.cluster import Cluster\n"
 
 
 def names_in(text: str) -> list[tuple[str, bool]]:
-    """Return each name of the driver in a program, and whether it is guarded."""
+    """Return each name of the driver in a program, and whether the name is guarded."""
     facts = [fact for fact in read(ast.parse(text)) if isinstance(fact, Name)]
     return [(fact.name, fact.is_guarded) for fact in facts]
 
@@ -56,8 +57,8 @@ def test_imports_are_guarded_by_handlers_of_import_errors() -> None:
     assert names_in(try_and_except + "ImportError:\n    sys.exit(1)") == one_unguarded_name
     import_in_suppress = "with suppress(ImportError):\n    import cassandra.nothing"
     assert names_in(f"from contextlib import suppress\n{import_in_suppress}") == one_guarded_name
-    # Imports inside a handler are not guarded, nor are those in a function that is only defined
-    # inside ``try``.
+    # Imports inside a handler are not guarded. Neither are imports in a function that is only
+    # defined inside ``try``.
     assert (
         names_in("try:\n    x\nexcept ImportError:\n    import cassandra.nothing")
         == one_unguarded_name
@@ -98,8 +99,9 @@ def test_a_survey_collects_the_facts_of_a_program() -> None:
 
 
 def facts_in(text: str, kind: type[Any]) -> list[Any]:
-    """Return what `read` finds in the text, as far as it is of the class `kind`. The text is put
-    after an import of `Cluster`.
+    """Return the facts of the class `kind` that `read` finds in a program.
+
+    :param text: the program, without an import of `Cluster`, which is added.
     """
     return [fact for fact in read(ast.parse(IMPORT + text)) if isinstance(fact, kind)]
 
@@ -113,8 +115,8 @@ def facts_in(text: str, kind: type[Any]) -> list[Any]:
         ("import cassandra.cluster", [("cassandra.cluster", True)]),
         ("from cassandra.cluster import Cluster", [("cassandra.cluster.Cluster", True)]),
         ("from cassandra.cluster import Nothing", [("cassandra.cluster.Nothing", False)]),
-        # If the module does not exist, it is reported once, instead of each name that is imported
-        # from it.
+        # If the module does not exist, it is reported once. The names that are imported from it are
+        # not reported.
         ("from cassandra.nothing import a, b", [("cassandra.nothing", False)]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The values of expressions and attributes in a program are found through its assignments."""
+"""`Scopes` finds the values of expressions and attributes through a program's assignments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cassandra.migrate.scopes import (
 
 
 def value_of_last(program_text: str) -> Value:
-    """Return the value that the last expression of a program has."""
+    """Return the value of the last expression in a program."""
     tree = ast.parse(textwrap.dedent(program_text))
     scopes = Scopes(tree)
     expressions = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
@@ -52,7 +52,7 @@ def value_of_last(program_text: str) -> Value:
          "def f(s: Optional[Session] = None):\n    s", Instance(SESSION)),
         ("from cassandra.cluster import Cluster\na, b = 1, Cluster()\nb", Instance(CLUSTER)),
         ("from cassandra.cluster import Cluster\nif (c := Cluster()):\n    c", Instance(CLUSTER)),
-        # If None was assigned to the name before, that is ignored.
+        # An earlier assignment of None to the name is ignored.
         ("from cassandra.cluster import Cluster\nc = None\ndef f():\n    global c\n"
          "    c = Cluster()\nc", Instance(CLUSTER)),
         ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"  # noqa: E501
@@ -74,8 +74,7 @@ def value_of_last(program_text: str) -> Value:
          "    def connect(self):\n        return 1\nclass B(A): ...\nB().connect()", None),
         ("from cassandra.cluster import Cluster\nfrom a import M\nclass A(M, Cluster): ...\n"
          "A().connect()", None),
-        # The value is unknown, because assignments disagree or one of the assigned values is
-        # unknown.
+        # The value is unknown, because assignments differ, or because an assigned value is unknown.
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc = f()\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nfor c in d: pass\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc += 1\nc", None),
@@ -95,7 +94,7 @@ def value_of_last(program_text: str) -> Value:
     ],
 )  # fmt: skip
 def test_values_of_expressions(text: str, expected: Value) -> None:
-    """Each expression has the expected value; None means that it is unknown."""
+    """`Scopes` finds the value of each expression; None means that the value is unknown."""
     assert value_of_last(text) == expected
 
 

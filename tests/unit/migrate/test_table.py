@@ -1,5 +1,6 @@
-"""Each difference in the table that source code can show is found in its example programs, and in
-no others.
+"""The check finds each difference in its example programs, and in no other programs.
+
+This applies to the differences in the table that source code can show.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def test_no_name_that_other_drivers_document_is_reported(tmp_path: Path) -> None
         elif match := re.match(r"[A-Za-z]\w*", line):
             imports.append(f"from {module} import {match[0]}\n")
     report = checked(tmp_path, "".join(imports))
-    # The list must not be empty.
+    # An empty list would pass the test, so check its length.
     assert len(imports) > 900
     assert {(finding.severity, finding.difference.key) for finding in report.findings} <= {
         ("note", "enterprise")

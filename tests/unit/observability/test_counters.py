@@ -44,7 +44,7 @@ def test_a_histogram_counts_durations_up_to_each_bound() -> None:
     histogram = Histogram((0.1, 1.0))
     for seconds in (0.05, 0.1, 0.5, 3.0):
         histogram.record(seconds)
-    # A value that is equal to a bound is counted in the bucket below it.
+    # A value that equals a bucket's upper bound is counted in that bucket.
     assert histogram.cumulated() == [(0.1, 2), (1.0, 3), (float("inf"), 4)]
     assert histogram.count == 4
     assert histogram.sum == pytest.approx(3.65)
@@ -74,13 +74,13 @@ def test_requests_and_responses_are_counted() -> None:
         assert counters.requests == {"success": 3}
         assert counters.durations.count == 3
         assert counters.durations.sum >= counts.latencies.sum > 0
-        # Three requests contained the text of the query.
+        # Three requests contained the query string.
         assert counts.bytes_out > 3 * len(QUERY)
         assert counts.bytes_in > 0
 
 
 def test_several_loops_may_count_at_the_same_time() -> None:
-    """No count is lost, although the threads of several event loops call the same observer."""
+    """No count is lost when the threads of several event loops call the same observer."""
     counters = RequestCounters()
     host: Any = object()
     attempt: Any = SimpleNamespace(host=host)
@@ -135,15 +135,16 @@ def test_failures_are_counted_by_host_and_kind() -> None:
             first, second = counters_by_host[nodes[0].address], counters_by_host[nodes[1].address]
             assert first.errors == {"ReadTimeout": 1, "OperationTimedOut": 1}
             assert second.errors == {"ReadTimeout": 1}
-            # Both requests went to node 0. Only the first of them was retried, on node 1.
+            # Both requests went to node 0. Only the first request was retried, on node 1.
             assert (first.retries, second.retries) == (1, 0)
             assert (first.attempts, second.attempts) == (2, 1)
             assert counters.requests == {"success": 0, "ReadTimeout": 1, "OperationTimedOut": 1}
 
 
 def test_gauges_before_during_and_after_a_session() -> None:
-    """The gauges count hosts, sessions, connections and statements, and are 0 before and after a
-    session.
+    """The gauges count hosts, sessions, connections and statements.
+
+    They are 0 before and after a session.
     """
     with FakeNode() as node:
         held_answer = hold(rows(COLUMNS, []))
@@ -163,8 +164,8 @@ def test_gauges_before_during_and_after_a_session() -> None:
         assert host.connections == 1
         assert host.in_flight == 1
         assert host.orphans == 0
-        # A connection has 32768 streams. One is in use, and another one may be reserved for threads
-        # that write directly to the connection.
+        # A connection has 32768 streams. One stream is in use, and another may be reserved for
+        # threads that write directly to the connection.
         assert host.streams_free in (32767, 32766)
         assert host.waiting == 0
         timed_out = session.execute_async(SimpleStatement(QUERY), timeout=0.01)
@@ -178,7 +179,7 @@ def test_gauges_before_during_and_after_a_session() -> None:
         assert gauges.is_connected is True
         held_answer.open()
         waiting.result()
-        # The gauge counts statements that are alive, so keep a reference until here.
+        # The gauge counts statements that are alive, so keep a reference until this point.
         assert prepared is not None
         cluster.shutdown()
         gauges_after = ClusterGauges.of(cluster)
@@ -202,7 +203,8 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
     class SignallingPolicy(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             for delay in repeat(0.005):
-                # The event is set when the host, its pool or the control connection reconnects.
+                # The event is set when the host, its pool or the control connection schedules a
+                # reconnection.
                 tried.set()
                 yield delay
 
@@ -229,7 +231,7 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
 
 
 def connect_and_fail(node: FakeNode, **settings: Any) -> dict[str, int]:
-    """Fail to connect to a node; return the counts of its connection failures by kind."""
+    """Fail to connect to a node; return the number of connection failures by their kind."""
     counters = RequestCounters()
     with observed_cluster(node, counters, **settings) as cluster, pytest.raises(NoHostAvailable):
         cluster.connect()
@@ -243,7 +245,7 @@ def test_refused_logins_are_not_counted_as_nodes_that_are_down(authority: Author
     with FakeNode(username="ada", password="right") as node:
         assert connect_and_fail(node) == {"authentication": 1}
         assert connect_and_fail(node, auth_provider=wrong_login) == {"authentication": 1}
-    assert connect_and_fail(node) == {"network": 1}  # the node is stopped
+    assert connect_and_fail(node) == {"network": 1}  # the node has stopped
     with FakeNode() as node:
         node.accept_but_hang()
         assert connect_and_fail(node, connect_timeout=0.1) == {"timeout": 1}
@@ -282,7 +284,7 @@ async def test_refused_logins_are_counted_with_asyncio() -> None:
 
 
 def test_a_host_that_refuses_the_login_is_given_up() -> None:
-    """The driver does not try again, so the host is not like one that is down."""
+    """The driver never retries a host that refuses the login, unlike a host that is down."""
     counters = RequestCounters()
     with FakeCluster(2) as nodes, observed_cluster(nodes, counters) as cluster:
         nodes[1].require_password("ada", "right")
@@ -302,7 +304,10 @@ def test_a_host_that_refuses_the_login_is_given_up() -> None:
 
 
 def test_observers_are_not_shut_down_if_the_first_connection_fails() -> None:
-    """A cluster may connect again later; `on_shutdown` is called at its own end only."""
+    """If the first `connect` fails, `on_shutdown` is not called, because `connect` may be retried.
+
+    `on_shutdown` is called only at the end of the cluster.
+    """
     calls: list[str] = []
 
     class RecordingObserver(RequestObserver):

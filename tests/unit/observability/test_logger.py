@@ -49,7 +49,7 @@ ONE_COLUMN = [("k", "int")]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that answers QUERY and prepares INSERT."""
+    """Yield a fake node that responds to QUERY and prepares INSERT."""
     with FakeNode() as running:
         running.prime(QUERY, rows(ONE_COLUMN, [(1,)]))
         running.prime_prepare(INSERT, COLUMNS)
@@ -57,13 +57,13 @@ def node() -> Iterator[FakeNode]:
 
 
 def records_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    """Return the records of the logger's own channel."""
+    """Return the records in the request logger's own channel."""
     return [record for record in caplog.records if record.name == "cassandra.requests"]
 
 
 @pytest.fixture(autouse=True)
 def _all_levels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Let the channel pass records of all levels."""
+    """Let the logger's channel pass records of all levels."""
     with caplog.at_level(logging.DEBUG, "cassandra.requests"):
         yield
 
@@ -88,7 +88,7 @@ def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixtu
     # A request takes at least as long as its only attempt.
     assert fields["seconds"] >= fields["attempts"][0]["seconds"] > 0
     assert fields["attempts"][0]["host"] == f"{node.address}:{node.port}"
-    # The size is more than that of a frame's header.
+    # Each size is more than the size of a frame header.
     assert fields["request_bytes"] > 9
     assert fields["response_bytes"] > 9
 
@@ -133,7 +133,7 @@ def test_failed_requests_are_logged_with_their_attempts(
         assert f"{nodes[0].address}:{nodes.port} 0." in line
         assert "ReadTimeout (retry next host)" in line
         assert "ReadTimeout (rethrow)" in line
-        # The same values are an attribute of the record.
+        # The record has the same values in the attribute `request`.
         fields: Any = vars(record)["request"]
         assert fields["retries"] == 1
         assert [attempt["decision"] for attempt in fields["attempts"]] == [
@@ -177,7 +177,10 @@ def test_errors_are_logged_without_the_server_s_message(
 def test_a_request_that_was_not_sent_is_logged_with_the_full_hosts(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The only connection has a single stream, which another request holds."""
+    """A request that finds no free stream is logged with the hosts that were full.
+
+    The only connection has a single stream, which another request holds.
+    """
     held_answer = hold(rows(ONE_COLUMN, []))
     node.prime(QUERY, held_answer)
     with observed_cluster(node, RequestLogger(slow=None)) as cluster:
@@ -238,7 +241,7 @@ def test_values_are_not_logged_by_default(node: FakeNode, caplog: pytest.LogCapt
         batch.add(session.prepare(INSERT), (987654, "hidden"))
         session.execute(batch)
     log_text = "\n".join(str(vars(record)) for record in records_of(caplog))
-    # Logged were three single statements and one batch.
+    # Three single statements and one batch were logged.
     assert len(records_of(caplog)) == 4
     assert "hidden" not in log_text
     assert "987654" not in log_text
@@ -261,7 +264,7 @@ def test_values_are_logged_shortened_on_request(
 
 
 def bound_insert(node: FakeNode) -> Any:
-    """Return INSERT with bound values, prepared by another cluster."""
+    """Return INSERT with bound values, prepared with another cluster."""
     with Cluster([node.address], port=node.port) as cluster:
         return cluster.connect().prepare(INSERT).bind((5, "a"))
 
@@ -378,7 +381,7 @@ def test_invalid_requests_are_warnings(node: FakeNode, caplog: pytest.LogCapture
 
 
 class _BrokenPlan(RoundRobinPolicy):
-    """A policy whose bug appears after the session is connected."""
+    """A policy whose bug appears only after the session is connected."""
 
     is_broken = False
 
@@ -389,14 +392,14 @@ class _BrokenPlan(RoundRobinPolicy):
 
 
 class _BrokenRetries(RetryPolicy):
-    """A policy that raises an error instead of deciding."""
+    """A retry policy that raises an error instead of deciding."""
 
     def on_request_error(self, *arguments: Any, **details: Any) -> Any:
         raise ValueError("a bug")
 
 
 class _BrokenHandler(ProtocolHandler):
-    """A handler that cannot decode any response."""
+    """A protocol handler that cannot decode any response."""
 
     @classmethod
     def decode_message(cls, *arguments: Any) -> Any:
@@ -430,7 +433,7 @@ def test_errors_of_policies_and_handlers_are_failures(
 def test_slow_requests_are_counted_like_failures(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Each request takes longer than this.
+    # Each request takes longer than this limit.
     logger = RequestLogger(slow=1e-9, repeat_interval=1000)
     with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
@@ -480,7 +483,7 @@ def test_the_slowest_request_and_the_first_failure_are_shown(
 
 
 def ended_request(latency: float = 1.0, failure: Exception | None = None) -> Any:
-    """Return a request as `on_end` gets it."""
+    """Return a request with the attributes that `on_end` reads."""
     return SimpleNamespace(
         latency=latency,
         error=failure,

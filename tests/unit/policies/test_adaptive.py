@@ -1,5 +1,6 @@
-"""AdaptivePolicy prefers replicas with few requests in flight, and avoids slow replicas within
-limits.
+"""AdaptivePolicy prefers replicas with few requests in flight, and avoids slow replicas.
+
+At most some of the hosts are avoided, and only for a limited time.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from .test_token_aware import hosts_at, plan, populated, statement
 class Engine:
     """A fake engine for a policy.
 
-    The test sets its clock `now` (in seconds) and the number `busy` of requests in flight per
-    host, and reads which `observers` the policy has registered.
+    The test sets its clock `now` (in seconds) and the number `busy` of requests in flight per host,
+    and reads the `observers` that the policy has registered.
     """
 
     def __init__(self) -> None:
@@ -52,9 +53,7 @@ class Engine:
 def attached_policy(
     policy: AdaptivePolicy | None = None, **settings: Any
 ) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
-    """Return a policy that is attached to a fake engine, the engine, three hosts, and their
-    metadata.
-    """
+    """Return a policy attached to a fake engine, the engine, three hosts, and their metadata."""
     hosts = hosts_at([("dc1", "r1")] * 3)
     policy = policy or AdaptivePolicy(RoundRobinPolicy(), **settings)
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "3"})
@@ -65,7 +64,10 @@ def attached_policy(
 
 
 def first_host(policy: Any, query: Any = None) -> Host:
-    """Return the first host of a new plan, for a usual statement if there is no `query`."""
+    """Return the first host of a new plan.
+
+    :param query: the statement; None for a statement with a routing key.
+    """
     host: Host = next(iter(policy.make_query_plan(None, query or statement())))
     return host
 
@@ -76,8 +78,10 @@ def report_latencies(
     latencies: dict[Host, float],
     times: int = ENOUGH_ANSWERS,
 ) -> None:
-    """Report `times` latencies (in seconds) of each host, then move the clock on far enough for the
-    policy to judge them.
+    """Report latencies of hosts, and advance the clock so far that the policy judges them.
+
+    :param latencies: seconds, by host.
+    :param times: how often each latency is reported.
     """
     for _ in range(times):
         for host, seconds in latencies.items():
@@ -91,7 +95,7 @@ def test_load_spreads_over_replicas_that_are_equal() -> None:
     policy, engine, _, _ = attached_policy()
     for _ in range(3000):
         engine.busy[first_host(policy)] += 1
-    # 3000 requests on three hosts: the counts differ by few requests.
+    # There are 3000 requests on three hosts, so the counts may differ only by a few requests.
     assert max(engine.busy.values()) - min(engine.busy.values()) <= 5
 
 
@@ -100,18 +104,19 @@ def test_a_busy_replica_is_chosen_only_if_the_other_choice_is_busier() -> None:
     engine.busy[hosts[0]] = 1000
     chosen = Counter(first_host(policy) for _ in range(600))
     assert chosen[hosts[0]] == 0
-    # 600 plans on two hosts, with some room for chance.
+    # There are 600 plans on two hosts. The limits allow for chance.
     assert all(200 < chosen[host] < 400 for host in hosts[1:])
 
 
 def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
-    # One host never answers its requests; the others answer at once.
+    # One host never responds to its requests, and the others respond at once.
     policy, engine, hosts, _ = attached_policy()
     for _ in range(500):
         host = first_host(policy)
         if host is hosts[1]:
             engine.busy[host] += 1
-    # As soon as the host has requests under way, the others have fewer and are preferred.
+    # As soon as the host has requests in flight, the other hosts have fewer requests and are
+    # preferred.
     assert engine.busy[hosts[1]] <= 2
 
 
@@ -137,10 +142,10 @@ def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
     for query_plan in plans:
         assert len(query_plan) == 3
         assert set(query_plan) == set(hosts)
-    # The busy host is in no plan the first one.
+    # The busy host is not the first host of any plan.
     assert hosts[2] not in {query_plan[0] for query_plan in plans}
     assert plan(attached_policy()[0], statement(key=None))
-    # Without a choice, there is nothing to compare: no host, or a single one.
+    # With no host or a single host, there is nothing to compare.
     empty = AdaptivePolicy(RoundRobinPolicy())
     populated(empty, [])
     assert plan(empty) == []
@@ -151,8 +156,9 @@ def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
 
 
 def test_a_slow_replica_is_demoted_and_then_preferred_normally_for_as_long() -> None:
-    """A slow host comes last for `demotion_time`, and then counts as any other for the same time,
-    before it can be demoted again.
+    """A slow host comes last for `demotion_time`, and is then preferred normally for as long.
+
+    Only after that can the host be demoted again.
     """
     policy, engine, hosts, _ = attached_policy(demotion_time=10.0)
     latencies = {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01}
@@ -164,7 +170,7 @@ def test_a_slow_replica_is_demoted_and_then_preferred_normally_for_as_long() -> 
     engine.now += 10.0
     assert {first_host(policy) for _ in range(50)} == set(hosts)
     assert policy.demoted_hosts == []
-    # The host is as slow as before, but is not demoted again for a while.
+    # The host is still slow, but may not be demoted again for a while.
     report_latencies(policy, engine, latencies)
     assert policy.demoted_hosts == []
     engine.now += 10.0
@@ -173,9 +179,7 @@ def test_a_slow_replica_is_demoted_and_then_preferred_normally_for_as_long() -> 
 
 
 def test_earlier_plans_do_not_keep_a_slow_replica_in_front() -> None:
-    """The policy may cache the order of replicas, but a host that is demoted later must lose its
-    place.
-    """
+    """A host that is demoted loses its position, although the replicas' order may be cached."""
     policy, engine, hosts, _ = attached_policy()
     assert {first_host(policy) for _ in range(50)} == set(hosts)
     report_latencies(policy, engine, {hosts[0]: 1.0, hosts[1]: 0.001, hosts[2]: 0.001})
@@ -197,9 +201,9 @@ def test_a_policy_attached_after_its_first_plan_avoids_busy_hosts() -> None:
 def test_at_most_half_of_the_hosts_are_demoted() -> None:
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, dict.fromkeys(hosts, 5.0))
-    # All are equally slow, so none is slower than the others.
+    # All hosts are equally slow, so no host is slower than the others.
     assert policy.demoted_hosts == []
-    # Two hosts are slow, but only one of three may be demoted.
+    # Two hosts are slow, but only one host in three may be demoted.
     report_latencies(policy, engine, {hosts[0]: 9.0, hosts[1]: 8.0, hosts[2]: 0.01}, times=80)
     assert policy.demoted_hosts == [hosts[0]]
     engine.now += 1.0
@@ -220,7 +224,8 @@ def test_small_differences_and_few_responses_are_ignored() -> None:
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
     engine.now += JUDGE_INTERVAL
-    # This is a single slow response, for example during a pause of the host.
+    # A single slow response, for example during a garbage collection of the host, must not demote
+    # the host.
     policy.on_latency(hosts[0], 0.6)
     assert policy.demoted_hosts == []
     few, engine, hosts, _ = attached_policy()
@@ -229,7 +234,11 @@ def test_small_differences_and_few_responses_are_ignored() -> None:
 
 
 def refuse(policy: AdaptivePolicy, host: Host, times: int, code: int = 0x1001) -> None:
-    """Report refusals of a host; 0x1001 is "overloaded"."""
+    """Report refusals of a host.
+
+    :param times: the number of refusals.
+    :param code: the error code; 0x1001 is "overloaded".
+    """
     error = Exception("refused")
     error.error_code = code  # type: ignore[attr-defined]
     for _ in range(times):
@@ -238,8 +247,9 @@ def refuse(policy: AdaptivePolicy, host: Host, times: int, code: int = 0x1001) -
 
 @pytest.mark.parametrize("code", [0x0000, 0x1001, 0x1002])
 def test_a_host_that_refuses_requests_is_demoted(code: int) -> None:
-    """A host that answers each request at once with an error always has the fewest requests in
-    flight. The policy must not prefer it for that.
+    """A host that quickly refuses its requests is demoted, although it has few in flight.
+
+    Such a host always has the fewest requests in flight, so the policy would otherwise prefer it.
     """
     policy, engine, hosts, _ = attached_policy()
     assert engine.failure_observers == [policy.on_failure]
@@ -248,7 +258,7 @@ def test_a_host_that_refuses_requests_is_demoted(code: int) -> None:
     refuse(policy, hosts[0], times=3, code=code)
     assert policy.demoted_hosts == [hosts[0]]
     assert hosts[0] not in {first_host(policy) for _ in range(50)}
-    # After the demotion the host is tried again; three more refusals demote it at once.
+    # After the demotion, the host is tried again. Three more refusals demote it at once.
     engine.now += policy.demotion_time
     report_latencies(policy, engine, dict.fromkeys(hosts[1:], 0.005), times=1)
     assert policy.demoted_hosts == []
@@ -259,12 +269,12 @@ def test_a_host_that_refuses_requests_is_demoted(code: int) -> None:
 def test_hosts_that_refuse_few_requests_are_not_demoted() -> None:
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, dict.fromkeys(hosts, 0.005))
-    for _ in range(100):  # every sixth answer is a refusal
+    for _ in range(100):  # every sixth response is a refusal
         refuse(policy, hosts[0], times=1)
         report_latencies(policy, engine, {hosts[0]: 0.005}, times=4)
     assert policy.demoted_hosts == []
-    # Errors because of the request (0x2200 is "invalid"), and errors before it was sent, do not
-    # count.
+    # Errors that the request itself has caused (0x2200 is "invalid"), and errors before the request
+    # was sent, do not count.
     refuse(policy, hosts[0], times=50, code=0x2200)
     policy.on_failure(hosts[0], ConnectionError(), None)
     policy.on_failure(None, Exception(), None)
@@ -280,8 +290,9 @@ def test_at_most_half_of_the_hosts_are_demoted_for_refusals() -> None:
 
 
 def test_only_hosts_at_the_same_distance_are_compared() -> None:
-    """Hosts of another data centre are slower because they are far away, so they are not demoted
-    for that.
+    """A host of another data centre is not demoted because it is slower than local hosts.
+
+    It is slower because it is far away.
     """
     hosts = hosts_at([("dc1", "r1"), ("dc1", "r1"), ("dc2", "r1")])
     policy = AdaptivePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
@@ -319,7 +330,7 @@ def test_data_about_a_host_is_removed_with_it() -> None:
 
 
 def test_a_host_that_has_left_is_not_recorded_again() -> None:
-    """The answers that come late from a host that has left the cluster leave no data behind."""
+    """Late responses from a host that has left the cluster leave no data in the policy."""
     policy, engine, hosts, metadata = attached_policy()
     metadata._replace_hosts(hosts[1:])
     policy.on_remove(hosts[0])
@@ -333,7 +344,7 @@ def test_a_host_that_has_left_is_not_recorded_again() -> None:
 
 def test_an_application_s_child_policy_is_accepted() -> None:
     class LocalEverywhere(RoundRobinPolicy):
-        """The policy of an application, whose distances are plain numbers."""
+        """An application's policy, whose distances are plain numbers."""
 
         def distance(self, host: Any) -> int:
             return 1

@@ -1,6 +1,6 @@
 """Load balancing policies.
 
-Their plans contain each live host at most once and near hosts first, and are not empty while a host
+Their plans contain each live host at most once, near hosts first. A plan is not empty while a host
 is up.
 """
 
@@ -29,7 +29,7 @@ from cassandra.policies.token_aware import TokenAwarePolicy
 
 
 def host_of(name: str, dc: str = "dc1", rack: str = "r1") -> Any:
-    """Return a fake host, with the type that the policies accept."""
+    """Return a fake host, typed as the policies expect."""
     return FakeHost(name, dc, rack)
 
 
@@ -62,14 +62,20 @@ class FakeMetadata:
 
 
 def cluster_of(hosts: list[Any], replicas: list[Any] | None = None) -> Any:
-    """Return a fake cluster with these hosts, of which `replicas` have every key."""
+    """Return a fake cluster with these hosts.
+
+    :param replicas: the replicas of every key.
+    """
     return SimpleNamespace(metadata=FakeMetadata(replicas or [], hosts), endpoints_resolved=[])
 
 
 def populated(
     policy: LoadBalancingPolicy, hosts: list[Any], replicas: list[Any] | None = None
 ) -> LoadBalancingPolicy:
-    """Give a policy its hosts, of which `replicas` have every key, and return it."""
+    """Give a policy its hosts, and return the policy.
+
+    :param replicas: the replicas of every key.
+    """
     policy.populate(cluster_of(hosts, replicas), hosts)
     return policy
 
@@ -113,7 +119,7 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
         DCAwareRoundRobinPolicy("dc0", used_hosts_per_remote_dc=9),
         RackAwareRoundRobinPolicy("dc0", "r0", used_hosts_per_remote_dc=9),
     ]
-    # At the beginning, the policies know the first three hosts.
+    # The policies first know only three of the hosts.
     live = set(hosts[:3])
     for policy in policies:
         populated(policy, hosts[:3])
@@ -155,7 +161,7 @@ def test_an_order_of_preference_without_effect_is_refused() -> None:
 
 
 def test_local_data_centre_first_then_some_of_the_others() -> None:
-    """A plan has all local hosts first, then the given number of remote ones."""
+    """A plan has all hosts of the local data centre first, and then some remote hosts."""
     local = [host_of(f"l{i}", "here") for i in range(3)]
     remote = [host_of(f"r{i}", "there") for i in range(3)]
     policy = populated(
@@ -163,7 +169,7 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
     )
     planned = plan(policy)
     assert set(planned[:3]) == set(local)
-    # 3 hosts are local, and 2 of the remote ones are used.
+    # 3 hosts are local, and 2 of the remote hosts are used.
     assert len(planned) == 5
     distances = [policy.distance(host) for host in remote]
     assert distances.count(HostDistance.REMOTE) == 2
@@ -176,8 +182,9 @@ def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() ->
     policy = DCAwareRoundRobinPolicy("dc1")
 
     class ReportingHost(FakeHost):
-        """A host whose attributes report another host up while they are read, as the engine's
-        thread may do at any time.
+        """A host that reports another host up while its attributes are read.
+
+        The engine's thread may report a host at any time.
         """
 
         @property
@@ -187,11 +194,11 @@ def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() ->
 
         @datacenter.setter
         def datacenter(self, datacenter: str) -> None:
-            """Ignore the value, since the property above is fixed."""
+            """Ignore the value, because the property is constant."""
 
     reporting_host: Any = ReportingHost("3")
     policy.populate(cluster_of([]), [first, reporting_host])
-    # The first plan has only the hosts that were known when it began.
+    # The first plan has only the hosts that were known when the plan began.
     assert len(list(policy.make_query_plan())) == 2
     assert second in list(policy.make_query_plan())
 
@@ -215,14 +222,17 @@ def cluster_in(datacenter: str) -> tuple[Any, list[Any]]:
 
 
 class OwnCluster(SimpleNamespace):
-    """A cluster that supports weak references; a `SimpleNamespace` does not."""
+    """A cluster object that supports weak references, which a `SimpleNamespace` does not."""
 
 
 @pytest.mark.parametrize("cluster_class", [SimpleNamespace, OwnCluster])
 def test_the_local_data_centre_is_found_again_for_another_cluster(
     cluster_class: type[SimpleNamespace],
 ) -> None:
-    """A profile in a constant of a module may serve one cluster after the other."""
+    """A policy that serves a second cluster finds that cluster's local data centre.
+
+    For example, the policy may be in a profile that is a constant of a module.
+    """
     policy = DCAwareRoundRobinPolicy()
     policy.populate(*cluster_in("dc1"))
     namespace, hosts = cluster_in("dc2")
@@ -230,7 +240,8 @@ def test_the_local_data_centre_is_found_again_for_another_cluster(
     policy.populate(cluster, hosts)
     assert policy.local_dc == "dc2"
     assert set(plan(policy)) == set(hosts)
-    # The control connection has moved to another data centre, which does not become local.
+    # The control connection has moved to another data centre, but the local data centre stays the
+    # same.
     elsewhere = host_of("c", "dc3")
     cluster.get_control_connection_host = lambda: elsewhere
     policy.populate(cluster, [*hosts, elsewhere])
@@ -238,7 +249,7 @@ def test_the_local_data_centre_is_found_again_for_another_cluster(
 
 
 def test_a_policy_that_has_found_its_data_centre_can_be_pickled() -> None:
-    """A copy in another process finds the data centre of the cluster there."""
+    """A copy of a policy in another process finds the local data centre of the cluster there."""
     policy = DCAwareRoundRobinPolicy()
     _, hosts = cluster_in("dc1")
     policy.populate(OwnCluster(get_control_connection_host=lambda: hosts[0]), [])
@@ -257,7 +268,7 @@ def test_a_local_data_centre_that_the_application_names_is_kept() -> None:
 
 
 def test_rack_then_data_centre_then_the_rest() -> None:
-    """A plan has the hosts of the rack first, then those of the data centre, then remote ones."""
+    """A plan has the hosts of the local rack first, then of the data centre, then remote hosts."""
     hosts = [
         host_of("a", "dc", "r1"),
         host_of("b", "dc", "r2"),
@@ -337,7 +348,7 @@ def test_white_lists_accept_host_names(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(name: str, port: Any, **hints: Any) -> list[Any]:
         if name == "gone":
             raise OSError("no such name")
-        # Address family, type and protocol stand for an IPv4 address and TCP.
+        # Address family, type and protocol are those of IPv4 and TCP.
         return [(2, 1, 6, "", ({"db": "10.0.0.2"}.get(name, name), 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
@@ -361,7 +372,8 @@ def test_default_policy_honours_the_target_host() -> None:
     planned = plan(policy, SimpleNamespace(target_host="2"))
     assert planned[0] is hosts[2]
     assert len(planned) == 3
-    # If the target host is down, the plan is the child policy's, which has all hosts in any order.
+    # If the target host is down, the plan is the child policy's plan, which has all hosts in any
+    # order.
     hosts[2].is_up = False
     assert set(plan(policy, SimpleNamespace(target_host="2"))) == set(hosts)
 
@@ -393,10 +405,13 @@ def test_rack_aware_needs_both_names(names: tuple[str, str]) -> None:
     ids=lambda policy: type(policy).__name__,
 )
 def test_rotating_policies_can_be_copied(policy: Any, duplicate: Any) -> None:
-    """Policies must not hold counters of itertools, which Python 3.14 cannot copy any more."""
+    """Rotating policies can be copied and pickled.
+
+    So they must not hold counters of itertools, which Python 3.14 can no longer copy.
+    """
     copied_policy = duplicate(policy)
     assert type(copied_policy) is type(policy)
-    # The copy has a position of its own, which still counts up.
+    # The copy has its own position, which continues to count up.
     assert next(copied_policy._position) + 1 == next(copied_policy._position)
 
 

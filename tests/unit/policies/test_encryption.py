@@ -36,7 +36,7 @@ def test_a_policy_is_deterministic_and_does_not_report_changes_by_default() -> N
 
 
 def test_the_public_module_of_the_policy() -> None:
-    """The class names `cassandra.policies` as the module that it belongs to."""
+    """`ColumnEncryptionPolicy` names `cassandra.policies` as its module."""
     assert policies.ColumnEncryptionPolicy is ColumnEncryptionPolicy
     assert ColumnEncryptionPolicy.__module__ == "cassandra.policies"
 

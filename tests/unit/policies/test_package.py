@@ -1,4 +1,4 @@
-"""All policies are in `cassandra.policies`, including those that are imported late."""
+"""All policies are available in `cassandra.policies`, including those that are imported lazily."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def test_each_policy_names_the_public_module(name: str) -> None:
 
 
 def test_an_unknown_name() -> None:
-    """The package imports names late, but an unknown one raises the usual error."""
+    """The package imports names lazily, but an unknown name raises the usual AttributeError."""
     with pytest.raises(AttributeError, match="no attribute 'NoPolicy'"):
         _ = policies.NoPolicy  # type: ignore[attr-defined, unused-ignore]

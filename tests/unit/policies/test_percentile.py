@@ -1,5 +1,6 @@
-"""Speculative execution after a percentile of the latencies: how latencies are counted, and the
-plans that follow.
+"""Speculative execution after a percentile of the latencies.
+
+The tests check how latencies are counted, and the plans that result.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from hypothesis import given, strategies as st
 from cassandra.policies import LatencyTracker, PercentileSpeculativeExecutionPolicy
 from cassandra.query.statement import SimpleStatement
 
-# The tracker reads its clock after every 64 latencies, so these are enough for it to notice that
-# the time has changed.
+# The tracker reads its clock after every 64 latencies. With this number of latencies, it notices
+# that the time has changed.
 MANY = 10 * 64
 
 
 class Clock:
-    """A clock that the test sets: a call returns `now`, in seconds."""
+    """A clock that the test sets: calling it returns `now`, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -41,7 +42,7 @@ def test_percentiles_are_at_most_one_sixteenth_too_high(seed: int, percent: floa
     exact_percentile = sorted(latencies)[max(-int(-len(latencies) * percent // 100) - 1, 0)]
     estimate = tracker.percentile(percent)
     assert estimate is not None
-    # The 1e-9 allows for rounding.
+    # The factor 1 + 1e-9 allows for rounding.
     assert exact_percentile <= estimate * (1 + 1e-9)
     assert estimate <= exact_percentile * 17 / 16 * (1 + 1e-9)
 
@@ -59,7 +60,7 @@ def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
     for _ in range(99):
         tracker.record(None, 0.01)
     assert tracker.percentile(99) is None
-    # The caller may accept fewer latencies.
+    # The caller may accept a percentile of fewer latencies.
     assert tracker.percentile(50, at_least=99) is not None
 
 
@@ -112,15 +113,15 @@ def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
 
 def test_the_policy_waits_for_the_percentile_and_limits_its_attempts() -> None:
     policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
-    # As long as there are too few latencies, there is no speculative execution.
+    # While there are too few latencies, there is no speculative execution.
     assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == -1
     random_source = random.Random(3)
     for _ in range(MANY):
         policy.tracker.record(None, random_source.uniform(0.0, 1.0))
     plan = policy.new_plan("ks", SimpleStatement(""))
     delays = [plan.next_execution(None) for _ in range(3)]
-    # This is the 90th percentile of latencies spread over 0 to 1 s. It may be up to one sixteenth
-    # too high.
+    # This is the 90th percentile of latencies between 0 and 1 s. The estimate may be up to one
+    # sixteenth too high.
     assert 0.85 < delays[0] < 1.0
     assert delays[0] == delays[1]
     assert delays[2] == -1
@@ -153,8 +154,7 @@ def test_the_policy_s_own_tracker_uses_the_cluster_s_clock() -> None:
     clock = Clock()
     policy.attach(SimpleNamespace(observe_latencies=lambda observer: None, time=clock))
     assert policy.tracker.percentile(99) is not None
-    # If there were no latencies for more than a window (60 s), the old counts do not apply any
-    # more.
+    # If no latency was recorded for more than a window (60 s), the old counts no longer apply.
     clock.now = 61.0
     for _ in range(1000):
         policy.tracker.record(None, 0.5)

@@ -1,4 +1,4 @@
-"""Policies that leave out hosts of another policy's plan end, although that plan is endless."""
+"""Policies that skip hosts of another policy's plan end, although that plan is endless."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .test_token_aware import hosts_at, populated, statement
 
 
 class EndlessPolicy(RoundRobinPolicy):
-    """A policy of an application that names its first host again and again."""
+    """An application's policy that returns its first host again and again."""
 
     def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Iterator[Host]:
         return itertools.repeat(self._live_hosts[0])
@@ -36,7 +36,7 @@ def test_a_plan_ends_at_the_limit() -> None:
 
 
 def target_of(hosts: list[Host]) -> Any:
-    """Return a statement for the host that the endless plan names."""
+    """Return a statement for the host that the endless plan returns."""
     return HostTargetingStatement(SimpleStatement("SELECT"), hosts[0].address)
 
 
@@ -54,7 +54,10 @@ def test_a_wrapping_policy_that_leaves_out_all_hosts_ends(
     query_for: Callable[[list[Host]], Any],
     count: int,
 ) -> None:
-    """Otherwise the search for the next host would never end, and the event loop would hang."""
+    """A wrapping policy ends its plan if it skips all hosts of an endless child plan.
+
+    Otherwise the search for the next host would never end, and would block the event loop.
+    """
     hosts = hosts_at([("dc1", "r1")] * 3)
     policy = wrap(EndlessPolicy())
     populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "3"})
@@ -63,7 +66,7 @@ def test_a_wrapping_policy_that_leaves_out_all_hosts_ends(
 
 
 def test_replicas_of_an_endless_plan(implementation: Implementation) -> None:
-    """The hosts of a child's endless plan are limited, also without replicas."""
+    """The hosts from a child's endless plan are limited, with and without replicas."""
     hosts = hosts_at([("dc1", "r1")] * 2)
     child = EndlessPolicy()
     child.populate(None, hosts)  # type: ignore[arg-type]

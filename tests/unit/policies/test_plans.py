@@ -1,4 +1,5 @@
-"""Routers, which find the replicas of a key, and the query plans that are made of these replicas.
+"""Routers, which find the replicas of a key, and query plans with these replicas.
+
 The tests run with the compiled and with the Python implementation.
 """
 
@@ -25,8 +26,8 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(
     replica_map = implementation.ring.simple_map(ring, "abcde", full=5, total=5)
     router = implementation.plans.Router(replica_map, [2, 1, 255, 0, 1], seed=7)
     keys = [bytes([number]) for number in range(40)]
-    # The numbers are the tiers (distances) of the hosts a to e: d is in tier 0, b and e in 1, a in
-    # 2, and 255 leaves c out. So one host is in the nearest tier.
+    # The numbers are the tiers (distances) of the hosts a to e: d is in tier 0, b and e in tier 1,
+    # a in tier 2, and 255 leaves c out. So one host is in the nearest tier.
     for key in keys:
         assert router.route(key, False)[0][0] == "d"
         assert router.route(key, False)[1] == 1
@@ -35,7 +36,7 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(
         assert set(hosts[1:3]) == {"b", "e"}
         assert hosts[3] == "a"
         assert nearest == 1
-    # Without a host in tier 0, the next tier that has hosts counts as the nearest.
+    # Without a host in tier 0, the lowest tier that has hosts counts as the nearest.
     only_far = implementation.plans.Router(replica_map, [255, 255, 2, 255, 2], seed=7)
     assert {only_far.route(key, True) for key in keys} == {(("c", "e"), 2), (("e", "c"), 2)}
     nobody = implementation.plans.Router(replica_map, [255] * 5, seed=7)
@@ -48,7 +49,7 @@ def test_shuffling_returns_all_orders_equally_often(implementation: Implementati
         implementation.ring.simple_map(ring, "abc", full=3, total=3), [0, 0, 0], seed=12345
     )
     order_counts = Counter(router.route(b"key", True)[0] for _ in range(6000))
-    # 3 hosts can be in 6 orders. In 6000 plans, each order must occur about 1000 times.
+    # Three hosts have 6 orders. In 6000 plans, each order must occur about 1000 times.
     assert len(order_counts) == 6
     assert all(850 < count < 1150 for count in order_counts.values())
 
@@ -105,9 +106,9 @@ def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(
         )
     )
     assert [next(plan), next(plan)] == [a, c]
-    # The child policy is not asked before all replicas were returned.
+    # The child policy is called only after all replicas were returned.
     assert calls == []
-    # The rest is the child's plan, without the hosts that were already returned.
+    # The rest is the child's plan, without the hosts that were returned before.
     assert list(plan) == [d, b]
     assert calls == [("ks", "query")]
     assert list(plan) == []
@@ -158,11 +159,11 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(implementation: Implem
     assert len(order) == 3
     router = implementation.plans.Router(replica_map, [0, 0, 0], seed=5)
     assert first_hosts(router, False) == {min(order[:2], key=load_by_host.__getitem__).name}
-    # The other replicas follow.
+    # The plan continues with the other replicas.
     plan = router.plan(b"key", False, empty_child, None, None, load_by_host.__getitem__)
     assert sorted(host.name for host in plan) == ["a", "b", "c"]
     # With shuffling, the router compares the load of a random pair of hosts. For the pair a and c,
-    # one of these two is first.
+    # one of these comes first.
     assert first_hosts(router, True) == {"a", "b", "c"}
     b.is_up = False
     assert "b" not in first_hosts(router, True)
@@ -182,11 +183,11 @@ COLUMNS = [
 
 
 class Prepared(PreparedStatement):
-    """A subclass, as an application may define it."""
+    """A subclass of PreparedStatement, as an application may define it."""
 
 
 class Routed(BoundStatement):
-    """A subclass whose routing key is computed by a property."""
+    """A subclass of BoundStatement whose routing key is computed by a property."""
 
     routing_key = property(lambda self: b"elsewhere")
 
@@ -194,14 +195,19 @@ class Routed(BoundStatement):
 def prepare(
     routing_key_indexes: list[int], statement_class: Any = PreparedStatement, is_lwt: bool = False
 ) -> Any:
-    """Return a prepared INSERT of COLUMNS, whose partition key are the columns at these indexes."""
+    """Return a prepared INSERT of COLUMNS.
+
+    :param routing_key_indexes: the indexes of the columns of the partition key.
+    :param statement_class: the class of the statement.
+    :param is_lwt: whether the statement is a lightweight transaction.
+    """
     return statement_class(
         COLUMNS, b"id", routing_key_indexes, "INSERT", "ks", 4, None, None, is_lwt
     )
 
 
 def bind(prepared: Any, values: Any, **settings: Any) -> BoundStatement:
-    """Bind `values` to a statement and set attributes of the bound statement."""
+    """Bind values to a statement, and set attributes of the bound statement."""
     statement: BoundStatement = prepared.bind(values)
     for name, value in settings.items():
         setattr(statement, name, value)
@@ -218,7 +224,7 @@ class PlacedMetadata:
     tablets: Any
 
     def __init__(self, implementation: Any, replicas: int = 3) -> None:
-        # 60 tokens, which the six hosts own in turn.
+        # There are 60 tokens, which the six hosts own in turn.
         ring = implementation.ring.TokenRing(
             [[str((number * 6 + owner) << 57) for number in range(10)] for owner in range(6)]
         )
@@ -263,9 +269,9 @@ def test_statements_are_sent_to_the_replicas_of_their_key(
         expected = placed.map.of_key(statement.routing_key)
         first_replicas.add(expected[0].name)
         assert tuple(planner.plan(None, statement)) == expected
-        # For the second plan, the statement's key is cached.
+        # For the second plan, the statement's routing key is cached.
         assert tuple(planner.plan("other", statement)) == expected
-    # The keys have several different first replicas, so the plans are not equal by chance.
+    # The keys have several different first replicas, so equal plans are not a coincidence.
     assert len(first_replicas) > 3
 
 
@@ -286,8 +292,8 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(
         placed, {"ks": placed.router(implementation)}, EMPTY_CHILD
     )
     usual = bind(prepare([0]), (5, "text", 1))
-    # There is no plan if the key has a null, if the statement has no key columns or no values, or
-    # if its keyspace has no router.
+    # There is no plan if the key contains a null, if the statement has no key columns or no values,
+    # or if its keyspace has no router.
     assert planner.plan(None, bind(prepare([1]), (5, None, 1))) is None
     assert planner.plan(None, bind(prepare([]), (5, "text", 1))) is None
     assert planner.plan(None, BoundStatement(prepare([0]))) is None
@@ -296,7 +302,8 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(
     assert planner.plan("ks", bind(prepare([0]), (5, "text", 1), keyspace=None)) is not None
     assert planner.plan("ks", bind(prepare([0]), (5, "text", 1), keyspace="")) is not None
     assert planner.plan(None, usual) is not None
-    # The placement has changed, so the planner's routers are out of date and it makes no plan.
+    # The placement has changed, so the planner's routers are outdated, and the planner makes no
+    # plan.
     placed.placement_version = 2
     assert planner.plan(None, usual) is None
 
@@ -355,9 +362,10 @@ def test_planners_prefer_the_less_busy_of_two_hosts(implementation: Implementati
         in_flight=lambda host: 0 if host is least_busy else 1,
     )
     first_counts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
-    # The key has three replicas, and each plan compares a random pair of them. The least busy host
-    # is in two of the three pairs, and comes first in both. So it is expected to be first 600
-    # times.
+    # Return a planner of the keyspace ks, which has tablets, and the map of its tablets.
+    # 
+    # All tokens of the table t are on the hosts c, b and a, of six hosts.
+    # :param settings: further arguments of the planner.
     assert 500 < first_counts[least_busy.name] < 700
 
 

@@ -1,4 +1,4 @@
-"""Reconnection policies: their schedules."""
+"""The schedules of reconnection policies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_failing_schedule_is_followed_by_constant_delays(
 
 
 def test_constant_reconnection() -> None:
-    """The schedule contains the delay `max_attempts` times, or without end."""
+    """A constant schedule repeats the delay `max_attempts` times, or endlessly."""
     assert list(ConstantReconnectionPolicy(2, 3).new_schedule()) == [2, 2, 2]
     forever = ConstantReconnectionPolicy(2, None).new_schedule()
     assert list(itertools.islice(forever, 100)) == [2] * 100
@@ -42,8 +42,8 @@ def test_exponential_reconnection_grows_to_its_limit() -> None:
     delays = list(ExponentialReconnectionPolicy(1, 60, max_attempts=100).new_schedule())
     assert len(delays) == 100
     assert all(1 <= delay <= 60 for delay in delays)
-    # Each delay differs by up to 15 % from the exact one, which is 1 s at first, doubles each time,
-    # and is 60 s from the seventh delay on.
+    # Each delay differs by up to 15 % from the exact delay, which is 1 s at first, doubles each
+    # time, and is 60 s from the seventh delay on.
     assert delays[0] <= 1.15
     assert min(delays[10:]) >= 0.85 * 60
     with pytest.raises(ValueError, match="less than base_delay"):

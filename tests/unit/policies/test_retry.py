@@ -1,8 +1,9 @@
 """Retry policies: their decision for each kind of failure, and when they give up.
 
-The last arguments of the methods are the number of responses (or live replicas) that the level
-requires, how many there were, and how often the request was retried before. `on_read_timeout` is
-also told whether the replica that was asked for the data has responded.
+The last arguments of the policies' methods are: how many responses (or live replicas) the
+consistency level requires, how many there were, and how often the request was retried. For
+`on_read_timeout`, an argument before the last says whether the replica that was asked for the data
+has responded.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ def test_default_on_read_timeout(
     retry_num: int,
     expected: tuple[int, int | None],
 ) -> None:
-    """If enough replicas responded but the data is missing, the default policy retries once."""
+    """The default policy retries a read timeout once if only the data is missing.
+
+    The data is missing if enough replicas responded, but not the replica that was asked for the
+    data.
+    """
     assert (
         RetryPolicy().on_read_timeout(UNSAFE, QUORUM, required, received, data_retrieved, retry_num)
         == expected
@@ -85,7 +90,7 @@ def test_default_does_not_retry_statements_that_are_not_idempotent() -> None:
 
 
 def test_the_numbers_of_decisions_are_those_of_other_drivers() -> None:
-    # Policies of applications may return the numbers themselves.
+    # An application's policy may return the numbers instead of the names.
     assert (RetryPolicy.RETRY, RetryPolicy.RETHROW) == (0, 1)
     assert (RetryPolicy.IGNORE, RetryPolicy.RETRY_NEXT_HOST) == (2, 3)
 
@@ -102,12 +107,12 @@ def test_fallthrough_never_retries() -> None:
 
 def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
     policy = DowngradingConsistencyRetryPolicy()
-    # Two replicas have answered, so a retry at level TWO can succeed.
+    # Two replicas have responded, so a retry at level TWO can succeed.
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 0) == (RetryPolicy.RETRY, TWO)
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 0, False, 0) == RETHROW
     assert policy.on_read_timeout(SAFE, SERIAL, 3, 2, False, 0) == RETHROW
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 1) == RETHROW
-    # One replica has the write and will pass it on to the others, so the error is ignored.
+    # One replica has the write, and will pass it on to the others, so the policy ignores the error.
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0)[0] == RetryPolicy.IGNORE
     assert (
         policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0)[0] == RetryPolicy.RETHROW
@@ -189,8 +194,9 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     ],
 )
 def test_backoff_by_default(policy: ExponentialBackoffRetryPolicy, retries: int) -> None:
-    """The first retry waits for 0.1 s; each further one waits twice as long, up to 10 s."""
-    # Delays are up to 15 % longer than the interval. This random source removes that difference.
+    """The first retry waits for 0.1 s, and each further retry twice as long, up to 10 s."""
+    # A delay is up to 15 % longer than its interval. This random source always returns the longest
+    # delay, and divides it by 1.15.
     policy._random = SimpleNamespace(uniform=lambda low, high: high / 1.15)
     delays: list[float] = []
     for retry_num in range(retries):
@@ -215,7 +221,7 @@ def test_a_retry_after_very_many_waits_for_the_longest_interval() -> None:
 def test_backoff_retries_the_errors_that_the_default_policy_retries(
     policy: ExponentialBackoffRetryPolicy,
 ) -> None:
-    # Only the data was missing: the coordinator will ask another replica for it.
+    # Only the data is missing: on a retry, the coordinator asks another replica for the data.
     answer = policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, False, 1)
     assert parts_of(answer)[:2] == (RetryPolicy.RETRY, QUORUM)
     assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, True, 1) == RETHROW
@@ -232,9 +238,7 @@ def test_backoff_retries_the_errors_that_the_default_policy_retries(
 
 
 def parts_of(decision: Any) -> tuple[int, int | None, float]:
-    """Split a decision of a policy into the decision itself, its consistency level, and its delay
-    in seconds.
-    """
+    """Split a policy's decision into its code, its consistency level, and its delay in seconds."""
     decision_code, level, delay = decision
     return decision_code, level, delay
 
@@ -245,8 +249,8 @@ def test_transactions_are_tried_again_on_the_same_host() -> None:
         answer = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry_num)
         decision, level, delay = parts_of(answer)
         assert (decision, level) == (RetryPolicy.RETRY, None)
-        # The interval doubles with each retry, and the delay is up to 15 % shorter or longer than
-        # it.
+        # The interval doubles with each retry. The delay is up to 15 % shorter or longer than the
+        # interval.
         assert 0.85 * 2**retry_num <= delay <= 1.15 * 2**retry_num
     assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == RETHROW
     assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == RETHROW
@@ -271,7 +275,7 @@ def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, secon
     answer = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
     decision, level, delay = parts_of(answer)
     assert (decision, level) == (RetryPolicy.RETRY, None)
-    # The delay is at most 15 % longer, and never longer than 10 s.
+    # The delay is at most 15 % longer than the server requested, and never longer than 10 s.
     assert seconds <= delay <= min(1.15 * seconds, 10)
 
 
@@ -302,7 +306,7 @@ def test_timeouts_without_responses_are_retried_if_that_is_safe() -> None:
         # The first retry is delayed by 1 s, up to 15 % shorter or longer.
         assert 0.85 <= delay <= 1.15
     assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0) == RETHROW
-    # One replica has responded, so this is no rate limit.
+    # One replica has responded, so the cause is not a rate limit.
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == RETHROW
     assert policy.on_read_timeout(SAFE, QUORUM, 2, 1, False, 0) == RETHROW
     assert policy.on_read_timeout(SAFE, QUORUM, 2, 0, False, 2) == RETHROW

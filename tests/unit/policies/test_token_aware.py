@@ -1,6 +1,6 @@
-"""Query plans of TokenAwarePolicy with a real token map.
+"""Query plans of TokenAwarePolicy and other policies with a real token map.
 
-A plan has the replicas first, each live host once, and nearer hosts before others.
+A plan has the replicas first, contains each live host once, and has nearer hosts before others.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ LOCATIONS = [
 
 
 def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
-    """Return hosts that are up, one in each pair of data centre and rack."""
+    """Return hosts that are up.
+
+    :param locations: the data centre and the rack of each host.
+    """
     hosts = [
         Host(DefaultEndPoint(f"10.0.0.{number}"), datacenter=datacenter, rack=rack)
         for number, (datacenter, rack) in enumerate(locations)
@@ -57,8 +60,8 @@ def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
 def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
     """Return a fake cluster in which each host owns 8 random tokens.
 
-    :param replication: options of replication by keyspace. By default, the keyspace ks has three
-        replicas: two in dc1 and one in dc2.
+    :param replication: the replication options of each keyspace. By default, the keyspace ks has
+        three replicas: two in dc1 and one in dc2.
     """
     random_source = random.Random(7)
     metadata = Metadata()
@@ -82,7 +85,7 @@ def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
 
 
 def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dict[str, str]) -> Any:
-    """Give a policy its hosts and return the metadata of its cluster; see `cluster_of`."""
+    """Give a policy its hosts, and return the metadata of its cluster; see `cluster_of`."""
     cluster = cluster_of(hosts, **replication)
     policy.populate(cluster, hosts)
     return cluster.metadata
@@ -93,14 +96,18 @@ def statement(
 ) -> Any:
     """Return a fake statement with all attributes that planners read.
 
-    It needs a consistency level: without one it would be planned on the slow path.
+    The statement has a consistency level, because the fast path of planners reads it.
+    :param more: further attributes of the statement.
     """
     attributes = {"consistency_level": None, **more}
     return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **attributes)
 
 
 def plan(policy: LoadBalancingPolicy, query: Any = None, keyspace: str | None = None) -> list[Host]:
-    """Return all hosts of a new plan; `keyspace` is that of the session."""
+    """Return all hosts of a new plan.
+
+    :param keyspace: the keyspace of the session.
+    """
     return list(policy.make_query_plan(keyspace, query))
 
 
@@ -123,7 +130,7 @@ POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
     ),
     "default": lambda: DefaultLoadBalancingPolicy(TokenAwarePolicy(RoundRobinPolicy())),
 }
-# The policies whose plans begin with the replicas of the statement's key.
+# Policies whose plans begin with the replicas of the statement's key.
 BY_TOKEN = [kind for kind in POLICIES if "token" in kind or kind in ("adaptive", "default")]
 EVENTS = st.lists(
     st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=30
@@ -171,7 +178,7 @@ def test_ignored_hosts_are_in_no_plan() -> None:
     for number in range(50):
         key = bytes([number])
         planned = plan(policy, statement(key))
-        # The plan has the four hosts of dc1, and its first two are the local replicas.
+        # The plan has the four hosts of dc1, and begins with the two local replicas.
         assert set(planned) == set(hosts[:4])
         assert set(planned[:2]) == {
             host for host in metadata.get_replicas("ks", key) if host.datacenter == "dc1"
@@ -186,7 +193,7 @@ def test_the_replica_in_the_local_rack_is_first() -> None:
 
 
 def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
-    """After each change of the metadata, plans begin with the replicas of its new state."""
+    """After each change of the metadata, plans begin with the current replicas."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy())
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "1"})
@@ -199,11 +206,11 @@ def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
     assert {plan(policy, statement(bytes([number])))[0].datacenter for number in range(60)} == {
         "dc2"
     }
-    # Remove one of the two hosts of dc2, so that the other has all replicas.
+    # Remove one of the two hosts of dc2, so that the remaining host has all replicas.
     metadata._replace_hosts([*hosts[:4], hosts[5]])
     policy.on_remove(hosts[4])
     assert {plan(policy, statement(bytes([number])))[0] for number in range(60)} == {hosts[5]}
-    # Without a known replication, plans have all hosts of the child policy.
+    # If the replication is unknown, plans have all hosts of the child policy.
     metadata._replace_replication({})
     assert set(plan(policy, statement())) == {*hosts[:4], hosts[5]}
 
@@ -215,8 +222,8 @@ def test_the_session_s_keyspace_is_used_for_statements_without_one() -> None:
     expected = metadata.get_replicas("ks", b"key")
     assert plan(policy, statement(keyspace=None), "ks")[:3] == expected
     assert plan(policy, statement(keyspace="ks"), "other")[:3] == expected
-    # If the keyspace is unknown, there are no replicas, so the first host is that of the child
-    # policy, which rotates.
+    # If the keyspace is unknown, there are no replicas. The first host is then the child policy's,
+    # which rotates.
     firsts = {plan(policy, statement(keyspace=None))[0] for _ in range(6)}
     assert firsts == set(hosts)
     assert {plan(policy, statement(keyspace="unknown"))[0] for _ in range(6)} == set(hosts)
@@ -304,7 +311,7 @@ def test_distances_are_updated_by_events() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
-    # The policy uses only one host of dc2. If that host goes down, it uses the other one.
+    # The policy uses only one host of dc2. If this host goes down, the policy uses the other host.
     used_host = plan(policy, statement())[0]
     other_host = next(host for host in hosts[4:] if host is not used_host)
     assert policy.distance(other_host) == HostDistance.IGNORED
@@ -357,8 +364,9 @@ def test_the_next_plan_follows_added_and_stopped_hosts() -> None:
 
 
 def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
-    """Call `event` just after the policy has read the distances of all hosts, as another thread
-    might change them then.
+    """Call `event` right after the policy has read the distances of all hosts.
+
+    Another thread might change the hosts at this moment.
     """
     child = policy._child_policy
     original_distance = child.distance
@@ -367,7 +375,7 @@ def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> 
 
     def distance_with_event(host: Host) -> int:
         result = original_distance(host)
-        # This is the last host, so all distances have been read.
+        # This is the last host, so the policy has read all distances.
         if pending_events and host.address == f"10.0.0.{len(LOCATIONS) - 1}":
             pending_events.pop()()
         return result

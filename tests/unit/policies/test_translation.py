@@ -1,4 +1,4 @@
-"""Address translators replace the address of a node by the one to connect to."""
+"""Address translators replace a node's address by the address to connect to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ ADDRESSES = {"ec2-54-1-2-3.compute.example": "10.0.0.3", "six.example": "fd00::3
 
 @pytest.fixture
 def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Replace name look-ups by NAMES and ADDRESSES; return the list of the address families
-    requested.
+    """Replace name lookups by NAMES and ADDRESSES.
+
+    :returns: the list of the address families that were requested.
     """
     families: list[Any] = []
 
@@ -38,9 +39,9 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     [
         ("54.1.2.3", "10.0.0.3"),
         ("2001:db8::1", "fd00::3"),
-        # This node is in another region: its name resolves to its public address.
+        # This node is in another region, so its name resolves to its public address.
         ("198.51.100.7", "198.51.100.7"),
-        ("54.9.9.9", "54.9.9.9"),  # the name server fails
+        ("54.9.9.9", "54.9.9.9"),  # the name server fails, so the address stays the same
     ],
 )
 def test_ec2_nodes_of_the_same_region_are_reached_by_private_address(
@@ -51,5 +52,5 @@ def test_ec2_nodes_of_the_same_region_are_reached_by_private_address(
 
 
 def test_identity() -> None:
-    """The identity translator does not change addresses."""
+    """`IdentityTranslator` does not change addresses."""
     assert IdentityTranslator().translate("10.0.0.1") == "10.0.0.1"

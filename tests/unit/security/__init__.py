@@ -1,1 +1,1 @@
-"""TLS, logins, secrets."""
+"""Tests of TLS, logins, and secrets."""

@@ -1,4 +1,7 @@
-"""A fake of Astra: a metadata service and a proxy, both with real TLS, in front of fake nodes."""
+"""A fake of Astra: a metadata service and a proxy, both with real TLS, in front of fake nodes.
+
+Astra is a cloud service with Cassandra, which drivers reach with a secure connect bundle.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ from .certificates import Authority
 
 
 class Astra:
-    """The metadata service and the proxy, each of which runs in its own thread.
+    """The metadata service and the proxy, each running in its own thread.
 
-    `request_count` counts the requests that the service got. `received_server_names` lists the
-    server names that clients sent to the proxy.
-
+    `request_count` counts the requests to the service. `received_server_names` lists the server
+    names that clients sent to the proxy.
+    :param authority: the CA of all certificates.
     :param nodes: the addresses of the nodes, by host id.
     """
 
@@ -57,12 +60,13 @@ class Astra:
 
         self._service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         context = self.authority.server("127.0.0.1", clients=self.authority.path)
-        # The TLS handshake is made in the thread of the connection, so it does not block the thread
-        # that accepts.
+        # The thread of the connection makes the TLS handshake, so a slow handshake does not block
+        # the thread that accepts connections.
         self._service.socket = context.wrap_socket(
             self._service.socket, server_side=True, do_handshake_on_connect=False
         )
-        self._service.daemon_threads = False  # so that `server_close` waits for the threads
+        # `server_close` waits only for threads that are not daemons
+        self._service.daemon_threads = False
         self._service.handle_error = lambda *args: None  # type: ignore[method-assign]
         self._service_thread = threading.Thread(
             target=self._service.serve_forever, args=(0.01,), daemon=True
@@ -85,7 +89,7 @@ class Astra:
         return f"{self._relay.address}:{self._relay.port}"
 
     def service_response(self) -> dict[str, Any]:
-        """Return what the metadata service answers if the test has not set `answer`."""
+        """Return the response of the metadata service, unless the test has set `answer`."""
         return {
             "version": 1,
             "region": "here",
@@ -100,6 +104,7 @@ class Astra:
     def bundle(self, path: Path, **changes: Any) -> str:
         """Write a secure connect bundle, and return its path.
 
+        :param path: the path of the bundle.
         :param changes: other contents for files of the bundle. In the names, ``_`` stands for the
             dot; None leaves a file out.
         """

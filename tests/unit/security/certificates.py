@@ -23,7 +23,8 @@ class Authority(tls.Authority):
     def server(self, *names: str, clients: str | None = None, **validity: Any) -> ssl.SSLContext:
         """Return a TLS context for a server, with a certificate for `names`.
 
-        :param clients: the path of a CA; clients must present a certificate that it has issued.
+        :param clients: the path of a CA; clients must present a certificate that this CA has
+            issued. None requires no client certificate.
         :param validity: the arguments `begins` and `ends` of `issue`.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,5 +1,6 @@
-"""Fixtures of the security tests: a CA, and a function that connects with one API on one kind of
-loop.
+"""Fixtures of the security tests: a CA, and a function that connects to a node.
+
+The function connects with one API on one kind of event loop.
 """
 
 from __future__ import annotations
@@ -25,38 +26,38 @@ READ = "SELECT v FROM t"
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Return an authority that issues the certificates of the tests."""
+    """Return a CA that issues the certificates of the tests."""
     return Authority(tmp_path_factory.mktemp("ca"))
 
 
 @contextmanager
 def fake(context: Any = None, **settings: Any) -> Iterator[FakeNode]:
-    """Yield a fake node that answers READ with the number 7."""
+    """Yield a fake node that responds to READ with the number 7."""
     with FakeNode(ssl_context=context, **settings) as node:
         node.prime(READ, rows([("v", "int")], [(7,)]))
         yield node
 
 
-# A function that connects with the arguments of a cluster, reads the number 7, and returns it.
+# A function that connects with the arguments of a cluster, and returns the number that READ reads.
 Use = Callable[..., Any]
 
 
 def _blocking(points: Any = NOT_SET, **settings: Any) -> int:
-    """Connect with the blocking API and return the value that READ reads."""
+    """Connect with the blocking API, and return the value that READ reads."""
     with Cluster(points, **settings) as cluster, cluster.connect() as session:
         value: int = session.execute(READ).one().v
         return value
 
 
 def _futures(points: Any = NOT_SET, **settings: Any) -> int:
-    """Do the same with a future."""
+    """Connect with the blocking API, and return the value that READ reads through a future."""
     with Cluster(points, **settings) as cluster, cluster.connect() as session:
         value: int = session.execute_async(READ).result().one().v
         return value
 
 
 async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
-    """Do the same with the API of asyncio."""
+    """Connect with the asyncio API, and return the value that READ reads."""
     async with aio.Cluster(points, **settings) as cluster:
         session = await cluster.connect()
         value: int = (await session.execute(READ)).one().v
@@ -73,8 +74,8 @@ async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
 def connect_and_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
     """Return a function that connects, executes READ once, and shuts down.
 
-    A test runs once for each combination of an API (blocking calls, futures, asyncio) and a loop
-    (asyncio's, uvloop).
+    A test runs once for each combination of an API (blocking calls, futures, asyncio) and an event
+    loop (asyncio's, uvloop).
     """
     connect_function, loop = request.param
     uvloop = pytest.importorskip("uvloop") if loop == "uvloop" else None

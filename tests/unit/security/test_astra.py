@@ -1,5 +1,6 @@
-"""With a secure connect bundle, the driver reaches nodes behind a proxy, and errors name the
-cause.
+"""With a secure connect bundle, the driver reaches nodes behind a proxy.
+
+Errors name the cause.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .conftest import READ, Use
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Three nodes that answer READ with the number 7."""
+    """Yield three nodes that respond to READ with the number 7."""
     with FakeCluster(3) as nodes:
         nodes.prime(READ, rows([("v", "int")], [(7,)]))
         yield nodes
@@ -40,7 +41,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def astra(nodes: FakeCluster, authority: Authority) -> Iterator[Astra]:
-    """A metadata service and a proxy in front of the nodes."""
+    """Yield a metadata service and a proxy in front of the nodes."""
     addresses = {str(node.host_id): (node.address, node.port) for node in nodes.nodes}
     with Astra(authority, addresses) as astra:
         yield astra
@@ -48,7 +49,7 @@ def astra(nodes: FakeCluster, authority: Authority) -> Iterator[Astra]:
 
 @pytest.fixture
 def bundle(astra: Astra, tmp_path: Path) -> str:
-    """The path of a secure connect bundle for the service."""
+    """Return the path of a secure connect bundle for the service."""
     return astra.bundle(tmp_path / "bundle.zip")
 
 
@@ -134,7 +135,10 @@ async def test_find_again_asks_the_service_again(
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_a_wrong_setting_or_bundle_is_an_error_of_the_constructor(cluster_class: Any) -> None:
-    """`tests/unit/client/test_cloud.py` has all mistakes of settings and of bundles."""
+    """Both cluster classes raise for wrong settings of `cloud`.
+
+    `tests/unit/client/test_cloud.py` tests all mistakes in settings and bundles.
+    """
     with pytest.raises(ValueError, match="no setting 'secure_connect_bundel'"):
         cluster_class(cloud={"secure_connect_bundel": "x"})
     with pytest.raises(ValueError, match=r"test_astra\.py is not a zip file"):
@@ -146,7 +150,7 @@ def test_a_file_larger_than_the_directory_says_is_refused(tmp_path: Path) -> Non
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * (3 << 20))
     data = path.read_bytes()
-    # In the archive's directory, replace the size of 3 MiB by 100 bytes.
+    # In the archive's directory, change the size from 3 MiB to 100 bytes.
     path.write_bytes(data.replace((3 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
     with pytest.raises(ValueError, match=r"bomb\.zip (cannot be used|is not a zip file)"):
         aio.Cluster(cloud={"secure_connect_bundle": str(path)})
@@ -156,12 +160,13 @@ def test_a_file_larger_than_the_directory_says_is_refused(tmp_path: Path) -> Non
 def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
     astra: Astra, bundle: str, count: int
 ) -> None:
-    """If a damaged directory makes the zip reader seek outside of the file, the error says that the
-    file is damaged or no zip file.
+    """If a damaged directory makes the zip reader seek outside of the file, the error says so.
+
+    The error says that the file is damaged or no zip file.
     """
 
     class FailingFile(io.BytesIO):
-        """A file whose seek number `count` fails, as a seek before the beginning does."""
+        """A file whose seek number `count` fails, like a seek to before the beginning."""
 
         seeks_left = count
 
@@ -171,7 +176,7 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
                 raise OSError(errno.EINVAL, "Invalid argument")
             return super().seek(*args)
 
-    # This value stays if nothing is raised, since the reader ignores some wrong offsets.
+    # This value stays if nothing is raised, because the zip reader ignores some wrong offsets.
     refusal = "is damaged"
     try:
         aio.Cluster(cloud={"secure_connect_bundle": FailingFile(Path(bundle).read_bytes())})
@@ -183,7 +188,10 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
 def test_an_invalid_answer_of_the_service_is_an_error(
     connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
-    """`tests/unit/client/test_cloud.py` has all invalid answers."""
+    """If the metadata service responds with an error, `connect` raises DriverException.
+
+    `tests/unit/client/test_cloud.py` tests all invalid responses.
+    """
     astra.answer = (500, b"out of tea")
     with pytest.raises(
         DriverException, match=r"metadata service at 127\.0\.0\.1:\d+.* it answers 500"
@@ -191,8 +199,8 @@ def test_an_invalid_answer_of_the_service_is_an_error(
         connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
-# How the service's answer begins, by the part of the answer that never ends: from there on, the
-# service sends one byte every few milliseconds.
+# The beginning of the service's response, by the part of the response that never ends. After the
+# beginning, the service sends one byte every few milliseconds.
 DRIPPING = {
     "nothing": b"",
     "the status": b"HTTP/1.1 ",
@@ -207,7 +215,7 @@ DRIPPING = {
 def test_one_deadline_for_a_service_that_drips(
     endless_part: str, authority: Authority, tmp_path: Path
 ) -> None:
-    """`connect_timeout` limits the whole request, however slowly bytes keep arriving."""
+    """`connect_timeout` limits the whole request, however slowly bytes arrive."""
     is_over = threading.Event()
 
     def drip(listener: socket.socket) -> None:
@@ -215,14 +223,14 @@ def test_one_deadline_for_a_service_that_drips(
         peer, _ = listener.accept()
         with peer, contextlib.suppress(OSError):
             if endless_part == "the handshake":
-                # The server sends only the first byte of a TLS handshake record, again and again.
+                # Send only the first byte of a TLS handshake record, repeatedly.
                 while not is_over.wait(0.005):
                     peer.sendall(b"\x16")
                 return
             context = authority.server("127.0.0.1")
             with context.wrap_socket(peer, server_side=True) as tls_socket:
                 tls_socket.sendall(DRIPPING[endless_part])
-                # Add the character 7 to the part again and again, so that the part never ends.
+                # Add the character 7 to the part repeatedly, so that the part never ends.
                 while not is_over.wait(0.005):
                     tls_socket.sendall(b"7")
 

@@ -1,4 +1,4 @@
-"""Encrypted columns, used through `Cluster` in every API.
+"""Encrypted columns, used through `Cluster` with every API.
 
 The tests check the bytes that a fake node receives, and the values that the driver returns.
 """
@@ -47,8 +47,9 @@ C, D = ColDesc("ks", "t", "c"), ColDesc("ks", "t", "d")
 
 
 class Table:
-    """The rows that a fake node stores: `insert` adds the rows of a request, and `select` returns
-    all of them.
+    """The rows that a fake node stores.
+
+    `insert` adds the rows of a request, and `select` returns all rows.
     """
 
     def __init__(self) -> None:
@@ -68,7 +69,7 @@ class Table:
 
 @pytest.fixture(params=[3, 4, 5])
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
-    """A node that stores the rows of INSERT, and returns all of them to SELECT and READ."""
+    """Yield a node that stores the rows of INSERT, and returns them to SELECT and READ."""
     with FakeNode(max_version=request.param) as node:
         table = Table()
         node.prime_prepare(INSERT, BLOBS, pk_indexes=[0])
@@ -84,7 +85,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 @pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
 def policy(request: pytest.FixtureRequest) -> Any:
-    """A policy that encrypts the columns `c` (an int) and `d` (a text)."""
+    """Return a policy that encrypts the columns `c` (an int) and `d` (a text)."""
     new_policy = request.param()
     new_policy.add_column(C, KEY, "int")
     new_policy.add_column(D, KEY, "text")
@@ -93,7 +94,7 @@ def policy(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def session(node: FakeNode, policy: Any) -> Iterator[Session]:
-    """Yield a session whose rows are tuples, with a policy that encrypts columns."""
+    """Yield a session with an encryption policy, whose rows are tuples."""
     settings: Any = {"port": node.port, "column_encryption_policy": policy}
     with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
         session.row_factory = tuple_factory
@@ -101,14 +102,15 @@ def session(node: FakeNode, policy: Any) -> Iterator[Session]:
 
 
 def stored_rows_of(node: FakeNode) -> list[tuple[Any, ...]]:
-    """Return the rows as the node has received them."""
+    """Return the rows as the node has received them, with encrypted values."""
     stored_rows: list[tuple[Any, ...]] = node.table.rows  # type: ignore[attr-defined]
     return stored_rows
 
 
 def decrypted_rows(node: FakeNode, policy: Any) -> list[tuple[Any, ...]]:
-    """Return the stored rows with decrypted values. The values are still the bytes of their CQL
-    encoding.
+    """Return the stored rows with decrypted values.
+
+    The values are bytes in CQL encoding.
     """
     return [
         (
@@ -140,7 +142,7 @@ def test_prepared_statements_encrypt_and_decrypt(
         (3, b"\xff\xff\xff\xff", None),
     ]
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # for the second answer the driver uses the columns that it has cached
+    for _ in range(2):  # for the second response, the driver uses cached columns
         assert session.execute(prepared, (1,)).all() == ROWS
         assert session.execute_async(prepared, (1,)).result().all() == ROWS
         assert session.execute(READ).all() == ROWS
@@ -168,7 +170,7 @@ def test_the_asyncio_api_encrypts_and_decrypts(node: FakeNode, policy: Any) -> N
         return await session.execute(select, (1,))
 
     *results, columns = asyncio.run(read_in_each_way())
-    # The first four calls return rows, the last one returns columns.
+    # The first four calls return rows; the last call returns columns.
     assert results == [ROWS] * 4
     assert columns == [list(column) for column in zip(*ROWS, strict=True)]
 
@@ -186,8 +188,9 @@ def test_a_value_may_be_encrypted_by_the_application(
 def test_simple_statements_with_markers_are_encrypted(
     session: Session, node: FakeNode, policy: Any
 ) -> None:
-    """A simple statement with bind markers is prepared first, so that the driver knows the columns
-    and can encrypt its values.
+    """A simple statement with bind markers is prepared, so the driver can encrypt its values.
+
+    Preparing tells the driver the columns of the values.
     """
     session.execute(INSERT, (1, 1000, "ada"))
     assert decrypted_rows(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
@@ -206,14 +209,15 @@ def test_batches_are_encrypted(session: Session, node: FakeNode, policy: Any) ->
 
 
 def test_tables_in_a_batch_are_encrypted(session: Session, node: FakeNode) -> None:
-    """The values of pandas and Arrow tables are converted to the encrypted columns' own types, int
-    and text.
+    """The values of pandas and Arrow tables are converted to the types of the encrypted columns.
 
-    The server describes these columns as blobs, which must not be used here.
+    The types are int and text. The server describes these columns as blobs, a type that the driver
+    must not use for the conversion.
     """
     pyarrow = pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
-    # A nullable pandas column holds floats, so `c` is a float here; `astype` makes it an int below.
+    # A pandas column with nulls holds floats, so `c` is a float column. `astype` below makes it an
+    # int column.
     frame = pandas.DataFrame({"k": [3], "c": [-1.0], "d": [None]})
     table = pyarrow.table({"k": [1, 2], "c": [1000, None], "d": ["ada", ""]})
     batch = BatchStatement()
@@ -237,7 +241,7 @@ def test_unset_values_are_sent_as_unset(session: Session, node: FakeNode) -> Non
     node.prime(INSERT, void())
     session.execute(session.prepare(INSERT), (1, UNSET_VALUE))
     values = node.requests[-1].values
-    # The value that the row lacks is unset, so it was not encrypted either.
+    # The row has no value for the third column, so that value is unset, and was not encrypted.
     assert values[1] is values[2]
     assert repr(values[1]) == "NOT_SET"
 
@@ -294,8 +298,9 @@ def test_arrow_numpy_and_pandas_results_are_decrypted(session: Session) -> None:
 
 
 def test_column_types_are_blob_and_notebooks_show_the_values(session: Session) -> None:
-    """`column_types` has the server's types (blob), as in cassandra-driver, while a notebook shows
-    the decrypted values.
+    """`column_types` has the server's type blob, while a notebook shows the decrypted values.
+
+    cassandra-driver returns the server's types, too.
     """
     fill(session)
     for statement in (READ, session.prepare(SELECT).bind((1,))):
@@ -325,8 +330,9 @@ def test_paged_results_are_decrypted(policy: Any, version: int) -> None:
 
 
 class PassesThePolicy(ResultMessage):
-    """A handler's result class as written for cassandra-driver: it passes the encryption policy to
-    the base class.
+    """A handler's result class, written for cassandra-driver.
+
+    It passes the encryption policy to its base class.
     """
 
     policies: list[Any] = []
@@ -364,11 +370,11 @@ def test_protocol_handlers_get_the_policy_of_the_cluster(
     session.client_protocol_handler = handler
     PassesThePolicy.policies.clear()
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # for the second answer the driver uses the columns that it has cached
+    for _ in range(2):  # for the second response, the driver uses cached columns
         assert list(session.execute(prepared, (1,)).current_rows) == ROWS
         assert list(session.execute(READ).current_rows) == ROWS
     assert all(passed_policy is policy for passed_policy in PassesThePolicy.policies)
-    # The driver must not store the policy in the handler, since other clusters may use the same
+    # The driver must not store the policy in the handler, because other clusters may use the same
     # handler.
     assert handler.column_encryption_policy is None
 
@@ -387,9 +393,7 @@ def test_the_numpy_handler_decrypts(session: Session) -> None:
 
 
 def test_a_column_may_be_added_after_a_prepare(node: FakeNode) -> None:
-    """If a column is added to the policy later, statements that were already prepared encrypt it,
-    too.
-    """
+    """If a column is added to the policy, statements that are already prepared encrypt it, too."""
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(C, KEY, "int")
     settings: Any = {"port": node.port, "column_encryption_policy": policy}
@@ -418,7 +422,7 @@ def test_a_cluster_without_the_policy_reads_the_encrypted_bytes(
 
 
 class StarPolicy(ColumnEncryptionPolicy):
-    """An application's policy whose "ciphertext" is a * followed by the value."""
+    """An application's policy whose "ciphertext" is a "*" followed by the value."""
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         return coldesc in (C, D)
@@ -476,12 +480,16 @@ def test_requests_are_routed_by_the_encrypted_key() -> None:
                 coordinator = session.execute(bound).response_future.coordinator_host
                 assert [coordinator] == cluster.metadata.get_replicas("ks", key)
                 owners.add(coordinator)
-            # Each node has some of the keys, so the requests were not sent to one node by chance.
+            # Each node owns some of the keys, so it is no coincidence that the requests reached the
+            # owners.
             assert len(owners) == 3
 
 
 def test_aesgcm_is_refused_for_a_partition_key(node: FakeNode) -> None:
-    """AESGCM encrypts equal values differently, so a row could not be found by its key."""
+    """An AESGCM policy is refused for a partition key.
+
+    AESGCM encrypts equal values to different bytes, so a row could not be found by its key.
+    """
     policy = AESGCMColumnEncryptionPolicy()
     settings: Any = {"port": node.port, "column_encryption_policy": policy}
     node.prime_prepare(BY_KEY, [("c", "blob")], result=[("c", "blob")], pk_indexes=[0])
@@ -502,7 +510,10 @@ def test_aesgcm_is_refused_for_a_partition_key(node: FakeNode) -> None:
 def test_a_partition_key_without_iv_is_warned_about(
     node: FakeNode, caplog: pytest.LogCaptureFixture, iv: bytes | None, warning_count: int
 ) -> None:
-    """Without a fixed `iv`, another process would encrypt the same key differently."""
+    """The driver warns of an encrypted partition key without a fixed `iv`.
+
+    Another process would encrypt the same key to different bytes.
+    """
     policy = AES256ColumnEncryptionPolicy(iv=iv)
     policy.add_column(C, KEY, "int")
     settings: Any = {"port": node.port, "column_encryption_policy": policy}

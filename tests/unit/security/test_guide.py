@@ -21,7 +21,7 @@ GUIDE = Path(__file__).resolve().parents[3] / "docs" / "security.rst"
 
 
 def python_blocks() -> list[str]:
-    """Return the Python examples of the guide, in their order."""
+    """Return the Python examples of the guide, in order."""
     sources = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", GUIDE.read_text())
     return [textwrap.dedent(block) for block in sources]
 
@@ -44,7 +44,7 @@ def test_the_examples_of_the_guide_run(
         for block in python_blocks():
             exec(compile(block, "<guide>", "exec"), namespace)
             clusters.append(namespace["cluster"])
-    # The clusters of the examples, in their order in the guide.
+    # The clusters of the examples, in the order of the guide.
     plain, named, named_by_node, reloading, login, _, cloud = clusters
     assert plain.ssl_context.check_hostname
     assert named.ssl_options == {"server_hostname": "db.example.com"}

@@ -1,5 +1,6 @@
-"""Logins in every API: the tokens that each mechanism exchanges, all kinds of auth providers, and
-failed logins.
+"""Logins with every API, all kinds of auth providers, and failed logins.
+
+The tests check the tokens that each mechanism exchanges.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ CERTIFICATES = [
 ]
 DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
 
-# One step of a login on the server: it takes the client's token and returns the next challenge, or
-# None if the login has succeeded.
+# A server's step of a login: it takes the client's token, and returns the next challenge, or None
+# if the login has succeeded.
 Exchange = Callable[[bytes | None], bytes | None]
 
 
@@ -54,8 +55,10 @@ def server(
 ) -> Iterator[FakeNode]:
     """Yield a fake node that handles logins.
 
-    `exchange` is called for each connection, and returns the function that answers the client's
-    tokens.
+    :param authenticator: the name of the authenticator that the node sends.
+    :param exchange: called for each connection; returns the function that responds to the client's
+        tokens.
+    :param context: the TLS context of the node; None for no TLS.
     """
     exchanges: dict[Any, Exchange] = {}
 
@@ -188,7 +191,7 @@ def test_a_certificate_authenticator_without_tls_is_an_error(
 
 
 class FakeKerberosClient:
-    """A fake SASL client, because the real one needs a Kerberos realm."""
+    """A fake SASL client, because a real client needs a Kerberos realm."""
 
     def __init__(self, host: str, service: str, mechanism: str, **properties: Any) -> None:
         self.arguments = (host, service, mechanism, properties)
@@ -207,7 +210,7 @@ def test_kerberos_answers_the_challenges_of_the_server(
         (b"127.0.0.1 db: ticket", b"prove it"),
         (b"127.0.0.1 db: prove it", None),
     ]
-    # The authenticator of DataStax Enterprise first wants the name of the mechanism.
+    # The authenticator of DataStax Enterprise first asks for the name of the mechanism.
     if authenticator == DSE:
         steps.insert(0, (b"GSSAPI", b"GSSAPI-START"))
     with server(authenticator, script(*steps)) as node:
@@ -232,9 +235,9 @@ def test_kerberos_uses_the_resolved_name_and_the_properties(
 
 
 class RotatingProvider(AuthProvider):
-    """A provider that has a new password for each connection.
+    """A provider that returns a new password for each connection.
 
-    Its `new_authenticator` is an ordinary method, so it may block; the subclasses return an
+    Its `new_authenticator` is an ordinary method, which may block. The subclasses return an
     awaitable.
     """
 
@@ -286,7 +289,7 @@ def test_each_connection_asks_the_provider_anew(
     with server(PASSWORD, exchange) as node:
         assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
     assert tokens == [f"\0ada\0token {n}".encode() for n in range(1, len(tokens) + 1)]
-    # One login is for the control connection, the others for the pool's connections.
+    # One login is for the control connection, and the others are for the pool's connections.
     assert len(tokens) >= 2
     if provider_class is RotatingProvider:  # an ordinary method may block, so it runs in a thread
         assert all(name.startswith("cassandra-blocking") for name in provider.threads)
@@ -334,8 +337,8 @@ def slow_provider(step: str, wait: Callable[[], Any]) -> AuthProvider:
     """Return a provider that waits in one step of a login.
 
     :param step: where it waits: "provider" (creating the authenticator), "first" (its first token)
-        or "challenge" (its answer to a challenge).
-    :param wait: called in that step; it blocks, or returns an awaitable.
+        or "challenge" (its response to a challenge).
+    :param wait: called in this step; it blocks, or returns an awaitable.
     """
 
     class Slow(Authenticator):
@@ -367,14 +370,14 @@ def test_an_awaited_step_ends_at_the_connect_timeout(
         start_time = simulated.now
         with pytest.raises(NoHostAvailable, match=TOO_LATE):
             simulated.connect(api, auth_provider=provider, connect_timeout=30, **settings)
-        # It may take up to twice the timeout, because the driver may try again with an older
-        # protocol version.
+        # The driver may try again with an older protocol version, so connecting may take up to
+        # twice the timeout.
         assert 30 <= simulated.now - start_time < 60
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: str) -> None:
-    # Steps that block run in real threads, so the simulated clock cannot be used.
+    # Steps that block run in real threads, so the test cannot use the simulated clock.
     release = threading.Event()
     timed_out: list[bool] = []
 
@@ -385,17 +388,17 @@ def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: s
         settings: dict[str, Any] = {"port": node.port, "auth_provider": slow_provider(step, wait)}
         try:
             # Match only this part of the message: on a busy machine, an earlier step of the
-            # handshake may be the late one.
+            # handshake may be the late step.
             with pytest.raises(NoHostAvailable, match="connect_timeout"):
                 connect_and_read([node.address], connect_timeout=0.3, **settings)
         finally:
             release.set()
-    # The driver gave up before `release` was set, so no thread has waited for all of PATIENCE.
+    # The driver gave up before `release` was set, so no thread waited for the full PATIENCE.
     assert True not in timed_out
 
 
 def test_missing_packages_are_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    # An import of a module that is None here raises ImportError.
+    # Importing a module that is None in `sys.modules` raises ImportError.
     monkeypatch.setitem(sys.modules, "puresasl.client", None)
     for create_provider in (lambda: SaslAuthProvider(service="x"), DSEGSSAPIAuthProvider):
         with pytest.raises(ImportError, match=r"pip install turbocql\[sasl\]"):
@@ -410,6 +413,6 @@ def test_a_changed_password_is_needed_for_later_connections() -> None:
             session = cluster.connect()
             node.require_password("ada", "new")
             assert session.execute(READ).one().v == 7
-            # Connections that are opened from here on use the new provider.
+            # Connections that are opened from now on use the new provider.
             cluster.auth_provider = PlainTextAuthProvider("ada", "new")
             assert cluster.connect().execute(READ).one().v == 7

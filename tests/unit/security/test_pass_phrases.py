@@ -36,7 +36,10 @@ PROGRAM = textwrap.dedent("""
 
 
 def options_of(locked: tuple[str, str], **options: Any) -> dict[str, Any]:
-    """Return `ssl_options` with the certificate and the locked key."""
+    """Return `ssl_options` with the certificate and the locked key.
+
+    :param options: further options.
+    """
     certificate, key = locked
     return {"cert_reqs": ssl.CERT_NONE, "certfile": certificate, "keyfile": key, **options}
 
@@ -71,7 +74,10 @@ def test_a_locked_key_in_the_certificate_file_is_refused(
 
 
 def test_the_error_says_why_files_cannot_be_loaded(authority: Authority) -> None:
-    """OpenSSL itself says no more of such files than "PEM lib" or "no certificate or crl found"."""
+    """The error says why TLS files cannot be loaded.
+
+    OpenSSL itself only says "PEM lib" or "no certificate or crl found" for such files.
+    """
     certificate, key = authority.issue("client")
     _, other_key = authority.issue("other")
 
@@ -103,8 +109,8 @@ def test_the_pass_phrase_is_never_asked_on_a_terminal(
 ) -> None:
     controlling_end, child_end = pty.openpty()
     with open(controlling_end, "r+b", buffering=0), open(child_end, "r+b", buffering=0) as terminal:
-        # The child runs in a new session. If OpenSSL asked for the pass phrase, it would use the
-        # terminal.
+        # The child runs in a new session. If OpenSSL prompted for the pass phrase, it would use
+        # this terminal.
         process = subprocess.run(
             [sys.executable, "-c", PROGRAM, *locked],
             stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,

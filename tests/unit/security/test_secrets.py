@@ -1,6 +1,6 @@
 """Secrets that the driver hides.
 
-Passwords do not appear in messages, reprs, and tracebacks with local variables. Bound values do not
+Passwords do not appear in messages, reprs, or tracebacks with local variables. Bound values do not
 appear in errors of the server.
 """
 
@@ -52,7 +52,7 @@ TESTS = str(Path(__file__).parents[2])
 
 
 def causes_of(failure: BaseException) -> Iterator[BaseException]:
-    """Yield `failure`, all its causes and contexts, and the errors by host that it has."""
+    """Yield `failure`, all its causes and contexts, and the errors by host that it contains."""
     pending: list[BaseException | None] = [failure]
     seen_ids: set[int] = set()
     while pending:
@@ -68,16 +68,16 @@ def causes_of(failure: BaseException) -> Iterator[BaseException]:
 
 
 def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
-    """Yield the reprs of a value and, down to `depth` levels, of its items and attributes.
+    """Yield the reprs of a value, its items and its attributes, down to `depth` levels.
 
-    Of a type, module, frame or text, only the repr is yielded. We do not look inside them, nor
-    inside objects that the tests define.
+    For a type, module, frame or string, only the repr is yielded. We do not look inside these
+    objects, nor inside objects that the tests define.
     """
     yield repr(value)
     if not depth or isinstance(value, (type, ModuleType, FrameType, str, bytes)):
         return
     if type(value).__module__.startswith("tests."):
-        return  # This is an object of the application, whose contents the driver cannot hide.
+        return  # This is an object of the application. The driver cannot hide its contents.
     inner_values: list[object] = list(getattr(value, "__dict__", {}).values())
     for cls in type(value).__mro__:
         inner_values += [getattr(value, name, None) for name in vars(cls).get("__slots__", ())]
@@ -92,7 +92,7 @@ def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
 def report_of(failure: BaseException) -> str:
     """Return everything that an error report with local variables would show of an error.
 
-    Leave out the variables in frames of the tests and of other packages.
+    Variables in frames of the tests and of other packages are left out.
     """
     texts: list[str] = []
     for exception in causes_of(failure):
@@ -128,7 +128,7 @@ def test_reprs_of_looks_into_slots_and_containers() -> None:
 class Answers(AuthProvider, Authenticator):
     """An auth provider that is its own authenticator.
 
-    :param answers: the initial response, and the answer to a challenge.
+    :param answers: the initial response, and the response to a challenge.
     """
 
     def __init__(self, *answers: Any) -> None:

@@ -33,7 +33,7 @@ serialization = pytest.importorskip("cryptography.hazmat.primitives.serializatio
 
 @pytest.fixture(scope="module")
 def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """Return the paths of a certificate and of its key, whose pass phrase is "another"."""
+    """Return the paths of a certificate and of its key. The key's pass phrase is "another"."""
     certificate, key = authority.issue("client")
     private_key = serialization.load_pem_private_key(Path(key).read_bytes(), password=None)
     path = tmp_path_factory.mktemp("keys") / "locked.pem"
@@ -50,7 +50,7 @@ def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tu
 def assert_refused_without_secret(
     call: Callable[[], Any], error_classes: Any = (ValueError, TypeError, OSError)
 ) -> None:
-    """Check that `call` raises one of `error_classes`, and that its report lacks SECRET."""
+    """Check that `call` raises one of `error_classes`, and that the error report lacks SECRET."""
     with pytest.raises(error_classes) as caught:
         call()
     report = report_of(caught.value)
@@ -58,8 +58,8 @@ def assert_refused_without_secret(
     assert len(report) > 100  # the report is not empty
 
 
-# TLS options that replace those of `test_wrong_options_of_tls_show_no_password`: the certificate,
-# its key and the password.
+# TLS options that replace the options of `test_wrong_options_of_tls_show_no_password`: the
+# certificate, its key and the password.
 OPTIONS: dict[str, dict[str, Any]] = {
     "a wrong password": {},
     "a password in bytes": {"password": SECRET.encode()},
@@ -141,7 +141,7 @@ def test_assigned_options_show_no_password() -> None:
 
 @pytest.fixture
 def no_connections() -> Iterator[None]:
-    """Remove the connection "hidden" of the mapper after the test."""
+    """Remove the mapper's connection "hidden" after the test."""
     yield
     mapper.unregister_connection("hidden")
 
@@ -196,11 +196,11 @@ def test_a_damaged_bundle_shows_no_password(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("config.json", json.dumps(CONFIG))
     data = path.read_bytes()
-    path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # now its checksum is wrong
+    path.write_bytes(data.replace(b"127.0.0.1", b"127.0.0.2"))  # now the checksum is wrong
     assert_refused_without_secret(
         lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError
     )
-    path.write_bytes(data)  # an intact bundle, but without certificates
+    path.write_bytes(data)  # the intact bundle, which has no certificates
     assert_refused_without_secret(
         lambda: Cluster(cloud={"secure_connect_bundle": str(path)}), ValueError
     )
@@ -242,7 +242,7 @@ def test_sasl_shows_no_password() -> None:
 @pytest.mark.parametrize("key", [SECRET, SECRET.encode()])
 def test_errors_of_encryption_policies_show_no_key(policy_class: Any, key: Any) -> None:
     policy, column = policy_class(), ColDesc("ks", "t", "c")
-    # AESGCM takes an id of the key as a further argument.
+    # For AESGCM, `add_column` takes an id of the key as another argument.
     extra = ("k",) if policy_class is AESGCMColumnEncryptionPolicy else ()
     assert_refused_without_secret(lambda: policy.add_column(column, key, "int", *extra))
     full_key = (SECRET * 3)[:32].encode()

@@ -33,7 +33,7 @@ FAULTS: dict[str, Any] = {
 
 
 def has_secret(text: str) -> bool:
-    """Whether a text shows the secret text or the secret number."""
+    """Return True if a string shows the secret string or the secret number."""
     return SECRET in text or str(NUMBER) in text
 
 
