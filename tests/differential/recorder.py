@@ -194,9 +194,7 @@ class Requests:
         self._preparing: dict[int, str] = {}
 
     def read(self, version: int, flags: int, stream: int, opcode: int, body: bytes) -> str | None:
-        """Return a request as a string: its kind and parameters, "
-
-        ", and the CQL.
+        """Return a request as a string: its kind and parameters, "|", and the CQL.
 
         :returns: None for a request that the driver sends by itself.
         """

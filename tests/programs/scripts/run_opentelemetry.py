@@ -1,4 +1,4 @@
-"""The OpenTelemetry instrumentor: spans of the application's requests, and no other spans."""
+"""The OpenTelemetry instrumentor: spans of requests, and none that the program did not make."""
 
 from __future__ import annotations
 

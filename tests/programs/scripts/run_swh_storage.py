@@ -1,4 +1,4 @@
-"""swh-storage: its own tests of its Cassandra storage; prints each test's name and outcome."""
+"""swh-storage: its own tests of its store for Cassandra: a line of each test's name and outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks that ``python -m cassandra.doctor`` makes on a connected cluster.
+"""The checks of ``python -m cassandra.doctor`` on a connected cluster.
 
 The second argument of a check is its timeout in seconds.
 """
@@ -40,7 +40,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 
 
 def connected(nodes: FakeCluster) -> Cluster:
-    """Return a cluster, not connected yet, whose requests use all nodes in turn."""
+    """Return an unconnected cluster object whose requests use all nodes in turn."""
     profile = ExecutionProfile(RoundRobinPolicy())
     return Cluster(
         [nodes[0].address], port=nodes.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
@@ -53,12 +53,12 @@ def levels(findings: Any) -> list[str]:
 
 
 def test_hosts_that_are_up(session: Session) -> None:
-    """If all hosts are up, there is a finding of level OK for each of them."""
+    """For each host that is up, there is a finding of level OK."""
     assert levels(checks.hosts(session, WAIT)) == [OK, OK]
 
 
 def test_an_unreachable_host_is_a_problem_with_advice() -> None:
-    """If a host cannot be reached, there is a finding with advice about its address."""
+    """An unreachable host has a finding with advice about its address."""
     with FakeCluster(2) as nodes:
         nodes[1].refuse_connections()
         with connected(nodes) as cluster:
@@ -70,7 +70,7 @@ def test_an_unreachable_host_is_a_problem_with_advice() -> None:
 
 
 def test_a_host_that_hangs_has_its_reason_and_advice() -> None:
-    # test_handshake_in_silence.py checks in virtual time that a node that hangs has this reason.
+    # test_handshake_in_silence.py checks in virtual time that a hanging node gives this reason.
     endpoint = DefaultEndPoint("10.0.0.1", 9042)
     connection: Any = SimpleNamespace(
         is_reached=True,
@@ -112,7 +112,7 @@ def test_a_host_that_hangs_in_tls_is_not_said_to_need_tls(step: str) -> None:
 
 
 def be_impatient_with(monkeypatch: pytest.MonkeyPatch, silent_node: FakeNode) -> None:
-    """Let queries of a node that does not answer time out soon, and wait long for other nodes."""
+    """Let queries to a silent node time out soon, and wait long for other nodes."""
     first_row = checks._first_row
 
     def query(session: Any, query: str, host: Any, timeout: float) -> Any:
@@ -135,7 +135,7 @@ def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
 
 
 def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> None:
-    """If nodes have different releases, a warning says how many nodes have which."""
+    """If nodes have different releases, a warning says how many nodes have each release."""
     hosts = session.cluster.metadata.all_hosts()
     assert levels(checks.versions(session, WAIT)) == [OK]
     hosts[0].release_version = "9.9"
@@ -145,7 +145,7 @@ def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> N
 
 
 def test_schemas_that_differ_are_a_problem(nodes: FakeCluster, session: Session) -> None:
-    """If hosts have different schema versions, the problem names them."""
+    """If hosts have different schema versions, a problem names the hosts."""
     assert levels(checks.schema(session, WAIT)) == [OK]
     nodes[1].prime(
         "SELECT schema_version FROM system.local",
@@ -179,7 +179,7 @@ def test_a_clock_that_is_wrong_is_a_finding(
 def test_a_wrong_clock_of_this_machine_is_one_finding(
     session: Session, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str, way: str
 ) -> None:
-    """If all hosts agree, the clock of this machine is wrong, and not those of the hosts."""
+    """If all hosts agree on the time, the clock of this machine is wrong, not the hosts' clocks."""
     skew = checks._Skew(seconds, 0.001)
     monkeypatch.setattr(checks, "_clock_skew", lambda *args: skew)
     (finding,) = checks.clocks(session, WAIT)
@@ -188,14 +188,14 @@ def test_a_wrong_clock_of_this_machine_is_one_finding(
 
 
 def let_time_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Let so many seconds pass between two looks of the doctor at its clock."""
+    """Let `seconds` pass between two readings of the doctor's clock."""
     looks = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: next(looks) * seconds)
     monkeypatch.setattr(checks, "time", clock)
 
 
 def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The median latency of each host is reported as OK, or as a warning if it is high."""
+    """The median latency of a host is OK, or a warning if it is high."""
     let_time_pass(monkeypatch, 0.002)
     findings = list(checks.latency(session, WAIT))
     assert levels(findings) == [OK, OK]
@@ -207,8 +207,8 @@ def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_host_that_stalls_is_a_warning(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The start and the end of 10 requests to each of two hosts, in seconds. The last request to the
-    # first host is slow.
+    # These are the start and the end of 10 requests to each of two hosts, in seconds. The last
+    # request to the first host is slow.
     times = iter([0.0, 0.001] * 9 + [0.0, 0.7] + [0.0, 0.001] * 10)
     monkeypatch.setattr(checks, "time", SimpleNamespace(monotonic=lambda: next(times)))
     stalling, steady = checks.latency(session, WAIT)
@@ -219,7 +219,7 @@ def test_a_host_that_stalls_is_a_warning(session: Session, monkeypatch: pytest.M
 def test_a_silent_host_is_a_problem(
     nodes: FakeCluster, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A host that does not answer is a problem."""
+    """A host that does not respond is a problem."""
     nodes[1].prime("SELECT key FROM system.local", silence())
     let_time_pass(monkeypatch, 0.002)
     be_impatient_with(monkeypatch, nodes[1])
@@ -228,11 +228,11 @@ def test_a_silent_host_is_a_problem(
     silent = findings[f"{nodes[1].address}:{nodes.port}"]
     assert silent.level == PROBLEM
     assert "does not answer: OperationTimedOut" in silent.text
-    # It was asked only once; a host that answers is measured 10 times.
+    # The silent host gets a single request; other hosts are measured 10 times.
     assert len(nodes[1].queries("SELECT key FROM system.local")) == 1
 
 
-# How many nodes are in each data centre.
+# The number of nodes in each data centre.
 NODES = Counter({"east": 3, "west": 1})
 
 
@@ -263,7 +263,7 @@ NODES = Counter({"east": 3, "west": 1})
     ],
 )
 def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) -> None:
-    """There is a finding for each keyspace whose replication is risky in its data centres."""
+    """Each keyspace with risky replication in its data centres has a finding."""
     findings: list[Finding] = list(checks._replication_faults(name, strategy, NODES))
     assert levels(findings) == [level for level, _ in expected]
     for finding, (_, text) in zip(findings, expected, strict=True):
@@ -272,13 +272,13 @@ def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) 
 
 
 def test_replication_and_ring_of_the_cluster(session: Session) -> None:
-    """For a healthy cluster, no finding is a problem."""
+    """A healthy cluster has no finding of level PROBLEM."""
     assert PROBLEM not in levels(checks.replication(session, WAIT))
     assert list(checks.ring(session, WAIT))
 
 
 def test_shards_are_a_finding_for_scylladb_only() -> None:
-    """There is a finding about shards for ScyllaDB, but none for Cassandra."""
+    """For ScyllaDB, there is a finding about shards; for Cassandra, there is none."""
     with FakeCluster(1, scylla=Scylla(2)) as nodes, connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         (finding,) = checks.shards(session, WAIT)

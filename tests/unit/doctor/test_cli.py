@@ -15,12 +15,12 @@ from cassandra.testing.fake import FakeCluster, FakeNode, silence
 from tests.unit.security.certificates import DAY, Authority
 from tests.unit.security.conftest import authority as authority
 
-# The doctor warns of the driver itself if its compiled modules are missing.
+# The doctor warns if the driver's compiled modules are missing.
 NO_FURTHER_WARNING = "0 warnings" if fallback_reason is None else "1 warning"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
-    """Run the command in this process; return its exit code and what it prints."""
+    """Run the command in this process; return its exit code and its output."""
     code = main([str(argument) for argument in arguments])
     return code, capsys.readouterr().out
 
@@ -28,7 +28,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
 def test_a_healthy_cluster_has_no_problem(
     node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For a healthy cluster, the command prints its findings and exits with 0."""
+    """For a healthy cluster, the command prints its findings, and exits with 0."""
     code, out = run(capsys, node.address, "--port", node.port)
     assert code == 0, out
     lines = out.splitlines()
@@ -43,7 +43,7 @@ def test_a_healthy_cluster_has_no_problem(
 def test_a_host_may_be_named_by_an_option(
     node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The other commands name hosts by ``--host`` or ``--hosts``."""
+    """As for other commands, ``--host`` or ``--hosts`` may name the hosts."""
     for option in ("--host", "--hosts"):
         code, out = run(capsys, option, node.address, "--port", node.port)
         assert code == 0, out
@@ -52,13 +52,16 @@ def test_a_host_may_be_named_by_an_option(
 def test_a_contact_point_of_another_cluster_is_a_problem(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A node under another address, as behind a proxy, is no other cluster."""
+    """A contact point of another cluster is a problem; the same node at a second address is not.
+
+    A node has several addresses if it is behind a proxy, for example.
+    """
     own_id, other_id = uuid.UUID(int=1), uuid.UUID(int=2)
     with FakeNode("127.0.0.1", host_id=own_id) as node:
         for host_id, is_other in ((own_id, False), (other_id, True)):
             with FakeNode("127.0.0.2", node.port, host_id=host_id) as second:
                 code, out = run(capsys, node.address, second.address, "--port", node.port)
-            # The driver connects to either of the two contact points first.
+            # The driver may connect to either of the two contact points first.
             assert ("belongs to another cluster" in out) is is_other, out
             assert code == int(is_other)
 
@@ -73,14 +76,14 @@ def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_closed_port_is_one_problem_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
-    # When the block ends, the node is stopped and its port closed.
+    # When the block ends, the node stops, and its port is closed.
     with FakeNode() as node:
         address, port = node.address, node.port
     code, out = run(capsys, address, "--port", port, "--timeout", 2)
     assert code == 1
     assert f"PROBLEM  {address}:{port}: {address} cannot be connected to" in out
     assert "-> is the node running" in out
-    # The cluster cannot be connected to because the port is closed, so only one fault is counted.
+    # The cluster cannot be reached because the port is closed, so the doctor counts only one fault.
     assert "note     connect: Unable to connect" in out
     assert "because of the problem above" in out
     assert f"1 problem, {NO_FURTHER_WARNING}" in out
@@ -104,7 +107,7 @@ def test_a_node_that_is_silent_does_not_hang(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_refused_login_is_a_problem_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """A contact point with a problem does not hide that another one refuses the login."""
+    """A problem of one contact point does not hide that another contact point refuses the login."""
     with FakeNode() as stopped:
         port = stopped.port
     with FakeNode(username="ada", password="hidden", port=port) as node:
@@ -183,7 +186,7 @@ def test_wrong_arguments_are_explained(
 def test_without_a_terminal_a_password_cannot_be_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a terminal, a password cannot be asked for; the error says how to give it."""
+    """Without a terminal, the doctor cannot prompt for a password; the error names the options."""
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(SystemExit):
         main(["127.0.0.1", "--user", "ada"])
@@ -216,7 +219,7 @@ def test_the_keyspace_and_the_local_data_centre_are_checked(
 def test_the_certificate_of_each_node_is_examined(
     authority: Authority, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A node that is not a contact point has an expired certificate: that is one problem."""
+    """An expired certificate of a node that is not a contact point is one problem."""
 
     def make_node(address: str, port: int, **settings: Any) -> FakeNode:
         validity: dict[str, Any] = (
@@ -232,7 +235,7 @@ def test_the_certificate_of_each_node_is_examined(
     for subject in (first, third):
         assert f"ok       {subject}: its certificate is good until" in out
     assert f"PROBLEM  {second}: its certificate has expired" in out
-    # The driver cannot connect to that node for the same reason.
+    # The driver cannot connect to this node for the same reason.
     assert f"note     {second}: is down" in out
     assert f"1 problem, {NO_FURTHER_WARNING}" in out
 
@@ -254,7 +257,7 @@ def test_an_expired_client_certificate_is_one_problem(
 
 
 def test_a_port_among_the_hosts(capsys: pytest.CaptureFixture[str]) -> None:
-    """The error says how to give a port."""
+    """A port among the hosts is an error that says how to pass a port."""
     with pytest.raises(SystemExit):
         main(["127.0.0.1", "9042"])
     assert "9042 is not a host: for a port, write --port 9042" in capsys.readouterr().err

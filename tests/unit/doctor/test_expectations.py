@@ -18,7 +18,7 @@ _NETWORK_TOPOLOGY = "org.apache.cassandra.locator.NetworkTopologyStrategy"
 
 
 def _keyspaces(nodes: FakeCluster, **factors: dict[str, int]) -> None:
-    """Create keyspaces, each with its number of replicas by data centre."""
+    """Create keyspaces with the given number of replicas in each data centre."""
     for node in nodes.nodes:
         node.schema["system_schema.keyspaces"] = [
             keyspace_row(name)
@@ -51,7 +51,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 
 
 def test_a_data_centre_that_exists(session: Session) -> None:
-    """The finding says how many of its nodes are up."""
+    """For a data centre that exists, the finding says how many of its nodes are up."""
     (finding,) = expectations.local_datacenter(session, "east")
     assert (finding.level, finding.text) == (OK, "nodes that are up: 2 of 2")
 
@@ -71,8 +71,9 @@ def test_several_data_centres_without_the_option_are_a_note(session: Session) ->
 
 
 def test_a_keyspace_that_exists(session: Session) -> None:
-    """The finding lists the replicas of the keyspace by data centre. Without a name, there is no
-    finding.
+    """For a keyspace that exists, the finding lists its replicas by data centre.
+
+    Without the name of a keyspace, there is no finding.
     """
     (finding,) = expectations.keyspace(session, "orders", "west")
     assert (finding.level, finding.text) == (OK, "exists, with replicas: 2 in east, 1 in west")
@@ -94,7 +95,7 @@ def test_a_keyspace_without_replicas_in_the_local_data_centre_is_a_problem(
     assert finding.level == PROBLEM
     assert "has no replicas in 'west', but 2 in east" in finding.text
     assert "ALTER KEYSPACE shop" in finding.do
-    # A data centre that does not exist is not reported again.
+    # A data centre that does not exist has its own finding, so it is not reported here.
     (finding,) = expectations.keyspace(session, "shop", "south")
     assert finding.level == OK
 
@@ -105,11 +106,11 @@ def test_a_quorum_that_is_down_is_a_warning(nodes: FakeCluster, session: Session
     host.set_down()
     (existing, lost) = expectations.keyspace(session, "orders", "east")
     assert (existing.level, lost.level) == (OK, WARNING)
-    # Two of two replicas are a quorum, so all ranges of the data centre are lost.
+    # Two of two replicas are a quorum, so LOCAL_QUORUM fails for all ranges of the data centre.
     assert lost.text.startswith("LOCAL_QUORUM fails for 100 % of its ranges in east")
     (finding,) = expectations.keyspace(session, "orders", "west")
     assert finding.level == OK
-    # Two of three replicas are a quorum of the whole cluster.
+    # Two of three replicas are a quorum in the whole cluster.
     (finding,) = expectations.keyspace(session, "orders", None)
     assert finding.level == OK
 

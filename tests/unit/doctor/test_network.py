@@ -1,4 +1,4 @@
-"""The checks that ``python -m cassandra.doctor`` makes before it connects a session."""
+"""The checks of ``python -m cassandra.doctor`` before it connects a session."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_build_from_other_sources_is_the_first_finding(
     assert driver_finding.subject == "driver"
     assert message in build_finding.text
     assert "python setup.py build_ext --inplace" in build_finding.do
-    # If the build comes from the present sources, there is no finding about it.
+    # If the build matches the current sources, there is no finding about the build.
     monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: [])
     assert [finding.subject for finding in network.installation()] == ["driver"]
 
@@ -83,14 +83,14 @@ def test_a_name_lookup_that_hangs_does_not_keep_the_process_running() -> None:
         "socket.getaddrinfo = lambda *args, **kwargs: time.sleep(600);"
         "print(next(network.reach('slow.example', 9042, 0.05, None)).text)"
     )
-    # `run_python` raises if the program does not end in time.
+    # `run_python` raises an error if the program does not end in time.
     process = run_python(program)
     assert process.returncode == 0, process.stderr
     assert "no answer in time" in process.stdout
 
 
 def test_a_port_without_tls() -> None:
-    """If the node speaks no TLS, the failed handshake is reported as a problem."""
+    """If the node does not use TLS, the failed handshake is a problem."""
     with FakeNode() as node:
         context = ssl.create_default_context()
         findings = list(network.reach(node.address, node.port, 0.2, context))
@@ -106,10 +106,10 @@ def test_a_certificate_that_expires_soon_is_a_warning() -> None:
 
 @pytest.fixture
 def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
-    """Yield a node that speaks TLS, and its certificates."""
+    """Yield a node that uses TLS, and its certificates."""
     pytest.importorskip("cryptography")
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
-    # This call creates the certificate of the address; the files are loaded below.
+    # This call creates the certificate for the address. The files are loaded below.
     material.server_options("127.0.0.1")
     ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     folder = tmp_path / "tls"
@@ -121,8 +121,9 @@ def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
 def test_findings_name_the_tls_version_and_the_certificate(
     tls_node: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
-    """If the certificate's authority is known, the findings name the TLS version and the
-    certificate, and none is a problem.
+    """If the CA is known, the findings name the TLS version and the certificate.
+
+    No finding is a problem.
     """
     node, material = tls_node
     context = ssl.create_default_context(cafile=material.ca_certificate)
@@ -135,9 +136,7 @@ def test_findings_name_the_tls_version_and_the_certificate(
 def test_a_certificate_of_an_unknown_authority_is_a_problem(
     tls_node: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
-    """If the certificate's authority is unknown, the finding is a problem whose advice names
-    `--cafile`.
-    """
+    """If the CA is unknown, the finding is a problem whose advice names `--cafile`."""
     node, _ = tls_node
     findings = list(network.reach(node.address, node.port, 5, ssl.create_default_context()))
     assert [finding.level for finding in findings] == [OK, PROBLEM]
@@ -158,12 +157,12 @@ def test_an_answer_that_is_not_tls_is_not_put_down_to_a_client_certificate() -> 
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
-            # The second connection is without TLS.
+            # The client makes its second connection without TLS.
             for _ in range(2):
                 connection, _ = server.accept()
                 with connection:
                     connection.recv(10_000)
-                    # The error of a node that does not know the protocol version.
+                    # This is the error of a node that does not support the protocol version.
                     connection.sendall(bytes([0x85, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 10]))
 
         thread = threading.Thread(target=answer)
@@ -181,9 +180,10 @@ def test_an_answer_that_is_not_tls_is_not_put_down_to_a_client_certificate() -> 
 
 @contextmanager
 def server_that_answers(*answers: bytes, after_line: bool = False) -> Iterator[int]:
-    """Yield the port of a server. Each of its connections gets one of the answers.
+    """Yield the port of a server that sends one of the responses on each of its connections.
 
-    :param after_line: True to answer only after the end of a line, as web servers do.
+    :param answers: the responses.
+    :param after_line: True to respond only after the end of a line, as web servers do.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -192,7 +192,7 @@ def server_that_answers(*answers: bytes, after_line: bool = False) -> Iterator[i
                 connection, _ = server.accept()
                 with connection:
                     received = connection.recv(10_000)
-                    # The client sends one further message at most.
+                    # The client sends at most one more message.
                     if after_line and b"\n" not in received:
                         connection.recv(10_000)
                     connection.sendall(answer)
@@ -228,7 +228,7 @@ def test_a_web_server_that_waits_for_the_end_of_a_line_is_named() -> None:
 
 
 def test_a_web_server_is_named_if_tls_is_expected() -> None:
-    """The doctor connects again without TLS, to see what the server speaks."""
+    """If TLS fails, the doctor connects again without TLS, to find out what the server is."""
     page = b"HTTP/1.1 400 Bad Request\r\n\r\n"
     with server_that_answers(page, page) as port:
         findings = list(network.reach("127.0.0.1", port, 5, ssl.create_default_context()))
@@ -238,7 +238,7 @@ def test_a_web_server_is_named_if_tls_is_expected() -> None:
 
 
 def test_a_server_that_expects_tls_is_named(authority: Authority) -> None:
-    # An alert of TLS: "unexpected message".
+    # This is a TLS alert: "unexpected message".
     alert = bytes([0x15, 3, 3, 0, 2, 2, 10])
     with server_that_answers(alert) as port:
         findings = list(network.reach("127.0.0.1", port, 5, None))
@@ -247,13 +247,13 @@ def test_a_server_that_expects_tls_is_named(authority: Authority) -> None:
 
 
 def test_the_other_ports_of_nodes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A port of the nodes that is not for CQL is named, if it cannot be used."""
+    """A port of the nodes that is not for CQL is named in the advice if it cannot be used."""
     assert network._cql_port_advice(7000).startswith("7000 is the port of the nodes among")
     assert network._cql_port_advice(7199).startswith("7199 is the port of JMX")
     with FakeNode() as node:
         address, port = node.address, node.port
     monkeypatch.setitem(network._OTHER_PORTS, port, "the port of tests")
-    # The node is stopped.
+    # The node has stopped.
     (finding,) = network.reach(address, port, 5, None)
     assert finding.level == PROBLEM
     assert finding.do.startswith(f"{port} is the port of tests: give --port")
@@ -263,7 +263,7 @@ def test_the_other_ports_of_nodes_are_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_node_that_hangs_is_a_problem() -> None:
-    """A node that accepts connections but never answers a request is a problem."""
+    """A node that accepts connections but never responds is a problem."""
     with FakeNode() as node:
         node.pause()
         findings = list(network.reach(node.address, node.port, 0.2, None))

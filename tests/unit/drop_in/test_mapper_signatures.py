@@ -37,9 +37,7 @@ MADE_BY_PYTHON = re.compile(
 def test_parameters_of_cassandra_driver_are_accepted(
     module: str, name: str, parameters: str
 ) -> None:
-    """The parameters of cassandra-driver exist in the same order, with defaults where that driver
-    has them.
-    """
+    """cassandra-driver's parameters exist in the same order, with defaults where it has them."""
     member: Any = importlib.import_module(module)
     for part in name.split("."):
         # `getattr` would let descriptors of a class compute their value.

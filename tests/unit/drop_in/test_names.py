@@ -74,7 +74,7 @@ def is_member(cls: Any, name: str) -> bool:
 
 @cache
 def exists(module: str, name: str) -> bool:
-    """Return True if the module, or the class in it that the name begins with, has the name."""
+    """Return True if the name exists in the module, or in the class that it begins with."""
     try:
         namespace: Any = importlib.import_module(module)
     except ImportError:

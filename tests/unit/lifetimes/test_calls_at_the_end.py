@@ -1,6 +1,6 @@
-"""If one caller shuts the cluster down, every other call that is waiting raises ConnectionShutdown.
+"""If one caller shuts the cluster down, every other waiting call raises ConnectionShutdown.
 
-The tests use both APIs, on loops of asyncio and uvloop. A caller that is cancelled still gets
+The tests use both APIs, on event loops of asyncio and uvloop. A cancelled caller still gets
 CancelledError.
 """
 
@@ -34,25 +34,25 @@ from cassandra.testing.fake import (
 from tests.unit.loops import Loops
 
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
-LONG_TIMEOUT = 60.0  # seconds: no timeout ends any of these calls
+LONG_TIMEOUT = 60.0  # seconds; so long that no timeout ends any of these calls
 
-# Takes a cluster and its session.
+# A function of a cluster and its session.
 Call = Callable[[Any, Any], Any]
 
 
 def later_pages(request: Any) -> bool:
-    """Whether a request is for a page of PAGED after the first."""
+    """Return True if a request is for a page of PAGED after the first page."""
     return request.query == PAGED.query_string and bool(request.paging_state)
 
 
 async def next_page(cluster: Any, session: Any) -> Any:
-    """Wait for the second page of PAGED, in the API of asyncio."""
+    """Wait for the second page of PAGED, with the asyncio API."""
     result = await session.execute(PAGED)
     await result.fetch_next_page()
 
 
 def next_page_blocking(cluster: Any, session: Any) -> Any:
-    """Wait for the second page of PAGED, in the blocking API."""
+    """Wait for the second page of PAGED, with the blocking API."""
     session.execute(PAGED).fetch_next_page()
 
 
@@ -63,10 +63,9 @@ def trace(cluster: Any, session: Any) -> Any:
     )
 
 
-# The driver asks this when it reads the schema.
+# The driver sends this query when it reads the schema.
 TABLES_QUERY = re.compile(r"system_schema\.tables")
-# For each call that both APIs have: the request that the node leaves without an answer, and the
-# call itself.
+# For each call that both APIs have: the request that the node does not respond to, and the call.
 CALLS: dict[str, tuple[Any, Call]] = {
     "connect again": (Opcode.STARTUP, lambda cluster, session: cluster.connect()),
     "connect again to all": (Opcode.STARTUP, lambda cluster, session: cluster.connect(wait_for_all_pools=True)),  # noqa: E501
@@ -87,7 +86,7 @@ CALLS: dict[str, tuple[Any, Call]] = {
         re.compile("system_schema.types"), lambda cluster, session: cluster.register_user_type("ks", "t", dict)  # noqa: E501
     ),
 }  # fmt: skip
-# The same for each API, with the calls that only this one has.
+# As CALLS, with the calls that only one of the APIs has.
 BLOCKING: dict[str, tuple[Any, Call]] = {
     **CALLS,
     "next page": (later_pages, next_page_blocking),
@@ -110,7 +109,7 @@ FIRST_CONNECT = [
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node with the answers that the calls need before they wait."""
+    """Yield a fake node with the responses that the calls need before they wait."""
     with FakeNode() as running:
         running.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
         running.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
@@ -120,7 +119,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def settings(node: FakeNode) -> dict[str, Any]:
-    """Return the settings of a cluster whose timeouts end no call."""
+    """Return the settings of a cluster whose timeouts end none of the calls."""
     return {
         "contact_points": [node.address], "port": node.port, "connect_timeout": LONG_TIMEOUT, "control_connection_timeout": LONG_TIMEOUT,  # noqa: E501
         "max_schema_agreement_wait": LONG_TIMEOUT,
@@ -129,7 +128,7 @@ def settings(node: FakeNode) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", list(BLOCKING))
 def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
-    """Another thread shuts the cluster down while a call of the blocking API waits."""
+    """If another thread shuts the cluster down, a blocking call raises ConnectionShutdown."""
     match, call = BLOCKING[name]
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
@@ -141,7 +140,7 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
         try:
             if name.startswith("connect again"):
                 # The thread that connects holds the lock that `shutdown` needs, so close the core
-                # directly instead.
+                # directly.
                 core, thread = cluster._core, cluster._loop_thread
                 assert core is not None
                 assert thread is not None
@@ -154,12 +153,14 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
             cluster.shutdown()
         with pytest.raises(ConnectionShutdown):
             call(cluster, session)
-    gc.collect()  # this would report a coroutine that was never awaited
+    # The collector would report a coroutine that was never awaited.
+    gc.collect()
 
 
 def test_a_ddl_statement_that_was_executed_succeeds(node: FakeNode, loops: Loops) -> None:
-    """A DDL statement that was executed succeeds in spite of the shutdown; only its wait for schema
-    agreement ends early.
+    """A DDL statement that was executed succeeds in spite of the shutdown.
+
+    Only its wait for schema agreement ends early.
     """
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
@@ -181,21 +182,22 @@ async def error_of(call: Awaitable[Any]) -> BaseException:
 
 
 async def wait_until_held(held: Hold) -> None:
-    """Wait until the node holds the answer back, while the loop goes on."""
+    """Wait until the node holds the response back, without blocking the event loop."""
     await asyncio.to_thread(held.wait)
 
 
 @pytest.mark.parametrize("name", list(AWAITED))
 def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
-    """The cluster is shut down while two tasks wait for the same call, one of
-    which is cancelled.
+    """The cluster is shut down while two tasks wait for the same call, one of them cancelled.
+
+    The cancelled task gets CancelledError, the other ConnectionShutdown.
     """
     match, call = AWAITED[name]
 
     async def run() -> None:
         cluster = aio.Cluster(**settings(node))
         session = await cluster.connect()
-        # The node leaves the request without an answer, so the call waits until the shutdown.
+        # The node does not respond to the request, so the call waits until the shutdown.
         held = hold()
         node.prime(match, held)
         waiting = asyncio.ensure_future(call(cluster, session))
@@ -209,7 +211,7 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
         assert isinstance(failure, ConnectionShutdown), repr(failure)
         with pytest.raises(ConnectionShutdown):
             await call(cluster, session)
-        # No task of the driver may be left.
+        # No task of the driver is left.
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     loops.run(run())
@@ -238,8 +240,9 @@ def test_shutdown_fails_an_awaited_first_connect(node: FakeNode, loops: Loops, m
 
 
 def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
-    """A request that waits for a delayed retry is in no pool, but it ends with the cluster or with
-    its own timeout.
+    """A request that waits for a delayed retry ends with the cluster, or with its own timeout.
+
+    Such a request is in no pool.
     """
     retries: list[int] = []
     both_wait: asyncio.Event
@@ -248,8 +251,8 @@ def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
         def on_request_error(self, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
             retries.append(retry_num)
             if len(retries) == 2:
-                # Set the event in the next turn of the loop, when the driver has carried out the
-                # decision.
+                # Set the event in the next iteration of the event loop, when the driver has
+                # executed the decision.
                 asyncio.get_running_loop().call_soon(both_wait.set)
             return self.RETRY, None, 60.0
 
@@ -278,10 +281,9 @@ def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
 def test_shutdown_in_the_same_turn_fails_the_call(
     node: FakeNode, loops: Loops, statement: str
 ) -> None:
-    """If the shutdown comes in the same turn of the loop as the call, the call still raises
-    ConnectionShutdown.
+    """If `shutdown` follows in the same loop iteration, the call still raises ConnectionShutdown.
 
-    Its task is cancelled before its first step, so it runs no code.
+    Its task is cancelled before its first step, so the task runs no code.
     """
 
     async def run() -> None:
@@ -298,9 +300,7 @@ def test_shutdown_in_the_same_turn_fails_the_call(
     "match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLES_QUERY]
 )
 def test_shutdown_fails_a_blocking_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
-    """`shutdown` does not wait until the first connect in another thread has ended, but makes it
-    fail.
-    """
+    """`shutdown` makes another thread's first connect fail, without waiting for its end."""
     cluster = Cluster(**settings(node))
     held = hold()
     node.prime(match, held)

@@ -1,5 +1,6 @@
-"""Short runs of the stress programs in ``tests/stress``, and a check of the package's locks after a
-fork.
+"""Short runs of the stress programs in ``tests/stress``.
+
+Another test checks that the package's locks are free after a fork.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 )
 @pytest.mark.slow
 def test_a_short_run_of_a_stress_program_hangs_nowhere(program: str, loop: str, count: int) -> None:
-    """The programs end by themselves and count the calls that hung or failed."""
+    """The stress program ends by itself, and counts no call that hung or failed."""
     code = f"import runpy, sys; sys.argv = ['x', '--count', '{count}', '--loop', {loop!r}]\n"
     code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"
     process = run_python(code, WITH_TESTS)
@@ -90,12 +91,12 @@ go_on.set()
 @pytest.mark.slow
 def test_every_lock_is_free_in_a_forked_child() -> None:
     process = run_python(LOCKS_PROGRAM, {"PYTHONWARNINGS": "ignore"})
-    # The child has found locks, and none of them was held.
+    # The child has found locks, and could acquire all of them.
     assert process.stdout.splitlines() == ["True", "[]"], process.stderr
 
 
-# The process forks while another thread connects. The child shuts everything down and exits; the
-# parent goes on.
+# The process forks while another thread connects. The child shuts everything down and exits, and
+# the parent continues.
 CONNECTING_PROGRAM = """
 import os, sys, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)

@@ -1,5 +1,6 @@
-"""A `Cluster` in programs with several processes: fork, spawn, and exit while the cluster is
-open.
+"""A `Cluster` in programs with several processes.
+
+The programs fork, spawn, and exit while the cluster is open.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pytest
 
 from tests.processes import run_python
 
-# The programs below begin with this. Each of them prints what its test expects.
+# The beginning of the programs below. Each program prints what its test expects.
 PROLOGUE = """
 import os, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -40,7 +41,7 @@ def connect(node):
     return Cluster([node.address], port=node.port).connect()
 """
 
-# The child calls what it got from its parent, which must fail, and uses a cluster of its own.
+# The child uses its parent's session, which must fail, and then its own cluster.
 FORK = (
     PROLOGUE
     + """
@@ -87,7 +88,7 @@ if __name__ == "__main__":
 )
 
 
-# The process forks with a request and two executions of many statements under way.
+# The process forks while a request and two executions of many statements are running.
 FORK_WITH_REQUESTS = (
     PROLOGUE
     + """
@@ -243,7 +244,7 @@ def test_a_callback_that_blocks_delays_the_exit_only_for_seconds() -> None:
     assert process.stdout == "end\n", process.stderr
 
 
-# Five clusters are dropped without a shutdown.
+# Five clusters are garbage-collected without a shutdown.
 DROPPED = (
     PROLOGUE
     + """

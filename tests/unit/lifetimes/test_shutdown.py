@@ -1,7 +1,7 @@
 """`shutdown` may be called in any state and several times, and leaves nothing open.
 
-Other tests use several event loops in one process, or drop clusters and sessions without a
-shutdown.
+Other tests use several event loops in one process, or garbage-collect clusters and sessions without
+a shutdown.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ QUERY = "SELECT never"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that does not answer QUERY."""
+    """Yield a fake node that never responds to QUERY."""
     with FakeNode() as running:
         running.prime(QUERY, silence())
         yield running
@@ -50,7 +50,7 @@ def descriptor_count() -> int:
 
 
 def connect(node: FakeNode) -> tuple[Cluster, Session]:
-    """Return a cluster of the node, and a session of it."""
+    """Return a cluster object for the node, and a session."""
     cluster = Cluster([node.address], port=node.port)
     return cluster, cluster.connect()
 
@@ -67,7 +67,7 @@ def test_shutdown_may_be_called_twice_and_by_many_threads(node: FakeNode) -> Non
 
 
 def test_shutdown_before_connect(node: FakeNode) -> None:
-    """A cluster that was shut down cannot connect, even if it never was connected."""
+    """A cluster that was shut down cannot connect, even if it was never connected."""
     cluster = Cluster([node.address], port=node.port)
     cluster.shutdown()
     cluster.shutdown()
@@ -98,7 +98,7 @@ def test_shutdown_in_another_thread_fails_a_blocking_call(node: FakeNode) -> Non
 
 @pytest.mark.slow
 def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: FakeNode) -> None:
-    # The first use in a process creates objects that stay, so do it before the count.
+    # The first connect in a process creates objects that stay, so connect once before counting.
     connect(node)[0].shutdown()
     with FakeNode() as silent_node:
         silent_node.prime(Opcode.STARTUP, silence())
@@ -106,7 +106,8 @@ def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: Fa
             Cluster([silent_node.address], port=silent_node.port, connect_timeout=0.1).connect()
         node.wait_for(lambda node: not node.connections)
         silent_node.wait_for(lambda node: not node.connections)
-        gc.collect()  # Free the objects of other tests before the count.
+        # Free the objects of other tests before counting.
+        gc.collect()
         threads_before, descriptors_before = set(threading.enumerate()), descriptor_count()
         for _ in range(10):
             with pytest.raises(NoHostAvailable):
@@ -118,7 +119,7 @@ def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: Fa
         node.wait_for(lambda node: not node.connections)
         silent_node.wait_for(lambda node: not node.connections)
         assert set(threading.enumerate()) == threads_before
-        # The nodes close their sockets a moment after they have removed the connections.
+        # The nodes close their sockets shortly after they have removed the connections.
         until(lambda: descriptor_count() <= descriptors_before)
 
 
@@ -139,7 +140,7 @@ async def test_successful_and_failed_connects_leave_no_tasks(node: FakeNode) -> 
 
 
 def test_several_loops_in_one_process(node: FakeNode) -> None:
-    """Each thread may run a loop of its own, with its own cluster."""
+    """Each thread may run its own event loop with its own cluster."""
 
     async def execute_on_own_loop(number: int) -> int:
         async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -169,13 +170,14 @@ def test_a_cluster_of_another_loop_is_refused(node: FakeNode) -> None:
 
 
 class ClusterOwner:
-    """Shuts its cluster down when the garbage collector finalizes it. It is part of a reference
-    cycle.
+    """Shuts its cluster down when the garbage collector finalizes it.
+
+    The object is part of a reference cycle.
     """
 
     def __init__(self, node: FakeNode, outcomes: list[Any]) -> None:
-        # The cluster is referred to from two places in the cycle, so that the collector may
-        # finalize either the owner or the cluster first.
+        # Two objects in the cycle refer to the cluster, so the collector may finalize either the
+        # owner or the cluster first.
         self.cluster = Cluster([node.address], port=node.port)
         self.session = self.cluster.connect()
         self.outcomes = outcomes
@@ -195,13 +197,13 @@ class ClusterOwner:
 def test_the_owner_of_a_collected_cluster_may_shut_it_down(
     is_late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An object that owns a cluster may call `shutdown` in its `__del__`, although the garbage
-    collector finalizes the cluster, too.
+    """An object may shut its cluster down in `__del__`, even if both are garbage-collected.
 
     :param is_late: True if the driver may already be closing the cluster when `shutdown` is called.
     """
-    # After the cluster was collected, the driver waits DROPPED_WAIT seconds for such a `shutdown`,
-    # and then closes the cluster with a warning. Without the wait, it closes the cluster at once.
+    # After a cluster was garbage-collected, the driver waits DROPPED_WAIT seconds for such a
+    # `shutdown`, and then closes the cluster with a warning. Without the wait, the driver closes
+    # the cluster at once.
     if is_late:
         monkeypatch.setattr("cassandra.cluster.cluster.DROPPED_WAIT", 0)
     outcomes: list[Any] = []
@@ -215,7 +217,8 @@ def test_the_owner_of_a_collected_cluster_may_shut_it_down(
         assert thread is not None
         assert not thread._thread.is_alive()
         until(lambda: not node.connections)
-    # The driver has not closed the cluster itself. If it does not wait, it may have done so.
+    # The owner has closed the cluster, so the driver does not warn. If the driver does not wait, it
+    # may have closed the cluster itself, and warned.
     if not is_late:
         assert [warning for warning in warned if warning.category is ResourceWarning] == []
 
@@ -225,7 +228,7 @@ def test_the_owner_of_a_collected_cluster_may_shut_it_down(
 
 @contextmanager
 def warnings_of_dropped() -> Iterator[list[str]]:
-    """Yield a list, which has the messages of resource warnings at the end."""
+    """Yield a list that has the messages of all resource warnings after the block."""
     messages: list[str] = []
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -234,14 +237,14 @@ def warnings_of_dropped() -> Iterator[list[str]]:
 
 
 def connections_after_collection(node: FakeNode) -> int:
-    """Run the garbage collector, and return how many connections the node has then."""
+    """Run the garbage collector; return the number of connections that the node then has."""
     gc.collect()
     return len(node.connections)
 
 
 @pytest.fixture
 def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Close dropped sessions in the next turns of the loop."""
+    """Close garbage-collected sessions in the next loop iterations, without a delay."""
     monkeypatch.setattr("cassandra.engine.session.DROPPED_WAIT", 0.0)
 
 
@@ -250,13 +253,13 @@ def test_a_session_that_is_dropped_is_closed_with_a_warning(node: FakeNode) -> N
     node.prime("SELECT p", paged([("k", "int")], [(number,) for number in range(6)]))
     with Cluster([node.address], port=node.port) as cluster:
         kept, session = cluster.connect(), cluster.connect()
-        # Each session has a connection, and the cluster the control connection.
+        # Each session has a connection, and the cluster has the control connection.
         assert len(node.connections) == 3
         result = session.execute(SimpleStatement("SELECT p", fetch_size=2))
         duplicate = copy.copy(session)
         del session
         gc.collect()
-        # The result still needs the session for its further pages, and the copy shares it.
+        # The result still needs the session for further pages, and the copy shares the session.
         assert [row.k for row in result] == list(range(6))
         del result
         gc.collect()
@@ -294,7 +297,7 @@ def test_a_dropped_session_ends_its_requests_first(node: FakeNode) -> None:
 def test_a_part_that_cannot_be_closed_leaves_no_request_behind(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Requests in flight fail, and connections are closed, whatever else goes wrong."""
+    """If a part of the shutdown fails, requests in flight still fail and connections are closed."""
     node.prime("SELECT never", silence())
     cluster, session = connect(node)
     future = session.execute_async("SELECT never", timeout=None)
@@ -312,7 +315,11 @@ def test_a_part_that_cannot_be_closed_leaves_no_request_behind(
 
 @pytest.mark.usefixtures("no_delay")
 def test_an_engine_that_is_dropped_waits_for_the_work_of_the_driver(node: FakeNode) -> None:
-    """A request of the application keeps its session alive, so ask the engine directly."""
+    """A garbage-collected session is not closed while the driver still works for it.
+
+    A request of the application would keep the session alive, so the test calls the engine
+    directly.
+    """
     held = hold(void())
     node.prime("SELECT held", held)
     with Cluster([node.address], port=node.port) as cluster:
@@ -321,7 +328,7 @@ def test_an_engine_that_is_dropped_waits_for_the_work_of_the_driver(node: FakeNo
         held.wait()
         engine = session._engine
         engine.loop.call_soon_threadsafe(engine.on_dropped)
-        # Each of these requests gives the loop further turns.
+        # Each of these requests gives the event loop further iterations.
         for _ in range(20):
             session.execute("SELECT 1")
         assert not engine.closed

@@ -77,6 +77,6 @@ QUIET = {
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_no_finding_for(text: str, tmp_path: Path) -> None:
-    """Each of these texts is checked without any finding."""
+    """`check` has no finding for a program in `QUIET`."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings + report.unread] == []  # type: ignore[union-attr]

@@ -64,7 +64,7 @@ QUIET = {
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_no_finding_for(text: str, tmp_path: Path) -> None:
-    """The check of a program in `QUIET` has no finding."""
+    """`check` has no finding for a program in `QUIET`."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings] == []
     assert not report.unread
@@ -130,7 +130,7 @@ FOUND = {
 
 @pytest.mark.parametrize(("text", "codes"), FOUND.values(), ids=FOUND)
 def test_findings_of(text: str, codes: list[str], tmp_path: Path) -> None:
-    """The check of a program in `FOUND` has the expected findings, in the order of their lines."""
+    """`check` has the expected findings for a program in `FOUND`, in the order of their lines."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings] == codes
 

@@ -149,7 +149,7 @@ def test_other_modules_are_noted_with_their_guards() -> None:
     ],
 )
 def test_what_guards_an_import(begin: str, guarded: bool) -> None:
-    """An import is guarded if a failure is expected there, or if it is for type checkers only."""
+    """An import is guarded if a failure is expected there, or if only type checkers see it."""
     assert names_in(f"{begin}\n    import cassandra.nothing") == [("cassandra.nothing", guarded)]
 
 

@@ -518,7 +518,7 @@ def test_counted_requests_are_not_kept(node: FakeNode, code: ErrorCode | None, f
             with nullcontext() if code is None else pytest.raises(DriverException):
                 session.execute(batch if form == "batch" else prepared.bind((1, "a")))
         assert sum(group.count for group in logger._repeated.values()) == 2
-        # Only strings and numbers are left: neither rows and bound values nor the session.
+        # The logger keeps only strings and numbers, but no rows, bound values or session.
         assert classes_of_referents(logger._repeated) <= {
             *(dict, list, tuple, str, int, float, bool, type(None), type),
             *(logger_module._Repeated, logger_module._Reason),
@@ -526,8 +526,9 @@ def test_counted_requests_are_not_kept(node: FakeNode, code: ErrorCode | None, f
 
 
 def classes_of_referents(root: object) -> set[type]:
-    """Return the classes of all objects that can be reached from `root`, without following
-    classes.
+    """Return the classes of all objects that can be reached from `root`.
+
+    References of classes are not followed.
     """
     reached: dict[int, Any] = {}
     waiting = [root]
@@ -542,7 +543,7 @@ def classes_of_referents(root: object) -> set[type]:
 
 
 class _WatchedLock:
-    """A lock that notifies a test when a second thread needs it.
+    """A lock that notifies a test when a second thread needs the lock.
 
     :ivar second: set before the second acquisition.
     """
@@ -576,8 +577,8 @@ def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixtu
     class FlushingDict(dict[Any, Any]):
         def get(self, key: Any, default: Any = None) -> Any:
             group = super().get(key, default)
-            # Another thread flushes after the group was looked up: it ends at once, or waits for
-            # the lock.
+            # Another thread flushes after the group was looked up. The thread either finishes at
+            # once, or waits for the lock.
             threads.append(threading.Thread(target=flush))
             threads[-1].start()
             lock.second.wait()
@@ -589,7 +590,7 @@ def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixtu
     for thread in threads:
         thread.join()
     logger.flush()
-    # The first line is about one request.
+    # The first line reports a single request.
     counts = [vars(record)["request"].get("repeated") for record in records_of(caplog)]
     assert counts == [None, 2]
 
@@ -616,7 +617,7 @@ def test_a_forked_child_leaves_the_counted_requests_to_its_parent(
     for _ in range(2):
         logger.on_end(ended_request())
     lock = logger._lock
-    # `cassandra._forks` calls this in the child.
+    # `cassandra._forks` calls this method in a forked child.
     logger._renew_locks()
     assert logger._lock is not lock
     logger.flush()
@@ -669,7 +670,7 @@ def test_without_an_event_loop_the_next_request_logs_what_is_due(
         logger.on_end(request)
     assert len(records_of(caplog)) == 2
     now = 111.0
-    # The logger learns from any request that time has passed.
+    # The logger notices with any request that time has passed.
     logger.on_end(other)
     assert [vars(record)["request"].get("repeated") for record in records_of(caplog)[2:]] == [1, 1]
 
@@ -682,7 +683,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
         session = cluster.connect()
 
         def execute_and_fail(count: int, query: str) -> None:
-            """Execute a query `count` times, each time with its number as the key."""
+            """Execute a query `count` times, each time with another number as the key."""
             for number in range(count):
                 with pytest.raises(DriverException):
                     session.execute(query.format(number))
@@ -696,7 +697,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
 
         execute_and_fail(30, "SELECT k FROM t WHERE k = {}")
         execute_and_fail(1, "SELECT other FROM t")
-        # On a slow machine, the failures may take several intervals, each of which ends with a
+        # On a slow machine, the failures may take several intervals. Each interval ends with a
         # line.
         until(lambda: failure_count(records_with("WHERE k = ?")) == 30)
         first, *summaries = records_with("WHERE k = ?")

@@ -1,4 +1,4 @@
-"""Spans and metrics for OpenTelemetry, as the exporters of its own SDK show them."""
+"""Spans and metrics for OpenTelemetry, as the exporters of OpenTelemetry's SDK return them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ ONE_COLUMN = [("k", "int")]
 
 
 class Telemetry:
-    """An observer with its own tracer and meter providers. It gives access to the spans and metrics
-    that they have exported.
+    """An observer with its own tracer and meter providers.
+
+    It gives access to the exported spans and metrics.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -58,18 +59,18 @@ class Telemetry:
 
     @property
     def spans(self) -> list[Any]:
-        """Return all spans that were exported."""
+        """Return all exported spans."""
         return list(self._exporter.get_finished_spans())
 
     @property
     def span(self) -> Any:
-        """Return the only span that was exported."""
+        """Return the only exported span."""
         (span,) = self.spans
         return span
 
     @property
     def points(self) -> list[Any]:
-        """Return the data points of all metrics that were exported."""
+        """Return the data points of all exported metrics."""
         data = self._reader.get_metrics_data()
         if data is None:
             return []
@@ -89,7 +90,7 @@ def telemetry() -> Telemetry:
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that answers QUERY and prepares INSERT."""
+    """Yield a fake node that responds to QUERY and prepares INSERT."""
     with FakeNode() as running:
         running.prime(QUERY, rows(ONE_COLUMN, [(1,)]))
         running.prime_prepare(INSERT, ONE_COLUMN)
@@ -200,7 +201,7 @@ def test_the_parent_of_a_span_is_the_current_span_of_the_calling_thread(
     }
     parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
     assert len(program_spans) == 4
-    # Each thread's span is the parent of its two requests' spans.
+    # The span of each thread is the parent of the spans of its two requests.
     assert sorted(parents) == sorted([*program_spans.values()] * 2)
 
 
@@ -222,7 +223,7 @@ async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
     parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
     assert len(program_spans) == 5
     assert sorted(parents) == sorted(program_spans)
-    assert trace.get_current_span() is trace.INVALID_SPAN  # no span stays current after its request
+    assert trace.get_current_span() is trace.INVALID_SPAN  # after its request, no span is current
 
 
 def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
@@ -258,7 +259,7 @@ def test_an_error_sets_status_and_error_type(
     with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         with pytest.raises(error_class):
-            # Wait long for an answer that comes, because the machine may be busy.
+            # Wait long for a response that does come, because the machine may be busy.
             session.execute(QUERY, timeout=0.05 if answer is SILENCE else WAIT)
     span = telemetry.span
     assert span.status.status_code is StatusCode.ERROR

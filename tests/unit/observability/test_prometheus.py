@@ -1,6 +1,6 @@
-"""Metrics for Prometheus, written and parsed by its own client library.
+"""Metrics for Prometheus, written and parsed with Prometheus's own client library.
 
-The Grafana dashboard in the documentation is tested, too.
+The tests also check the Grafana dashboard in the documentation.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ NAME = re.compile(r"\b(cassandra_driver_\w+)(?:\{([^}]*)\})?")
 
 
 def metrics_text(registry: CollectorRegistry) -> str:
-    """Return the page of metrics that Prometheus would read."""
+    """Return the metrics page that Prometheus would read."""
     return generate_latest(registry).decode()
 
 
 def parse_samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
-    """Parse the page: return for each metric name the list of its samples, each as (labels,
-    value).
+    """Parse a metrics page.
+
+    :returns: for each metric name, the list of its samples as (labels, value).
     """
     samples_by_name: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(text):
@@ -60,8 +61,9 @@ def parse_samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
 
 @pytest.fixture(scope="module")
 def metrics_page() -> str:
-    """Return the metrics page of a cluster with one successful and one failed request, and one
-    connection that could not be opened.
+    """Return the metrics page of a cluster that has had requests and a failed connection.
+
+    One request succeeded and one failed; one connection could not be opened.
     """
     registry = CollectorRegistry()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
@@ -93,7 +95,7 @@ def test_requests_are_on_the_page(metrics_page: str) -> None:
     assert set(labels) == {"cluster", "host", "datacenter", "rack"}
     buckets = samples_by_name["cassandra_driver_request_duration_seconds_bucket"]
     assert buckets[-1][0]["le"] == "+Inf"
-    # Each bucket includes the smaller ones, so the last bucket counts all requests.
+    # Each bucket includes the smaller buckets, so the last bucket counts all requests.
     assert buckets[-1][1] == 2.0
     assert samples_by_name["cassandra_driver_connections"][0][1] == 1.0
     assert samples_by_name["cassandra_driver_host_up"][0][1] == 1.0
@@ -112,8 +114,8 @@ def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
         cluster.connect().execute("SELECT 1")
         cluster.shutdown()
         text_after_shutdown = metrics_text(registry)
-    # Counters stay on the page. States, such as that of the control connection, disappear, because
-    # they would raise alarms.
+    # Counters stay on the page. State metrics, such as the state of the control connection,
+    # disappear, because they would raise alarms.
     assert 'cassandra_driver_requests_total{cluster="' in text_after_shutdown
     assert 'cassandra_driver_attempts_total{cluster="' in text_after_shutdown
     assert "cassandra_driver_control_connection_up{" not in text_after_shutdown
@@ -152,7 +154,7 @@ def test_each_query_of_the_dashboard_names_metrics_of_the_page(metrics_page: str
     queries = [
         target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())
     ]
-    # Fewer queries would mean that they were not found in the dashboard.
+    # With fewer queries, the test would have overlooked queries of the dashboard.
     assert len(queries) > 10
     for query in queries:
         names = NAME.findall(query)
@@ -173,8 +175,9 @@ def test_each_metric_of_the_page_is_on_the_dashboard(metrics_page: str) -> None:
 
 
 def families_on(registry: CollectorRegistry) -> dict[str, Any]:
-    """Return the metric families on the registry's page in the OpenMetrics format, whose parser is
-    strict.
+    """Return the metric families on the registry's page in the OpenMetrics format.
+
+    The parser of this format is strict.
     """
     text = openmetrics.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     declared = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
@@ -187,7 +190,7 @@ def families_on(registry: CollectorRegistry) -> dict[str, Any]:
 
 
 def clusters_on(families: dict[str, Any], name: str = "cassandra_driver_requests") -> set[str]:
-    """Return the names of the clusters, as the samples of one metric have them."""
+    """Return the cluster names in the samples of one metric."""
     return {sample.labels["cluster"] for sample in families[name].samples}
 
 
@@ -231,11 +234,11 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
             }
             # The three clusters have executed 1, 2 and 3 requests.
             assert counts == {name: 1.0, f"{name}-2": 2.0, "third": 3.0}
-            # Each registry shows only the clusters whose collectors were registered with it.
+            # Each registry shows only the clusters whose collectors are registered with it.
             assert clusters_on(families_on(other_registry)) == {name}
             registry.unregister(collectors[0])
             assert clusters_on(families_on(registry)) == {name, "third"}
-            # If a collector is read directly, without a registry, it shows only its own cluster.
+            # A collector that is read directly, without a registry, shows only its own cluster.
             families_by_name = {family.name: family for family in collectors[1].collect()}
             assert clusters_on(families_by_name) == {name}
         assert clusters_on(families_on(registry)) == {name, "third"}
@@ -254,8 +257,9 @@ def test_a_second_collector_of_a_cluster_is_warned_of() -> None:
 
 
 def test_ignored_hosts_have_no_host_up() -> None:
-    """Hosts that policies ignore have no metric ``host_up``, so an alarm for ``host_up == 0`` does
-    not fire for other data centres.
+    """Hosts that policies ignore have no metric ``host_up``.
+
+    So an alarm for ``host_up == 0`` does not fire for other data centres.
     """
     registry = CollectorRegistry()
     policy = DCAwareRoundRobinPolicy("east")
@@ -282,7 +286,7 @@ def test_ignored_hosts_have_no_host_up() -> None:
 
 
 def test_refused_logins_are_on_the_page() -> None:
-    """A dashboard can tell a refused login from a node that is down."""
+    """A dashboard can distinguish a refused login from a node that is down."""
     registry = CollectorRegistry()
     with (
         FakeCluster(2) as nodes,
@@ -307,7 +311,7 @@ def test_refused_logins_are_on_the_page() -> None:
         ((labels, count),) = samples["cassandra_driver_connection_failures_total"]
         assert labels == {"cluster": "shop", "host": nodes[1].endpoint, "kind": "authentication"}
         assert count >= 1
-        # A node that has left the cluster disappears from the page.
+        # A node that has left the cluster is no longer on the page.
         collector.counters.on_connection_failure(
             DefaultEndPoint("10.9.9.9", 9042), "network", OSError()
         )
@@ -319,8 +323,8 @@ def test_refused_logins_are_on_the_page() -> None:
 
 
 def all_families() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the type and the labels of each metric, by the name that Prometheus shows."""
-    # Keep the cluster alive, since the collector refers to it only weakly.
+    """Return the type and the labels of each metric, by the name that Prometheus uses."""
+    # The collector has only a weak reference to the cluster, so keep the cluster alive.
     cluster = Cluster(["127.0.0.1"])
     collector = ClusterCollector(cluster, name="test")
     families = {}
@@ -350,7 +354,7 @@ def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
     for expression in expressions:
         names = re.findall(r"cassandra_driver_\w+", expression)
         assert names
-        # Prometheus itself adds `job` and `instance`; `le` belongs to histograms.
+        # Prometheus adds the labels `job` and `instance`; `le` belongs to histograms.
         existing_labels = {"job", "instance", "le"}
         for name in names:
             kind, labels = families[name.removesuffix("_bucket")]
@@ -364,13 +368,13 @@ def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
 
 
 def rule_of(alert: str) -> str:
-    """Return the text of one alarm in the rules."""
+    """Return the definition of one alarm in the rules."""
     text = (DOCS / "_static" / "prometheus-rules.yml").read_text()
     return text.split(f"- alert: {alert}\n")[1].split("- alert:")[0]
 
 
 def test_the_alarm_for_silent_hosts_does_not_count_lost_races() -> None:
-    """The loser of a speculative execution is an orphan, but not an error of its host."""
+    """The loser of a speculative execution is an orphaned request, but no error of its host."""
     expression = rule_of("CassandraHostDoesNotAnswer").partition("expr:")[2]
     assert 'cassandra_driver_errors_total{error="OperationTimedOut"}' in expression
     assert "orphaned_streams" not in expression
@@ -399,7 +403,7 @@ def test_the_alarm_for_silent_hosts_does_not_count_lost_races() -> None:
 
 
 def test_the_run_book_has_the_times_of_the_rules() -> None:
-    """The run book says after how many minutes each alarm is raised."""
+    """The run book says after how many minutes each alarm is raised, as in the alarm rules."""
     table = (DOCS / "guides" / "runbook.rst").read_text()
     for metric, alert in [
         ("``control_connection_up``", "CassandraNoControlConnection"),
@@ -418,7 +422,7 @@ def test_the_alarm_for_failures_leaves_out_invalid_requests() -> None:
         r'outcome!~"success\|([\w|]+)".*outcome=~"([\w|]+)"', rules, re.S
     )
     assert left_out == invalid
-    # `outcome` is the name of the error's class.
+    # The label `outcome` is the name of the error's class.
     classes = [*vars(errors).values(), *vars(error_messages).values(), ValueError, TypeError]
     classes += [EncodeTypeError, EncodeValueError]
     names = {
@@ -426,12 +430,13 @@ def test_the_alarm_for_failures_leaves_out_invalid_requests() -> None:
         for error_class in classes
         if isinstance(error_class, type)
         and issubclass(error_class, Exception)
-        # These classes are never raised: errors of them are converted to other classes before, or
-        # the class is only a base.
+        # These classes are never raised: their errors are converted to other classes first, or the
+        # class is only a base class.
         and not issubclass(error_class, (InvalidRequestException, UnauthorizedErrorMessage))
         and error_class.__name__ not in ("AlreadyExistsException", "RequestValidationException")
         and is_invalid(error_class.__new__(error_class))
     }
     assert set(invalid.split("|")) == names
-    # Errors of policies and handlers have these classes, so they are failures.
+    # Errors of policies and handlers are plain TypeErrors and ValueErrors, so these classes count
+    # as failures.
     assert not names & {"TypeError", "ValueError"}

@@ -36,7 +36,7 @@ class FakeClient:
         if self._fault is not None:
             self._fault()
         self.gauges[stat] = value
-        if stat.endswith(".tablets"):  # this metric is the last one of a report
+        if stat.endswith(".tablets"):  # this metric is the last metric of a report
             self.reported.set()
 
     def timing(self, stat: str, delta: float) -> None:
@@ -57,7 +57,7 @@ def test_a_report_contains_what_happened_since_the_last_one() -> None:
             session.execute("SELECT wrong")
         reporter.report()
         prefix = f"shop.hosts.{node.address.replace('.', '_')}_{node.port}"
-        # Nothing had changed, so the second report had nothing to send.
+        # Nothing had changed before the second report, so it contained nothing.
         assert client.counters["shop.requests.success"] == [1, 1]
         assert client.counters["shop.requests.InvalidRequest"] == [1]
         assert client.counters[f"{prefix}.attempts"] == [1, 2]
@@ -82,7 +82,7 @@ def test_refused_logins_are_reported() -> None:
 
 
 def test_reports_in_the_background() -> None:
-    """Once started, the reporter sends a report in each interval, until it is stopped."""
+    """After `start`, the reporter sends a report in each interval, until `stop` is called."""
     client = FakeClient()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         reporter = StatsReporter(cluster, client)
@@ -108,7 +108,7 @@ def test_an_error_of_the_client_is_logged_and_reports_continue(
         reporter = StatsReporter(cluster, client)
         cluster.connect()
         reporter.start(interval=0.01)
-        # A later report had all metrics again.
+        # A later report contained all metrics again.
         assert client.reported.wait(WAIT)
         reporter.stop()
     assert "a report to StatsD failed" in caplog.text
@@ -121,7 +121,7 @@ def test_reports_end_with_the_cluster() -> None:
     del cluster
     gc.collect()
     reporter.report()
-    # The reporter has noticed that its cluster is gone.
+    # The reporter has noticed that its cluster no longer exists.
     assert reporter._stopped is None
 
 

@@ -1,5 +1,6 @@
-"""Query texts as they appear in logs and metrics: without values, and with their operation,
-keyspace and table.
+"""Query strings in logs and metrics, without values.
+
+The tests also check the operation, keyspace and table that are derived from a query string.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def test_long_texts_are_cut() -> None:
     text = without_values("SELECT " + "a, " * 10000 + "'secret' FROM t")
     assert text.endswith("...")
     assert "secret" not in text
-    # The text is cut to 16 KiB, and followed by three dots.
+    # The string is cut to 16 KiB, and ends with three dots.
     assert len(text) <= (1 << 14) + 3
 
 
@@ -94,7 +95,7 @@ def test_a_literal_that_reaches_beyond_the_limit_is_replaced() -> None:
 def test_the_operation_keyspace_and_table_of_a_text(
     text: str, operation: str, keyspace: str | None, table: str | None
 ) -> None:
-    """From each text, the expected operation, keyspace and table are read."""
+    """`shape_of` reads the operation, the keyspace and the table from a query string."""
     shape = shape_of(text)
     assert shape.operation == operation
     assert shape.keyspace == keyspace
@@ -169,7 +170,7 @@ def test_errors_are_described_without_values(error: Any, text: str) -> None:
 
 
 def test_codes() -> None:
-    """`code_of` returns the protocol's error code as a text, and None for errors that have none."""
+    """`code_of` returns the protocol's error code as a string, and None if there is no code."""
     assert code_of(ServerError(0, "")) == "0x0000"
     assert code_of(errors.RateLimitReached(1)) is None
     assert code_of(KeyError()) is None
@@ -185,7 +186,7 @@ def test_long_errors_are_cut() -> None:
 def test_the_cache_of_shapes_is_bounded() -> None:
     texts._shapes.clear()
     for number in range(200):
-        # The text has 100,000 digits.
+        # The query string has 100,000 digits.
         shape_of(f"INSERT INTO t (k) VALUES ('{number:0100000d}')")
     assert 0 < texts._shapes.held <= texts._shapes.most_bytes
     texts._shapes.clear()
@@ -219,7 +220,7 @@ def test_the_cache_of_shapes_is_bounded() -> None:
 def test_secrets_of_statements_are_left_out(text: str) -> None:
     text_without_secrets = texts.without_secrets(text)
     assert SECRET not in text_without_secrets
-    # Leaving out secrets again changes nothing.
+    # Removing secrets a second time changes nothing.
     assert texts.without_secrets(text_without_secrets) == text_without_secrets
     assert SECRET not in shape_of(text, has_markers=True).text
     assert SECRET not in shape_of(text).text
@@ -248,14 +249,17 @@ def test_other_statements_have_no_secrets(text: str) -> None:
 
 
 def test_many_comments_take_no_exponential_time() -> None:
-    """The expressions that find secrets must not try all ways to divide a gap of comments."""
+    """Finding secrets takes no exponential time in a query string with many comments.
+
+    The regular expressions must not try all ways to split a sequence of comments.
+    """
     for gap in ("/**/" * 1000, "--" * 1000, "//--" * 1000):
         for text in (f"CREATE {gap}x", f"x WITH PASSWORD {gap} x", f"password {gap}"):
             assert texts.without_secrets(text) == text
 
 
 def test_messages_about_roles() -> None:
-    """A message without a secret is shown, without the quoted role."""
+    """A message without a secret is shown, but the quoted role is replaced."""
     text = "CREATE USER 'bob' WITH PASSWORD 'hunter2'"
     assert texts.message_without_secrets("a role exists already", text) == "a role exists already"
     assert texts.message_without_secrets("bob exists already", text) == "*** exists already"

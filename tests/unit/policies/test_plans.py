@@ -362,17 +362,16 @@ def test_planners_prefer_the_less_busy_of_two_hosts(implementation: Implementati
         in_flight=lambda host: 0 if host is least_busy else 1,
     )
     first_counts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
-    # Return a planner of the keyspace ks, which has tablets, and the map of its tablets.
-    # 
-    # All tokens of the table t are on the hosts c, b and a, of six hosts.
-    # :param settings: further arguments of the planner.
+    # The key has three replicas, and each plan compares a random pair of them. The least busy host
+    # is in two of the three pairs, and comes first in both. So it should be first in about 600 of
+    # 900 plans.
     assert 500 < first_counts[least_busy.name] < 700
 
 
 def plan_with_tablets(implementation: Implementation, **settings: Any) -> Any:
-    """Return a planner of the keyspace ks, which has tablets, and the map of these tablets. All
-    tokens of the table t are on the hosts c, b and a of six.
+    """Return a planner of the keyspace ks, which has tablets, and the map of its tablets.
 
+    All tokens of the table t are on the hosts c, b and a, of six hosts.
     :param settings: further arguments of the planner.
     """
     hosts = [PlainHost(name, True) for name in "abcdef"]
@@ -412,11 +411,12 @@ def test_the_replicas_of_a_tablet_come_before_those_of_the_ring(
     for _ in range(2):
         assert names_of(planner.plan(None, statement)) == "cbadef"
     assert len(routers_made) == 1
-    # A statement without a key has no plan, and one whose tablet is unknown the child's.
+    # A statement without a routing key has no plan. If the tablet is unknown, the plan is the child
+    # policy's.
     assert planner.plan(None, bind(prepare([1]), (1, None, 1))) is None
     tablets.drop("ks", "t")
     assert names_of(planner.plan(None, statement)) == "def"
-    # When a host was removed, the router that had it is not used any more.
+    # After a host was removed, the router that contains the host is no longer used.
     assert tablets.learn("ks", "t", payload(MIN, MAX, (1, 0)))
     tablets.take_hosts([host for host in tablets.hosts if host.name != "a"])
     assert names_of(planner.plan(None, statement)) == "bdef"
@@ -440,7 +440,10 @@ def test_other_keyspaces_than_those_with_tablets_use_the_ring(
 def test_the_order_of_a_tablet_is_kept_if_all_clients_need_the_same(
     implementation: Implementation, reason: str | None
 ) -> None:
-    """Otherwise replicas are shuffled, and the less busy of the first two comes first."""
+    """A tablet's replicas keep their order if all clients need the same order.
+
+    Otherwise replicas are shuffled, and the less busy host of the first two comes first.
+    """
     planner, tablets, _ = plan_with_tablets(
         implementation, shuffle=True, in_flight=lambda host: "bca".index(host.name)
     )
@@ -450,7 +453,8 @@ def test_the_order_of_a_tablet_is_kept_if_all_clients_need_the_same(
     if reason == "leaders":
         tablets.use_keyspaces(["ks"], ["ks"])
     plans = {names_of(planner.plan(None, statement))[:3] for _ in range(100)}
-    # For each pair that may be compared, the less busy one is first: never a, the busiest.
+    # For each pair of hosts that is compared, the less busy host comes first. So "a", the busiest
+    # host, is never first.
     assert plans == ({"cba"} if reason else {"bca", "bac", "cab"})
 
 
@@ -496,7 +500,7 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(
 
 
 # -- rotation --------------------------------------------------------------------------------------
-# Round-robin plans begin at another host each time.
+# Each round-robin plan begins at the next host.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The example in docs/scylladb.rst with one worker for each shard works."""
+"""The example in docs/scylladb.rst with one worker per shard works."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "scylladb.rst"
 
 
 def example() -> str:
-    """Return the code of the example in the documentation that looks up replicas."""
+    """Return the code of the documentation's example that looks up replicas."""
     blocks = re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", GUIDE.read_text("utf-8"))
     (block,) = [block for block in blocks if "get_replica_shards(" in block]
     return textwrap.dedent(block)

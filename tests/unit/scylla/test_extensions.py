@@ -1,5 +1,6 @@
-"""ScyllaDB's protocol extensions: lightweight transactions, tablets, rate limits, metadata ids, and
-the maintenance socket.
+"""ScyllaDB's protocol extensions, and the maintenance socket.
+
+The extensions are for lightweight transactions, tablets, rate limits and metadata ids.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ INSERT = "INSERT INTO {}.t (k, v) VALUES (?, 'x')"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three fake ScyllaDB nodes, which have the table t in a keyspace with and in one without
-    tablets.
+    """Yield three fake ScyllaDB nodes with two keyspaces.
+
+    Each keyspace has the table t; one of them uses tablets.
     """
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as running:
         scylla = running.scylla
@@ -47,7 +49,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
-    """Return a cluster of the nodes, not connected yet."""
+    """Return an unconnected cluster object for the nodes."""
     return Cluster(nodes.contact_points, port=nodes.port, **settings)
 
 
@@ -59,7 +61,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 
 
 def statements_by_node(nodes: FakeCluster, query: str) -> Counter[int]:
-    """Return, by the node's index, how many times each node got this statement."""
+    """Return how often each node received this statement, by the node's index."""
     return Counter(index for index, node in enumerate(nodes.nodes) for _ in node.queries(query))
 
 
@@ -79,13 +81,15 @@ def test_lightweight_transactions_go_to_one_replica(
         assert prepared.is_lwt()
         assert prepared.bind((1,)).is_lwt()
         assert not plain.is_lwt()
-        session.execute(plain, (1,))  # if the table has tablets, the driver learns the replicas now
+        # If the table has tablets, the driver now learns the replicas.
+        session.execute(plain, (1,))
         for node in nodes.nodes:
             node.forget_requests()
         for _ in range(60):
             session.execute(prepared, (1,))
             session.execute(plain, (1,))
-        # All 60 transactions went to one node, while the plain writes were spread over all three.
+        # All 60 transactions reached one node, while the plain writes were spread over all three
+        # nodes.
         assert list(statements_by_node(nodes, conditional_insert).values()) == [60]
         assert len(statements_by_node(nodes, INSERT.format(keyspace))) == 3
 
@@ -138,10 +142,10 @@ def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) ->
 
 
 def test_with_version_3_routing_keys_come_from_the_schema(nodes: FakeCluster) -> None:
-    """With version 3, the driver finds the partition key among the bind markers by the schema, so
-    each request reaches its shard.
+    """With protocol version 3, routing keys come from the schema, and requests reach their shard.
 
-    Before version 4, the answer to a PREPARE does not name the columns of the partition key.
+    Before version 4, the response to PREPARE does not name the columns of the partition key. The
+    driver finds them among the bind markers by the schema.
     """
     with connected(nodes, protocol_version=3) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
@@ -158,7 +162,7 @@ def test_with_version_3_routing_keys_come_from_the_schema(nodes: FakeCluster) ->
 
 def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Session) -> None:
     ranges = session.scan(f"{TABLETS}.t", splits=11).token_ranges()
-    # There are 8 tablets. Each is read in two ranges, because 11 splits were requested.
+    # There are 8 tablets. Each tablet is read in two ranges, because 11 splits were requested.
     assert len(ranges) == 16
     assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
     for token_range in ranges:
@@ -168,7 +172,7 @@ def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Sess
 
 
 def learn_tablets(session: Session, keyspace: str = TABLETS, keys: int = 200) -> Any:
-    """Read so many keys that the driver learns all tablets, and return what it knows of them."""
+    """Read so many keys that the driver learns all tablets; return the driver's tablet map."""
     prepared = session.prepare(SELECT.format(keyspace))
     for key in range(keys):
         session.execute(prepared, (key,))
@@ -197,8 +201,9 @@ def test_metrics_count_tablet_hits_and_misses(nodes: FakeCluster) -> None:
         learn_tablets(session)
         stats = cluster.metrics.get_stats()
         assert stats["tablet_hits"] + stats["tablet_misses"] == 200
-        # The driver misses each of the 8 tablets before it learns it. It may miss a tablet several
-        # times, because it learns it only from a request that reaches a wrong node or shard.
+        # The driver misses each of the 8 tablets before it learns the tablet. It may miss a tablet
+        # several times, because it learns a tablet only from a request that reaches a wrong node or
+        # shard.
         assert 8 <= stats["tablet_misses"] < 20
 
 
@@ -224,7 +229,7 @@ def test_tablets_are_forgotten_when_a_host_leaves(nodes: FakeCluster, session: S
     tablets = learn_tablets(session)
     removed_node = nodes[2]
     nodes.remove_node(removed_node)
-    # The removed node had a replica of each tablet, so all are forgotten.
+    # The removed node had a replica of each tablet, so the driver forgets all tablets.
     until(lambda: tablets.count == 0)
 
 
@@ -247,7 +252,7 @@ def test_requests_go_to_the_leader_of_a_tablet(nodes: FakeCluster) -> None:
         last_of_first_round = nodes.requests[-1].number
         for key in range(100):
             session.execute(prepared, (key,))
-        # Check only requests of the second round, in which the driver knows all tablets.
+        # Check only the requests of the second round, when the driver knows all tablets.
         for request in nodes.queries(SELECT.format("sc")):
             if request.number > last_of_first_round:
                 bound = request.values[0]
@@ -260,9 +265,9 @@ def test_requests_go_to_the_leader_of_a_tablet(nodes: FakeCluster) -> None:
 def test_tablets_are_read_from_answers_with_warnings_and_payloads(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """A tablet is also read from an answer that has warnings or another payload.
+    """A tablet is also read from a response that has warnings or another payload.
 
-    Such an answer is decoded on the slow path.
+    Such a response is decoded on the general path, not on the fast path.
     """
     query = SELECT.format(TABLETS)
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
@@ -309,7 +314,7 @@ def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, sessio
     assert isinstance(caught.value, ConfigurationException)
     assert caught.value.op_type == OperationType.Write
     assert caught.value.rejected_by_coordinator is True
-    # The retry policy is not asked, so there is only one request.
+    # The retry policy is not called, so there is only one request.
     assert len(nodes.queries(query)) == 1
 
 

@@ -1,9 +1,9 @@
 """Listeners and protocol handlers on connections with ScyllaDB's extensions.
 
-The compiled path, the general path and an application's protocol handler can encode an EXECUTE.
-Each of them must add all fields that the connection has negotiated: a fake node counts an EXECUTE
-as malformed if one is missing. Requests must reach the right shard, and results must be right even
-after columns have changed. The tests use both APIs and both implementations.
+An EXECUTE can be encoded by the compiled path, by the general path, or by an application's protocol
+handler. Each must add all fields that the connection has negotiated: a fake node counts an EXECUTE
+as malformed if a field is missing. Requests must reach the right shard, and results must be right
+even after columns have changed. The tests use both APIs and both implementations.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEY_COUNT = 100
 
 
 class WithFeatures(ProtocolHandler):
-    """A handler that overrides `encode_message` and passes all arguments on."""
+    """A handler that overrides `encode_message`, and passes all arguments on."""
 
     @classmethod
     def encode_message(cls, *args: Any, **kwargs: Any) -> bytes:
@@ -41,7 +41,7 @@ class WithFeatures(ProtocolHandler):
 
 
 class NamedFeatures(ProtocolHandler):
-    """A handler that overrides `encode_message` with named parameters, also for the extensions."""
+    """A handler that overrides `encode_message`, with named parameters for the extensions."""
 
     @classmethod
     def encode_message(  # type: ignore[override]
@@ -64,7 +64,7 @@ class NamedFeatures(ProtocolHandler):
 
 
 class WithoutFeatures(ProtocolHandler):
-    """A handler that was written for a driver without these extensions."""
+    """A handler that was written for a driver without protocol extensions."""
 
     @classmethod
     def encode_message(  # type: ignore[override]
@@ -100,8 +100,9 @@ def values_of(result: Any) -> dict[str, list[Any]]:
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three fake nodes with 7 shards each, which have the table t with
-    and without tablets.
+    """Yield three fake nodes with 7 shards each.
+
+    They have the table t in a keyspace with and in a keyspace without tablets.
     """
     with FakeCluster(3, scylla=Scylla(7)) as running:
         running.scylla.keyspace(VNODES, replication_factor=2)
@@ -111,7 +112,8 @@ def nodes() -> Iterator[FakeCluster]:
         yield running
 
 
-# `Execute` executes a prepared statement with values, in either API. `Check` is the body of a test.
+# An `Execute` executes a prepared statement with values, with either API. A `Check` is the body of
+# a test.
 Execute = Callable[[Any, tuple[Any, ...]], Awaitable[Any]]
 Check = Callable[[Any, Execute], Awaitable[None]]
 
@@ -119,10 +121,12 @@ Check = Callable[[Any, Execute], Awaitable[None]]
 def run_check(
     nodes: FakeCluster, api: str, handler_name: str, check: Check, **settings: Any
 ) -> None:
-    """Call `check` with a session and its `execute` function.
+    """Call `check` with a session and an `Execute` function.
 
     :param api: "blocking" or "asyncio".
-    :param handler_name: a key of `HANDLERS`: the session gets this handler, or also a listener.
+    :param handler_name: a key of `HANDLERS`, which names the session's protocol handler. For
+        "listener", the session has a request listener.
+    :param settings: further settings of the cluster.
     """
     notified: list[Any] = []
 
@@ -144,7 +148,7 @@ def run_check(
 async def _run_blocking(
     nodes: FakeCluster, set_handler: Callable[[Any], None], check: Check, settings: dict[str, Any]
 ) -> None:
-    """Call `check` with a session of the blocking API and its `execute`."""
+    """Call `check` with a session of the blocking API and an `Execute` function."""
     with Cluster(**settings_of(nodes, **settings)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
@@ -159,7 +163,7 @@ async def _run_blocking(
 async def _run_in_asyncio(
     nodes: FakeCluster, set_handler: Callable[[Any], None], check: Check, settings: dict[str, Any]
 ) -> None:
-    """Call `check` with a session of the asyncio API and its `execute`."""
+    """Call `check` with a session of the asyncio API and an `Execute` function."""
     async with aio.Cluster(**settings_of(nodes, **settings)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
@@ -178,7 +182,7 @@ async def prepared_by(session: Any, query: str) -> Any:
 
 
 async def rows_of(result: Any) -> list[Any]:
-    """Return the rows of a result; with the numpy handlers, its pages."""
+    """Return the rows of a result; with the NumPy handler, its pages."""
     if hasattr(result, "__aiter__"):
         return [row async for row in result]
     return list(result)
@@ -265,7 +269,7 @@ def test_without_the_extension_no_metadata_ids_are_sent() -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_all_tests_pass_with_the_python_implementation() -> None:
-    """Run the tests of this file again, with the Python implementation."""
+    """Run this file's tests again, with the Python implementation."""
     folder = Path(__file__).parents[3]
     process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__],

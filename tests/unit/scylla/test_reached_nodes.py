@@ -1,6 +1,4 @@
-"""The host id in SUPPORTED shows whether a connection has reached the node that it was meant
-for.
-"""
+"""The host id in SUPPORTED shows whether a connection has reached the intended node."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 class MisleadingFactory(DefaultEndPointFactory):
-    """An end point factory that sends connections for one node to the proxy of another node."""
+    """An endpoint factory that sends connections for one node to the proxy of another node."""
 
     def __init__(self, misled_address: str, proxy: Proxy) -> None:
         super().__init__()
@@ -41,7 +39,7 @@ class MisleadingFactory(DefaultEndPointFactory):
 
 
 def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
-    """Return a cluster, not connected yet, that reconnects and reads the topology without delay."""
+    """Return an unconnected cluster object that reconnects and reads the topology without delay."""
     return Cluster(
         nodes.contact_points[:1],
         port=nodes.port,
@@ -52,8 +50,9 @@ def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
 
 
 def nodes_that_answer(session: Session) -> set[str]:
-    """Send so many requests that each host gets some, and return the host ids of the nodes that
-    answered.
+    """Return the host ids of the nodes that respond to the session's requests.
+
+    There are so many requests that each host gets some.
     """
     return {str(session.execute("SELECT host_id FROM system.local").one()[0]) for _ in range(9)}
 
@@ -95,7 +94,7 @@ def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
         def do_all_answer() -> bool:
             try:
                 return nodes_that_answer(session) == {str(node.host_id) for node in nodes.nodes}
-            except ConnectionException:  # of a connection that its node has closed just now
+            except ConnectionException:  # from a connection that its node has just closed
                 return False
 
         until(have_swapped)

@@ -32,7 +32,7 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
             (control,) = (
                 connection for connection in nodes[0].connections if connection.event_types
             )
-            # Only ScyllaDB gets this option, so the driver has recognised it.
+            # Only ScyllaDB gets the option DRIVER_CONFIG, so the driver has recognized ScyllaDB.
             assert "DRIVER_CONFIG" in control.options
 
 
@@ -42,7 +42,7 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
         ({"CQL_VERSION": ["3.4.7"], "GRACEFUL_DISCONNECT": ["true"]}, False),
         ({"SCYLLA_LWT_ADD_METADATA_MARK": ["LWT_OPTIMIZATION_META_BIT_MASK=1"]}, True),
         ({"TABLETS_ROUTING_V1": [""]}, True),
-        # The other options are missing, so shards cannot be computed.
+        # The options that describe the sharding are missing, so the driver cannot compute shards.
         ({"SCYLLA_SHARD": ["0"]}, True),
     ],
 )

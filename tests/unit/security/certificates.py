@@ -17,7 +17,7 @@ class Authority(tls.Authority):
 
     @functools.cached_property
     def _server_files(self) -> dict[tuple[Any, ...], tuple[str, str]]:
-        """The files of certificates for servers, by names and validity: the tests share them."""
+        """The files of server certificates, by names and validity. Tests share certificates."""
         return {}
 
     def server(self, *names: str, clients: str | None = None, **validity: Any) -> ssl.SSLContext:

@@ -178,7 +178,7 @@ def test_the_asyncio_api_encrypts_and_decrypts(node: FakeNode, policy: Any) -> N
 def test_a_value_may_be_encrypted_by_the_application(
     session: Session, node: FakeNode, policy: Any
 ) -> None:
-    """Query strings are not encrypted, so an application must encrypt their values itself."""
+    """The driver does not encrypt literals in a query string, so the application must do that."""
     query = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
     value = policy.encode_and_encrypt(C, 1000)
     session.execute(query, (1, value))

@@ -1,4 +1,4 @@
-"""TLS keys with a pass phrase: the error names the file, and OpenSSL never asks on a terminal."""
+"""TLS keys with a pass phrase: errors name the file, and OpenSSL never prompts on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and values as CQL text."""
+"""Names and values as CQL."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from cassandra.util.cql_text import split_names
     ],
 )  # fmt: skip
 def test_names_are_quoted_if_necessary(name: str, quoted: str) -> None:
-    """Names need quotes if they are not lower-case identifiers, or if one of the versions of
-    Cassandra and ScyllaDB reserves them.
+    """Names are quoted if they are not lower-case identifiers, or if they are reserved.
 
-    The names of types, such as "text" and "vector", are not reserved.
+    A name counts as reserved if any version of Cassandra or ScyllaDB reserves it. Names of types,
+    such as "text" and "vector", are not reserved.
     """
     assert maybe_escape_name(name) == protect_name(name) == quoted
     assert is_valid_name(name) == (quoted == name)
@@ -59,7 +59,7 @@ def test_keywords_are_reserved_or_unreserved() -> None:
     ],
 )
 def test_values_as_literals(value: Any, literal: str) -> None:
-    """Each value has the literal beside it."""
+    """`protect_value` returns the expected literal for each value."""
     assert protect_value(value) == literal
 
 

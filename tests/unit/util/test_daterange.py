@@ -12,7 +12,7 @@ from cassandra.cqltypes import DateRangeType
 
 
 def test_date_ranges_are_shown_with_their_precision() -> None:
-    """A date range is shown with its precision, and compared by its bounds."""
+    """A date range is shown with its precision, and is compared by its bounds."""
     month = util.DateRangeBound(datetime.datetime(2017, 1, 2, 3, 4, 5, 678000), "month")
     assert str(month) == "2017-01"
     assert month.datetime() == datetime.datetime(2017, 1, 2, 3, 4, 5, 678000)
@@ -26,7 +26,7 @@ def test_date_ranges_are_shown_with_their_precision() -> None:
     assert texts["MILLISECOND"] == "2017-01-02T03:04:05.678Z"
     assert texts["MINUTE"] == "2017-01-02T03:04Z"
     assert util.OPEN_BOUND.datetime() is None
-    # A range may have a value or bounds, but not both.
+    # A range has either a value or bounds, not both.
     for arguments in ({}, {"value": month, "lower_bound": month}):
         with pytest.raises(ValueError, match="date range"):
             util.DateRange(**arguments)
@@ -71,10 +71,10 @@ def test_bounds_of_date_ranges_are_rounded(
     date_range = util.DateRange(bound, bound)
     assert (date_range.lower_bound, date_range.upper_bound, date_range.value) == (low, high, None)
     assert util.DateRange(value=bound).value == low
-    # The object that the application passed has not changed.
+    # The bound that the application passed has not changed.
     assert bound.milliseconds == moment(text_of_moment)
-    # Bounds that come from the server are rounded, too, in case another client has not done it. The
-    # first byte is the form of the range: 1 stands for two bounds, 0 for a single value.
+    # Bounds from the server are rounded, too, because another client may have written them
+    # unrounded. The first byte is the form of the range: 1 for two bounds, 0 for a single value.
     packed_bound = struct.pack(
         ">qB", moment(text_of_moment), util.DateRangePrecision.to_int(precision)
     )

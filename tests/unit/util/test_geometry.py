@@ -28,15 +28,13 @@ SHAPES = [
 def test_shapes_are_read_from_and_written_as_text(
     shape: Any, wkt: str, geojson: dict[str, Any]
 ) -> None:
-    """A shape that is written as WKT or GeoJSON, or pickled, and read again is equal to the
-    original.
-    """
+    """A shape that is written as WKT, as GeoJSON or as a pickle is equal when read back."""
     assert str(shape) == wkt
     assert type(shape).from_wkt(wkt) == shape
     assert type(shape).from_geojson(geojson) == shape
     assert hash(shape) == hash(type(shape).from_wkt(wkt))
     assert pickle.loads(pickle.dumps(shape)) == shape
-    # The text of another shape is refused.
+    # The WKT of another shape raises an error.
     with pytest.raises(ValueError, match=r"is not well-known text|is a "):
         type(shape).from_wkt("CIRCLE (1 2)")
     with pytest.raises(ValueError, match="is a MultiPoint"):
@@ -46,7 +44,7 @@ def test_shapes_are_read_from_and_written_as_text(
 
 
 def test_wrong_kind_of_shape() -> None:
-    """A shape cannot be read from the text of another kind of shape."""
+    """Reading the WKT of another kind of shape raises an error."""
     with pytest.raises(ValueError, match="is a Point, not a Polygon"):
         util.Polygon.from_wkt("POINT (1 2)")
 
@@ -59,7 +57,7 @@ def test_empty_shapes() -> None:
 
 
 def test_a_distance_is_read_from_and_written_as_text() -> None:
-    """A distance can be read from WKT, and is written as WKT."""
+    """A distance is read from WKT, and written as WKT."""
     distance = util.Distance.from_wkt("DISTANCE ((1.5 -2) 3e1)")
     assert (distance.x, distance.y, distance.radius) == (1.5, -2.0, 30.0)
     assert str(distance) == "DISTANCE ((1.5 -2.0) 30.0)"
@@ -82,7 +80,7 @@ def test_a_distance_is_read_from_and_written_as_text() -> None:
     ],
 )
 def test_coordinates_of_another_shape(kind: Any, coordinates: Any) -> None:
-    """Coordinates that do not fit the shape are refused."""
+    """Coordinates that do not fit the shape raise an error."""
     with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):
         kind.from_geojson({"type": kind.__name__, "coordinates": coordinates})
     with pytest.raises(ValueError, match=f"does not hold the coordinates of a {kind.__name__}"):
@@ -90,6 +88,6 @@ def test_coordinates_of_another_shape(kind: Any, coordinates: Any) -> None:
 
 
 def test_well_known_text_of_a_point_with_one_number() -> None:
-    """The text of a point with only one number is refused."""
+    """The WKT of a point with only one number raises an error."""
     with pytest.raises(ValueError, match="does not hold the coordinates of a Point"):
         util.Point.from_wkt("POINT (1)")

@@ -1,4 +1,4 @@
-"""Log lines are limited in frequency."""
+"""Rate limits of log lines."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def test_each_key_has_an_interval_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_number_of_remembered_keys_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If there are more keys than that, all are forgotten, so that their lines are allowed
-    again.
-    """
+    """If there are too many keys, `OncePerKey` forgets all keys, and allows their lines again."""
     monkeypatch.setattr("time.monotonic", lambda: 100.0)
     limiter = OncePerKey(10, size=2, most_bytes=1000)
     assert [limiter.missed(key) for key in ("a", "b", "c", "a", "c")] == [0, 0, 0, 0, None]

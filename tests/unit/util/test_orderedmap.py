@@ -22,7 +22,7 @@ def test_an_ordered_map_keeps_the_order_of_its_keys() -> None:
         mapping[[2]]
     del mapping[[1]]
     assert list(mapping) == [{"x": 1}]
-    # The order of keys matters only in comparisons with another OrderedMap.
+    # The order of keys matters only when two OrderedMaps are compared.
     assert util.OrderedMap({"a": 1}, b=2) == {"b": 2, "a": 1}
     assert util.OrderedMap([(1, 2), (3, 4)]) != util.OrderedMap([(3, 4), (1, 2)])
     assert str(util.OrderedMap([(1, 2)])) == "{1: 2}"
@@ -40,9 +40,9 @@ def test_decoded_maps_find_equal_keys() -> None:
     mapping = cqltype.codec().decode(body)
     assert type(mapping) is util.OrderedMapSerializedKey
     assert list(mapping.items()) == [([1], "a"), ([2], "b")]
-    # This key is encoded like the list [1].
+    # The tuple (1,) is encoded like the list [1].
     assert mapping[(1,)] == "a"
-    # A key that cannot be encoded counts as missing from the map.
+    # A key that cannot be encoded counts as missing.
     assert mapping.get("no list of ints") is None
     mapping[[3]] = "c"
     mapping[[1]] = "A"
@@ -58,7 +58,7 @@ def test_decoded_maps_find_equal_keys() -> None:
 
 def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
     cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
-    # The bytes are the length and value of the key 1, and the length of its value.
+    # The bytes are the length and the value of the key 1, and the length of the key's value.
     key_and_length = "00000004" + "00000001" + "00000004"
     mapping = cqltype.codec().decode(
         bytes.fromhex("00000002" + key_and_length + "00000005" + key_and_length + "00000006")
@@ -68,8 +68,9 @@ def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
 
 
 def test_serialized_keys_by_type() -> None:
-    """Values are found by the encoding of their keys. An object that cannot be encoded is not a
-    key.
+    """An OrderedMapSerializedKey finds values by the CQL encoding of their keys.
+
+    An object that cannot be encoded is no key of the map.
     """
     mapping = util.OrderedMapSerializedKey(cqltypes.UTF8Type, 4)
     mapping._insert("a", 1)

@@ -6,7 +6,7 @@ from cassandra import util
 
 
 def test_public_paths() -> None:
-    """Each class names `cassandra.util` as its module."""
+    """Each class of `cassandra.util` names `cassandra.util` as its module."""
     for name in util.__all__:
         value = getattr(util, name)
         if isinstance(value, type) and name != "WeakSet":

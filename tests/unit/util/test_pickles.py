@@ -1,4 +1,4 @@
-"""Pickles of cassandra-driver, which applications have in caches, and pickles for it."""
+"""Pickles of cassandra-driver, which applications have in caches, can be read, and vice versa."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cassandra.util.geometry import _LinearRing
 
 
 class Pickled:
-    """An object whose pickle is that of an instance of another class.
+    """An object whose pickle is the pickle of an instance of another class.
 
-    :param cls: the class.
+    :param cls: the other class.
     :param state: the attributes. Classes of cassandra-driver have no slots, so this is a dict.
     """
 
@@ -33,7 +33,8 @@ class Pickled:
 
 RING = Pickled(_LinearRing, {"coords": ((0, 0), (1, 1))})
 DAY = Pickled(util.DateRangeBound, {"milliseconds": 0, "precision": "DAY"})
-# The class of cassandra-driver has the open bound's precision as an attribute of the class.
+# In cassandra-driver, the open bound's precision is an attribute of the class, so the pickle does
+# not contain it.
 OPEN = Pickled(util.DateRangeBound, {"milliseconds": None})
 VALUES = [
     (Pickled(util.Date, {"days_from_epoch": 5}), util.Date(5)),
@@ -78,14 +79,17 @@ def test_values_that_cassandra_driver_has_pickled(pickled: Pickled, expected: An
 
 @pytest.mark.parametrize("value", [expected for _, expected in VALUES])
 def test_pickles_name_paths_that_cassandra_driver_has(value: Any) -> None:
-    """While an application is migrated, both drivers read one cache."""
+    """Pickles name only modules that cassandra-driver has, too.
+
+    While an application is migrated, both drivers may read the same cache.
+    """
     data = pickle.dumps(value, protocol=2)
     assert b"cassandra.util." not in data
     assert pickle.loads(data) == value
 
 
 def test_a_map_of_a_row() -> None:
-    """It has its key type: it finds keys by their CQL bytes."""
+    """A pickled map contains its key type, so it finds keys by their CQL encoding."""
     nested_map = Pickled(
         util.OrderedMapSerializedKey,
         {
@@ -109,13 +113,16 @@ def test_a_map_of_a_row() -> None:
     assert (value[1]["a"], list(value), len(value)) == ([1], [1], 1)
     with pytest.raises(KeyError):
         value[2]
-    # A pickle of this driver has no key type.
+    # A pickle of turbocql has no key type.
     assert pickle.loads(pickle.dumps(value)) == value
 
 
 @pytest.mark.parametrize("is_read", [True, False])
 def test_statements_that_cassandra_driver_has_pickled(is_read: bool) -> None:
-    """Their pickles only have the attributes that are not the defaults."""
+    """A statement pickled by cassandra-driver has the attributes that are not in the pickle.
+
+    Such a pickle contains only attributes that differ from their defaults.
+    """
     state: dict[str, Any] = {
         "_routing_key": None,
         "is_idempotent": is_read,
@@ -182,5 +189,5 @@ def test_schema_objects_that_cassandra_driver_has_pickled() -> None:
 
 
 def unpickled(pickled: Pickled) -> Any:
-    """Return the object that is read from the pickle."""
+    """Return the object that is read back from the pickle."""
     return pickle.loads(pickle.dumps(pickled))

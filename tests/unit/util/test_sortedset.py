@@ -43,7 +43,7 @@ def test_a_sorted_set_is_a_set() -> None:
         )
         assert x.isdisjoint(numbers_y) == plain_x.isdisjoint(numbers_y)
         assert list(x.union(numbers_y, [99])) == sorted(plain_x.union(numbers_y, [99]))
-        # These operators change the set, so each assertion depends on those before it.
+        # These operators change the set, so each assertion depends on the operators before it.
         x |= y
         assert list(x) == sorted(plain_x | plain_y)
         x &= util.SortedSet(numbers_x)
@@ -64,15 +64,16 @@ def test_elements_that_cannot_be_hashed_or_compared(items: Pool) -> None:
     assert len(sorted_set) == len(unique_items)
     assert all(item in sorted_set for item in items)
     assert [0] not in sorted_set
-    # The loop changes the set over which it iterates.
+    # The loop removes elements, so iterate over a copy.
     for item in list(sorted_set):
         sorted_set.remove(item)
     assert not sorted_set
 
 
 def test_elements_stay_sorted_and_unique_after_changes() -> None:
-    """Elements stay sorted and unique after changes. Removing a missing element raises a
-    KeyError.
+    """Elements stay sorted and unique after changes.
+
+    Removing a missing element raises a KeyError.
     """
     sorted_set = util.SortedSet([3, 1])
     sorted_set.add(2)
@@ -123,7 +124,7 @@ def test_an_element_that_cannot_be_compared_can_be_added() -> None:
     sorted_set = util.SortedSet([1, 3])
     sorted_set.add("x")
     sorted_set.add("x")
-    # Numbers can still be added after the text.
+    # Numbers can still be added after the string.
     sorted_set.add(2)
     assert len(sorted_set) == 4
     assert all(item in sorted_set for item in (1, 2, 3, "x"))

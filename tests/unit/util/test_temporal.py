@@ -16,9 +16,7 @@ UTC = datetime.timezone.utc
 
 
 def test_a_time_is_parsed_compared_and_shown() -> None:
-    """A `Time` can be parsed, is compared with numbers and `datetime.time`, and is shown with
-    nanoseconds.
-    """
+    """A `Time` is parsed, compared with numbers and `datetime.time`, and shown with nanoseconds."""
     time = util.Time("01:02:03.000000004")
     assert (time.hour, time.minute, time.second, time.nanosecond) == (1, 2, 3, 4)
     assert time.nanosecond_time == 3723000000004
@@ -35,7 +33,7 @@ def test_a_time_is_parsed_compared_and_shown() -> None:
 
 
 class _Count(int):
-    """An application's own kind of integer."""
+    """A subclass of int, as an application may define it."""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +53,7 @@ class _Count(int):
     ],
 )
 def test_each_form_of_a_time(value: int | str | datetime.time, nanoseconds: int) -> None:
-    """A time that is given in any of these forms has the expected number of nanoseconds."""
+    """`Time` has the expected number of nanoseconds for each form of argument."""
     moment = util.Time(value)
     assert moment.nanosecond_time == nanoseconds
     assert type(moment.nanosecond_time) is int
@@ -75,7 +73,7 @@ def test_each_form_of_a_time(value: int | str | datetime.time, nanoseconds: int)
     ],
 )
 def test_each_form_of_a_date(value: int | str | datetime.date, days: int) -> None:
-    """A date that is given in any of these forms has the expected number of days."""
+    """`Date` has the expected number of days for each form of argument."""
     day = util.Date(value)
     assert day.days_from_epoch == days
     assert type(day.days_from_epoch) is int
@@ -91,7 +89,7 @@ def test_the_parts_of_a_time_match_its_text(nanoseconds: int) -> None:
 
 
 def test_the_units_of_a_time() -> None:
-    """The constants for units of time are numbers of nanoseconds."""
+    """The constants of `Time` for units of time are numbers of nanoseconds."""
     units = (util.Time.MICRO, util.Time.MILLI, util.Time.SECOND)
     assert units == (1_000, 1_000_000, 1_000_000_000)
     longer = (util.Time.MINUTE, util.Time.HOUR, util.Time.DAY)
@@ -99,7 +97,10 @@ def test_the_units_of_a_time() -> None:
 
 
 def test_times_and_dates_are_equal_to_plain_ones() -> None:
-    """Times and dates are equal to plain ones and to numbers, but not to texts or to each other."""
+    """`Time` and `Date` are equal to standard objects and to numbers.
+
+    They are not equal to strings or to each other.
+    """
 
     class Later(util.Time):
         """An application's subclass of Time."""
@@ -133,8 +134,9 @@ def test_invalid_times_are_refused(wrong: int | str) -> None:
 
 
 def test_a_date_is_parsed_compared_and_shown() -> None:
-    """A date is parsed, compared with numbers and `datetime.date`, and may be beyond the
-    year 9999.
+    """A `Date` is parsed, and compared with numbers and `datetime.date`.
+
+    It may be beyond the year 9999.
     """
     date = util.Date("2020-02-29")
     assert date.days_from_epoch == 18321
@@ -146,7 +148,7 @@ def test_a_date_is_parsed_compared_and_shown() -> None:
     assert util.Date(datetime.datetime(1970, 1, 2, 3)) == 1
     assert util.Date(1) < util.Date(2) <= util.Date(2) > util.Date(1) >= util.Date(1)
     far_date = util.Date(2**31 - 1)
-    # A date beyond the year 9999 is shown as its number of days.
+    # A date beyond the year 9999 is shown as its number of days since 1970.
     assert str(far_date) == "2147483647"
     with pytest.raises(ValueError, match="outside the years"):
         far_date.date()
@@ -156,7 +158,7 @@ def test_a_date_is_parsed_compared_and_shown() -> None:
 
 
 def test_wrong_types() -> None:
-    """Dates and times cannot be created from floats."""
+    """`Date` and `Time` refuse floats."""
     with pytest.raises(TypeError, match="is made of"):
         util.Date(1.5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="is made of"):
@@ -164,7 +166,7 @@ def test_wrong_types() -> None:
 
 
 def test_duration() -> None:
-    """Durations are equal if all their parts are equal, and are shown with a sign."""
+    """Durations are equal if all their parts are equal, and a negative duration has one sign."""
     assert util.Duration(1, 2, 3) == util.Duration(1, 2, 3)
     assert util.Duration(1, 2, 3) != util.Duration(1, 2, 4)
     assert str(util.Duration(-1, -2, -3)) == "-1mo2d3ns"
@@ -191,7 +193,8 @@ def test_timestamps_are_converted_both_ways() -> None:
         util.ms_timestamp_from_datetime(datetime.datetime(9999, 12, 31, 23, 59, 59, 999999))
         == 253402300799999
     )
-    # Because of the zone's microsecond, the offset is less than 3 hours, and is rounded down.
+    # Because of the microsecond in the time zone, the offset is less than 3 hours, and is rounded
+    # down.
     time_zone = datetime.timezone(datetime.timedelta(hours=-3, microseconds=1))
     assert (
         util.ms_timestamp_from_datetime(datetime.datetime(1970, 1, 1, tzinfo=time_zone))

@@ -1,4 +1,4 @@
-"""Time UUIDs from times, and back."""
+"""Version 1 UUIDs (time UUIDs) are created from times, and converted back."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from cassandra import util
 
 
 def test_a_time_uuid_contains_time_node_and_clock_sequence() -> None:
-    """A UUID of version 1 contains the time, the node and the clock sequence that it was created
-    from.
-    """
+    """A time UUID contains the time, the node and the clock sequence of its creation."""
     time = datetime.datetime(2020, 2, 29, 1, 2, 3, 456789)
     time_uuid = util.uuid_from_time(time, node=5, clock_seq=6)
     assert time_uuid.version == 1
@@ -27,10 +25,10 @@ def test_a_time_uuid_contains_time_node_and_clock_sequence() -> None:
     assert util.datetime_from_uuid1(
         util.uuid_from_time(time_with_zone)
     ) == time - datetime.timedelta(hours=1)
-    # The bytes are the lowest and the highest for the server, which compares them as signed.
+    # The server compares these bytes as signed, so these are the lowest and the highest bytes.
     assert str(util.min_uuid_from_time(0)).endswith("-8080-808080808080")
     assert str(util.max_uuid_from_time(0)).endswith("-bf7f-7f7f7f7f7f7f")
-    # Without a node and a clock sequence, these are random.
+    # If no node and no clock sequence are passed, they are random.
     assert util.uuid_from_time(1) != util.uuid_from_time(1)
     for arguments in ({"clock_seq": 1 << 14}, {"node": 1 << 48}):
         with pytest.raises(ValueError, match="bits"):
@@ -53,7 +51,7 @@ def test_a_uuid_of_another_version_warns(value: uuid.UUID, version: str) -> None
         with pytest.warns(RuntimeWarning, match=message) as warned:
             function(value)
         assert warned[0].filename == __file__
-    # UUIDs of version 1 do not warn.
+    # UUIDs of version 1 cause no warning.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         util.datetime_from_uuid1(util.LOWEST_TIME_UUID)
@@ -64,7 +62,10 @@ def test_a_uuid_of_another_version_warns(value: uuid.UUID, version: str) -> None
     "value", ["2026-11-27", datetime.date(2026, 11, 27), datetime.timedelta(1)], ids=repr
 )
 def test_values_that_are_no_times(value: Any) -> None:
-    """A text would be repeated a million times, as Python multiplies it."""
+    """A value that is no time raises a TypeError.
+
+    Without the check, Python would repeat a string a million times, because it multiplies it.
+    """
     with pytest.raises(TypeError, match="a time is a datetime, or a number of seconds since 1970"):
         util.uuid_from_time(value)
     with pytest.raises(TypeError, match=f"of type {type(value).__name__}"):
