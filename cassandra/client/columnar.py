@@ -1,9 +1,9 @@
 """The methods with which a `ResultSet` returns columns, for Arrow, NumPy, pandas and polars.
 
-The bytes of a page are decoded directly into column buffers, without making rows. While a page is
-used, the next page is fetched, but no further one. Reading begins with the current page. You can
-read a result with one page any number of times. A result with several pages can be read only once,
-either by rows or by columns, because earlier pages are dropped.
+The bytes of a page are decoded directly into column buffers, without creating rows. While a page is
+used, only the next page is fetched. Reading begins with the current page. You can read a result
+with one page any number of times. You can read a result with several pages only once, either by
+rows or by columns, because earlier pages are dropped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PlanOf: TypeAlias = "Callable[[Any], PagePlan]"
 def columnar_module() -> ModuleType:
     """Import and return `cassandra.protocol.columnar.pages`.
 
-    It is imported when it is first used, because most applications never read columns.
+    The import is delayed until first use, because most applications never read columns.
     """
     from cassandra.protocol.columnar import pages as columnar
 
@@ -64,7 +64,7 @@ def columnar_module() -> ModuleType:
 
 
 def rows_message(message: object) -> ResultMessage:
-    """Return `message`, after checking that it has rows in wire format.
+    """Return `message`, after checking that it contains rows as the server sent them.
 
     :raises RuntimeError: if a user's handler has decoded the rows, or the result has no rows.
     """
@@ -102,7 +102,7 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
         raise TypeError(f"{call}() has no option {name!r}{advice}")
 
 
-# For option names of other APIs: what to write instead.
+# For option names that users know from other APIs, what to write instead.
 _INSTEAD = {
     "columns": ": write the columns in the SELECT, or session.scan(table, columns=['id'])",
     "dtype_backend": ": write types_mapper=pandas.ArrowDtype",
@@ -125,15 +125,15 @@ def check_numpy_options(options: Iterable[str]) -> None:
 def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
     """Raise TypeError if one of `options` is known neither to `to_pandas` nor to pyarrow.
 
-    :param pyarrow: the module pyarrow.
+    :param pyarrow: the module `pyarrow`.
     :param options: the names of the options that were passed.
     :raises TypeError: if one of them is unknown.
     """
     try:
         parameters = tuple(import_module("inspect").signature(pyarrow.Table.to_pandas).parameters)
     except (TypeError, ValueError):
-        # This release of pyarrow has no signature to read. Do nothing: it checks its options
-        # itself.
+        # This release of pyarrow has no readable signature. Check nothing: pyarrow checks its
+        # options itself.
         return
     check_option_names("to_pandas", options, parameters[1:])  # the first one is `self`
 
@@ -141,11 +141,11 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
 def column_plans(
     message: object, options: dict[str, Any], call: str = "to_arrow"
 ) -> tuple[PagePlan, PlanOf]:
-    """Return the plan by which the columns of a page are read, and the function that returns the
-    plans of further pages.
+    """Return the column plan of a page, and the function that returns the plans of further pages.
 
-    :param message: the response that has the page.
+    A column plan says how to decode a page into column buffers.
 
+    :param message: the response that contains the page.
     :param options: the options of `ColumnOptions`, by name.
     :param call: the name of the called method, for error messages.
     :raises TypeError: if an option is unknown.
@@ -165,8 +165,9 @@ def column_plans(
 
 
 class Form(NamedTuple):
-    """The functions that build an object such as a data frame from pages. Both APIs use them; they
-    only differ in how they wait for pages.
+    """The functions that build an object such as a data frame from pages, for both APIs.
+
+    The blocking and the asyncio API differ only in how they wait for pages.
 
     :param column_plan: the column plan of the current page.
     :param column_plan_of: returns the column plan for the metadata of a further page.
@@ -181,8 +182,9 @@ class Form(NamedTuple):
 
 
 class ColumnForms:
-    """Base of the results of both APIs. It has a method for each column format, which returns the
-    `Form` to build that format.
+    """The base class of the results of both APIs, with one method for each column format.
+
+    Each method returns the `Form` with which that format is built.
     """
 
     __slots__ = ()
@@ -245,12 +247,13 @@ class ColumnForms:
         )
 
     def _pandas_form(self, options: dict[str, Any]) -> Form:
-        """Return the `Form` of a pandas DataFrame. It is made from Arrow data; without pyarrow,
-        from NumPy arrays.
+        """Return the `Form` of a pandas DataFrame.
+
+        The frame is built from Arrow data. Without pyarrow, it is built from NumPy arrays.
         """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
-        if pyarrow is None:  # it is not installed
+        if pyarrow is None:  # pyarrow is not installed
             columnar.check_no_options(options)
             numpy_form = self._numpy_form()
 
@@ -259,7 +262,7 @@ class ColumnForms:
 
             return numpy_form._replace(joined=make_frame)
         check_pandas_options(pyarrow, options)
-        # These options are the driver's own; all others are passed to pyarrow.
+        # These options belong to the driver; all others are passed to pyarrow.
         column_options: dict[str, Any] = {
             name: options.pop(name)
             for name in ("decimals", "varints", "durations")
@@ -282,7 +285,8 @@ class ColumnForms:
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
-        # Raise an error if two columns have the same name: a dict can hold only one of them.
+        # Raise an error if two columns have the same name, because a dict can contain only one of
+        # them.
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
 
@@ -308,7 +312,7 @@ def _unchanged_page(page: ColumnArray) -> ColumnArray:
 
 
 class ColumnarResult(ColumnForms):
-    """The base of `cassandra.cluster.ResultSet` with the methods that return columns.
+    """The base class of `cassandra.cluster.ResultSet`, with the methods that return columns.
 
     Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
     ``durations="interval"`` or "struct" (see the guide on results). All methods raise RuntimeError
@@ -331,8 +335,9 @@ class ColumnarResult(ColumnForms):
         return self._read(self._arrow_form(options))
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
-        """Return an iterator over the remaining rows: one `pyarrow.RecordBatch` per page, made on
-        demand.
+        """Return an iterator over the remaining rows, with one `pyarrow.RecordBatch` per page.
+
+        The next page is fetched when you need it.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
@@ -353,8 +358,9 @@ class ColumnarResult(ColumnForms):
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return the remaining rows as a `pandas.DataFrame`.
 
-        If pyarrow is installed, it is used, with `options` for its ``Table.to_pandas``
-        (``types_mapper=pandas.ArrowDtype``, ...). Otherwise the values are those of `to_numpy`.
+        If pyarrow is installed, the frame is built from Arrow data, and `options` may contain
+        arguments of its ``Table.to_pandas``, such as ``types_mapper=pandas.ArrowDtype``. Without
+        pyarrow, the columns contain the values of `to_numpy`.
 
         :param options: the options of `to_arrow`, and further keyword arguments of
             ``pyarrow.Table.to_pandas``.
@@ -364,9 +370,9 @@ class ColumnarResult(ColumnForms):
     def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
         """Return the remaining rows as a dict of column names and NumPy arrays.
 
-        Numbers, booleans, dates and times become arrays of their type, and vectors of them an array
-        of rows x dimension. Other types become arrays of objects. An array with nulls is masked (in
-        arrays of objects, nulls are None).
+        Numbers, booleans, dates and times become arrays of their type. Vectors of these become an
+        array with the shape (rows, dimension). Other types become arrays of objects. An array with
+        nulls is masked; in an array of objects, nulls are None instead.
 
         :raises ValueError: if two columns have the same name.
         """
@@ -384,8 +390,8 @@ class ColumnarResult(ColumnForms):
         Polars and DuckDB use it, for example. Pages are fetched on demand.
         """
         columnar = columnar_module()
-        # This fetches no page yet: the generator of `_pages` starts when the consumer asks for the
-        # first page.
+        # This fetches no page yet: the generator of `_pages` starts only when the consumer wants
+        # the first page.
         plan, plan_of = self._column_plans({})
         return columnar.ArrowPages(plan.layout, self._pages(plan, plan_of)).__arrow_c_stream__(
             requested_schema
@@ -396,7 +402,7 @@ class ColumnarResult(ColumnForms):
             raise RuntimeError(READ if isinstance(self._iterator, ReadByColumns) else BEGUN)
 
     def _pages(self, column_plan: PagePlan, column_plan_of: PlanOf) -> Iterator[ColumnArray]:
-        """Yield the columns of each remaining page; the first has the plan `column_plan`."""
+        """Yield the columns of each remaining page. `column_plan` is the plan of the first page."""
         columnar = columnar_module()
         self._check_columns()
         message = rows_message(self._message)
@@ -405,11 +411,11 @@ class ColumnarResult(ColumnForms):
         while True:
             has_more_pages = bool(future.has_more_pages)
             if has_more_pages:
-                # From here on, each page is dropped after its use. Make an iteration over the rows
-                # raise an error, because it would silently miss rows.
+                # From here on, each page is dropped after use. An iteration over the rows would
+                # miss rows without any notice, so let it raise an error.
                 self._iterator = ReadByColumns()
-                # Request the next page now, so that it comes while this page is used. Do not
-                # request more than one page, because they would need memory.
+                # Request the next page now, so that it comes while this page is used. Request only
+                # one page ahead, because more pages would need memory.
                 future.start_fetching_next_page()
             yield message.columns(column_plan)
             if not has_more_pages:
@@ -424,8 +430,9 @@ class ColumnarResult(ColumnForms):
 
 
 class ReadByColumns:
-    """Replaces the iterator over rows when pages were read by columns. It raises an error, because
-    the rows of these pages were dropped.
+    """Replaces the iterator over rows after pages were read by columns.
+
+    It raises an error, because the rows of these pages were dropped.
     """
 
     def __iter__(self) -> ReadByColumns:

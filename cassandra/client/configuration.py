@@ -1,4 +1,4 @@
-"""`ClusterBase`, the base of both `Cluster` classes: it checks and stores the settings."""
+"""`ClusterBase`, the base class of both `Cluster` classes, which checks and stores the settings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ else:
         settings_of="cassandra.client.settings.for_engine",
         tls_of="cassandra.client.settings.tls",
     )
-    # Imported when first used: most applications need only the engine.
+    # Imported when first used, because most applications need only the engine.
     cloud_bundle = Deferred("cassandra.client.cloud")
     diagnostics = Deferred("cassandra.diagnostics.report")
     engine = Deferred("cassandra.engine.core")
@@ -76,12 +76,12 @@ else:
     routes = Deferred("cassandra.client.routes")
 
 
-# Names of profiles that users probably mistake for EXEC_PROFILE_DEFAULT.
+# Names of profiles (in lower case) that users probably mistake for EXEC_PROFILE_DEFAULT.
 _NAMES_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
 
 
 def _warn_of_names_like_default(names: Iterable[object]) -> None:
-    """Warn of names of execution profiles that were probably meant as EXEC_PROFILE_DEFAULT."""
+    """Warn if execution profiles have names that were probably meant as EXEC_PROFILE_DEFAULT."""
     for name in names:
         if isinstance(name, str) and name.lower() in _NAMES_LIKE_DEFAULT:
             warnings.warn(
@@ -94,23 +94,25 @@ def _warn_of_names_like_default(names: Iterable[object]) -> None:
 
 
 def engine_core() -> type[Core]:
-    """Import everything that a cluster needs, and return the class of engines.
+    """Import everything that a cluster needs, and return the class `Core`.
 
-    The imports are done when the first cluster is made, so that applications that make none import
-    less. They are done in the caller's thread, and nothing is left for the engine to import later.
+    The imports are delayed until the first cluster is created, so that applications without a
+    cluster import less. They run in the caller's thread, so that the engine need not import
+    anything later.
     """
     core = engine.Core
     import_all()
-    # Threads for blocking calls need this module. While the interpreter shuts down, Python refuses
-    # the import. Ignore that: threads that still run may use clusters without it.
+    # Threads for blocking calls need this module. Python rejects the import while the interpreter
+    # shuts down. Ignore that, because threads that still run may use clusters without this module.
     with suppress(RuntimeError):
         import_module("concurrent.futures.thread")
     return core
 
 
 class ConfigMode(enum.Enum):
-    """Whether a cluster uses old-style settings or execution profiles. These exclude each other,
-    and the kind that the application uses first decides.
+    """Whether a cluster uses old-style settings (LEGACY) or execution profiles (PROFILES).
+
+    A cluster cannot use both. The first of them that the application uses decides.
     """
 
     UNCOMMITTED = 0
@@ -119,7 +121,7 @@ class ConfigMode(enum.Enum):
 
 
 class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, ClusterSettings):
-    """The part of both `Cluster` classes that checks and stores their settings.
+    """The part of both `Cluster` classes that checks and stores the settings.
 
     :raises TypeError: if a setting is unknown, or has a wrong type.
     :raises ValueError: if a value is out of range, or two settings exclude each other.
@@ -132,9 +134,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     """The cluster's `cassandra.metrics.Metrics`; None if metrics are not enabled."""
 
     _live: dict[str, Any]
-    """The settings that may change after `connect`, by name. The engine reads them here each time
-    it needs them.
-    """
+    """The settings that may change after `connect`, by name; the engine reads them each time."""
 
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
@@ -143,7 +143,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     metadata: Metadata
 
     def _configure(self, settings: dict[str, Any]) -> None:
-        """Store the settings; called by the constructor.
+        """Store the settings. The constructor calls this.
 
         :param settings: the settings of the application, by name. Values that may hold secrets are
             wrapped in `Secret`.
@@ -151,30 +151,30 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         for name in settings:
             if name not in self._table:
                 raise TypeError(f"Cluster has no setting {name!r}{instead_of(name, self._table)}")
-        # For some settings, None means the default: treat them as if they were not passed.
+        # For some settings, None means the default value: treat None as if it were not passed.
         for name in [name for name, value in settings.items() if value is None]:
             if self._table[name].none_is_default:
                 del settings[name]
-        # Import the engine here, in the caller's thread.
+        # Import the engine's modules now, in the caller's thread.
         engine_core()
-        # Create this first: an assignment to a live setting, below, also stores the value here.
+        # Create this dict first, because assigning a live setting below also stores the value here.
         self._live = {}
         self.metadata = Metadata()
         self._codecs = CodecRegistry(metadata=self.metadata)
-        # Treat an empty mapping like None, so that a default profile is made.
+        # Treat an empty mapping like None, so that a default profile is created.
         profiles = settings.pop("execution_profiles", None) or None
         for name, setting in self._table.items():
             if name in settings:
                 setattr(self, name, settings[name])
             elif not isinstance(setting, ConstructorOnly):
                 setting.take_default(self)
-        # If the protocol version is passed to the constructor, no other one is tried. If it is set
-        # as an attribute later, it is only the first one to try.
+        # If the constructor gets a protocol version, the driver tries only that version. If the
+        # attribute is set later, that version is only the first to try.
         self._has_named_version = "protocol_version" in settings
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
-        # All sessions of the cluster that still exist, by `id(session)`. They include copies that
-        # `copy.copy(session)` has made.
+        # All sessions of the cluster that still exist, by `id(session)`, including copies that
+        # `copy.copy(session)` has created.
         self._sessions_by_id: weakref.WeakValueDictionary[int, SessionBase] = (
             weakref.WeakValueDictionary()
         )
@@ -184,18 +184,18 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         has_contact_points = "contact_points" in settings
         self._open_bundle(has_contact_points)
         self._use_client_routes(has_contact_points)
-        # Make the defaults of other settings only now: the bundle and the routes have set their own
-        # end point factory, which must not be replaced.
+        # Create the defaults of other settings only now, because the bundle and the routes have set
+        # their own end point factory, which a default must not replace.
         for setting in self._table.values():
             setting.make_default(self)
         self._make_tls()
         self._set_pool_sizes(self.connections_per_host)
         self._make_profiles(profiles)
         if self.metrics_enabled:
-            # The metrics must not keep alive a cluster that the application has dropped.
+            # Pass a weak proxy, so that the metrics do not keep a dropped cluster alive.
             self.metrics = metrics_of_cluster.Metrics(weakref.proxy(self))
         assert self.endpoint_factory is not None
-        # Pass a weak proxy: the engine refers to the factory, so a real reference would keep a
+        # Pass a weak proxy, because the engine refers to the factory: a real reference would keep a
         # Cluster alive that the application has dropped.
         self.endpoint_factory.configure(weakref.proxy(self))
         self._named_endpoints: list[EndPoint] = []
@@ -205,13 +205,11 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         self._begin()
 
     def _begin(self) -> None:
-        """Create what only the blocking or only the asyncio API needs. Called at the end of
-        `_configure`.
-        """
+        """Create what only one of the two APIs needs. Called at the end of `_configure`."""
 
     def __repr__(self) -> str:
-        # Attributes may be missing if the constructor has failed, and debuggers show such objects,
-        # too.
+        # Attributes may be missing if the constructor has failed, and debuggers may show such an
+        # object.
         attributes = vars(self)
         points = ", ".join(map(str, attributes.get("endpoints_resolved", ("not made",))))
         if attributes.get("is_shutdown"):
@@ -236,18 +234,20 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        # Copy the mapping, so that later changes of the copy's settings do not affect the
-        # original's engine.
+        # Copy the mapping, so that changes of the copy's settings do not affect the engine of the
+        # original.
         self._live = dict(self._live)
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
-        """Return `endpoints` with resolved host names. The asyncio API does not resolve them in the
-        constructor, so it returns them unchanged.
+        """Return `endpoints` with resolved host names.
+
+        The asyncio API does not resolve host names in the constructor, so it returns them
+        unchanged.
         """
         return endpoints
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a setting, or any other attribute of the application.
+        """Set a setting, or any attribute that the application adds.
 
         :raises AttributeError: if the name looks like a misspelt setting. For a user's subclass, a
             warning is logged instead.
@@ -257,12 +257,12 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             check_spelling(self, name, self._table)
             warn_of_other_setting(self, name, (), CLUSTER_SETTINGS)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
-            # A user's subclass has a class attribute of this name. It hides the setting's
-            # descriptor (the object that checks and stores the value), so call the descriptor here.
+            # A user's subclass has a class attribute of this name, which hides the setting's
+            # descriptor (the object that checks and stores the value). So call the descriptor here.
             setting.__set__(self, setting.hidden(value))
             return
         else:
-            # Wrap secrets before anything can fail, because tracebacks may show local variables.
+            # Wrap secrets first, because tracebacks of errors below may show local variables.
             value = setting.hidden(value)
         super().__setattr__(name, value)
         if (
@@ -280,15 +280,16 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                 )
 
     def _follow_tls(self) -> None:
-        """Called when a TLS setting was changed: use it for connections opened from now on."""
-        # Do nothing in the constructor, which calls `_make_tls` itself after all settings are set.
+        """Use changed TLS settings for the connections that are opened from now on."""
+        # Do nothing in the constructor, which calls `_make_tls` itself when all settings are set.
         if "tls" in vars(self).get("_live", ()):
             self._make_tls()
             self._follow_access()
 
     def _follow_access(self) -> None:
-        """Called when credentials or TLS settings were changed: try the hosts again that refused
-        the old ones.
+        """Try hosts again that rejected the old credentials or TLS settings.
+
+        Called when credentials or TLS settings were changed.
         """
         core = self._core
         if core is not None:
@@ -296,8 +297,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                 core.loop.call_soon_threadsafe(core.on_access_changed)
 
     def _open_bundle(self, has_contact_points: bool) -> None:
-        """Read the secure connect bundle of the setting `cloud`, and use its contact points, TLS
-        context and credentials.
+        """Read the secure connect bundle of the setting `cloud`.
+
+        The bundle's TLS context, credentials and end point factory become settings of the cluster.
         """
         self._cloud = None
         if self.cloud is None:
@@ -318,7 +320,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             self.auth_provider = PlainTextAuthProvider(*credentials)
 
     def _use_client_routes(self, has_contact_points: bool) -> None:
-        """If `client_routes_config` is set, connect to nodes by its routes."""
+        """If `client_routes_config` is set, reach nodes by its routes."""
         config = self.client_routes_config
         if config is None:
             return
@@ -328,7 +330,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             self.contact_points = routes.contact_points_of(config) or self.contact_points
 
     def _make_tls(self) -> None:
-        # The constructor calls this, so it raises errors about wrong options or missing files.
+        # The constructor calls this, too. So the constructor raises errors about wrong options or
+        # missing files.
         tls = tls_of(self)
         if self._client_routes is not None:
             routes.check_names(tls)
@@ -337,8 +340,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     # -- checks ------------------------------------------------------------------------------------
 
     def _choose_config_mode(self, profiles: Mapping[Any, ExecutionProfile] | None) -> ConfigMode:
-        """Return the mode for the constructor's settings; raise ValueError if they exclude each
-        other.
+        """Return the mode that follows from the constructor's settings.
+
+        :raises ValueError: if old-style settings and execution profiles are passed together.
         """
         old_style_names = []
         for name in ("load_balancing_policy", "default_retry_policy"):
@@ -380,7 +384,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         self.profile_manager.profiles.update(all_profiles)
         for policy in self.profile_manager.policies():
             policy.check_supported()
-        # Use weak references, so that the profile manager does not keep the cluster alive.
+        # Use weak references to the cluster, so that the profile manager does not keep it alive.
         manager = self.profile_manager
         manager.on_new_profiles = partial(_call_if_open, weakref.WeakMethod(self._adopt_profiles))
         manager.on_policy_change = partial(
@@ -407,13 +411,14 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     def profile_manager(self) -> ProfileManager:
         """The execution profiles by name, in its attribute `profiles`.
 
-        :raises AttributeError: if it is set. Set ``profile_manager.profiles``, or one of them.
+        :raises AttributeError: if this property is set. Set ``profile_manager.profiles`` or one of
+            its items.
         """
         return self._profile_manager
 
     @profile_manager.setter
     def profile_manager(self, manager: object) -> NoReturn:
-        # The cluster and its sessions listen to changes of the manager that they began with.
+        # The cluster and its sessions only listen to changes of their first manager.
         raise AttributeError(
             "profile_manager cannot be replaced: set profile_manager.profiles, or use "
             "add_execution_profile(name, profile)"
@@ -429,38 +434,39 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
     @property
     def _uses_profiles(self) -> bool:
-        """True if the application has passed or added execution profiles. Old-style settings then
-        raise an error.
+        """True if the application has passed or added execution profiles.
+
+        If so, old-style settings raise an error.
         """
         return self.config_mode is ConfigMode.PROFILES
 
     def _use_old_style(self) -> None:
-        """Record that the application uses old-style settings. Adding profiles raises an error from
-        now on.
-        """
+        """Remember that the application uses old-style settings, which forbids adding profiles."""
         self.config_mode = ConfigMode.LEGACY
 
     def _default_of_profiles(self, name: str) -> Any:
-        """Return the value that a new `ExecutionProfile` has for a setting."""
+        """Return the default value of a setting of `ExecutionProfile`."""
         return getattr(ExecutionProfile(), name)
 
     def _profiles_of_sessions(self) -> list[ExecutionProfile]:
-        """Return the default profiles of the sessions. A session whose old-style settings were
-        changed has a copy of the cluster's default profile.
+        """Return the default profiles of the sessions.
+
+        If old-style settings of a session were changed, its default profile is a copy of the
+        cluster's.
         """
         return [session._default_profile for session in self._all_sessions()]
 
     def _all_sessions(self) -> list[SessionBase]:
-        """Return the sessions that were not garbage collected, and their copies."""
-        # `valuerefs` makes the list in one step, so other threads may add sessions meanwhile.
+        """Return the sessions (and copies of sessions) that were not garbage collected."""
+        # `valuerefs` copies the references in one step, because other threads may add sessions.
         sessions = [reference() for reference in self._sessions_by_id.valuerefs()]
         return [session for session in sessions if session is not None]
 
     def _adopt_new_policies(self, profile: ExecutionProfile) -> None:
-        """Use the policies of a profile that the application has changed. Do nothing if the profile
-        is not in use.
+        """Use the policies of a profile that the application has changed, if the profile is in use.
 
-        The policies of unnamed profiles are adopted when the profile is passed to a call again.
+        The policies of profiles that were not added to the cluster are adopted when the profile is
+        passed to a call again.
         """
         profiles = [*self.profile_manager.profiles.values(), *self._profiles_of_sessions()]
         if any(profile is other for other in profiles):
@@ -472,22 +478,23 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             if isinstance(profile, ExecutionProfile):
                 self._adopt_policy(profile.load_balancing_policy)
                 self._attach_policies(profile)
-        # Let the sessions use the profiles only now, when the policies know the hosts.
+        # Let the sessions use the profiles only now, because the policies must know the hosts
+        # before.
         for session in self._all_sessions():
             session._follow_default()
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        """Make the engine notify a load balancing policy about hosts. Before `connect`, do nothing:
-        `connect` does this for all policies.
+        """Let the engine notify a load balancing policy about hosts.
+
+        Before `connect` this does nothing, because `connect` does it for all policies.
 
         :param policy: a policy that was set after `connect`.
         """
 
     def _adopt_profile(self, profile: ExecutionProfile) -> None:
-        """Initialize the policies of a profile that was passed to `execute` itself and was not
-        added to the cluster.
-        """
-        # `add_unnamed` returns None if the policies are in use already, and therefore initialized.
+        """Initialize the policies of a profile that was passed to a call, not to the cluster."""
+        # `add_unnamed` returns None if all policies are in use already, so that they are
+        # initialized.
         new_profile = self.profile_manager.add_unnamed(
             profile, partial(_forget_policy, weakref.ref(self))
         )
@@ -498,10 +505,10 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             new_profile.is_ready = True
 
     def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
-        """Add a profile.
+        """Add an execution profile under a name.
 
-        :returns: the profile's load balancing policy if no other profile uses it, so that it must
-            be initialized; otherwise None.
+        :returns: the profile's load balancing policy if the caller must initialize it, because no
+            other profile uses it; otherwise None.
         """
         if not isinstance(profile, ExecutionProfile):
             raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
@@ -511,7 +518,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             raise ValueError(f"there is an execution profile {name!r} already")
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
-        # Check this before the profile is added: otherwise its own policy would be found.
+        # Check this before the profile is added, because afterwards its own policy would be found.
         is_initialized = any(policy is other for other in self.profile_manager.policies())
         if not is_initialized:
             policy.check_supported()
@@ -520,15 +527,17 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         return None if is_initialized else policy
 
     def _attach_policies(self, profile: ExecutionProfile) -> None:
-        """Give the engine to the speculative execution policy and the retry policy of a profile
-        that was added after `connect`, if they have a method `attach`.
+        """Pass the engine to the speculative execution and retry policies of a profile.
+
+        Only policies with a method `attach` get the engine.
         """
         for policy in attached_policies(profile):
             self._attach_policy(policy)
 
     def _attach_policy(self, policy: AttachedPolicy) -> None:
-        """Give the engine to a policy that was added after `connect`. Before `connect`, do nothing:
-        `connect` does this for all policies.
+        """Pass the engine to a policy that was added after `connect`.
+
+        Before `connect` this does nothing, because `connect` does it for all policies.
 
         :param policy: a policy with a method `attach`.
         """
@@ -538,7 +547,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     ) -> None:
         """Register a class for a user-defined type, for rows and for literals of `sessions`.
 
-        :raises TypeError: if `klass` cannot be called to make an instance.
+        :raises TypeError: if `klass` is not callable, so that it cannot create instances.
         """
         if not callable(klass):
             raise TypeError(
@@ -581,23 +590,24 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
         :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
         """
-        # Change the list in place: the engine refers to this list object.
+        # Change the list in place, because the engine refers to this list object.
         self._listeners[:] = [other for other in self._listeners if other is not listener]
 
-    # -- the reading of metadata -------------------------------------------------------------------
+    # -- reading of metadata -----------------------------------------------------------------------
 
     def _follow_tokens(self) -> None:
         metadata: Metadata | None = vars(self).get("metadata")
-        # `metadata` does not exist yet if a subclass sets `token_metadata_enabled` before it calls
-        # the constructor.
+        # If a subclass sets `token_metadata_enabled` before it calls the constructor, `metadata`
+        # does not exist yet.
         if metadata is not None:
             metadata.token_metadata_enabled = self.token_metadata_enabled
 
     def set_meta_refresh_enabled(self, enabled: bool) -> None:
-        """Switch the reading of all metadata off or on: of the schema, and of the node list after
-        events. In new applications use `schema_metadata_enabled` and `token_metadata_enabled`.
+        """Disable or enable reading all metadata: the schema, and the node list after events.
 
-        :param enabled: False to stop reading, True to read again.
+        In new applications, use `schema_metadata_enabled` and `token_metadata_enabled`.
+
+        :param enabled: False to stop reading, True to read from now on.
         """
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
@@ -606,7 +616,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     # -- for the engine ----------------------------------------------------------------------------
 
     async def _on_connected(self, core: Core) -> None:
-        """Connect policies, metrics and user types with the engine; called on its loop."""
+        """Called on the engine's loop: connect policies, metrics and user types with the engine."""
         warn_of_fallback()
         self.protocol_version = core.protocol_version
         core.user_types = self._user_types.classes
@@ -622,7 +632,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         self._observe(core)
 
     def report(self) -> ClusterReport:
-        """Return a report of the cluster's state: text, a dict, or a table in a notebook.
+        """Return a report of the cluster's state, for use as text, dict or notebook table.
 
         :returns: a `cassandra.diagnostics.report.ClusterReport`.
         """
@@ -635,16 +645,16 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: object) -> None:
     """Call a method of a cluster, unless the cluster is shut down or was garbage collected."""
     bound_method: Any = method()
-    # After `shutdown`, and in a forked child, there is no engine that could use the policies.
+    # After `shutdown`, and in a forked child, there is no engine that the policies could use.
     if bound_method is not None and not getattr(bound_method.__self__, "is_shutdown", False):
-        with suppress(ConnectionShutdown):  # it is shut down by another thread
+        with suppress(ConnectionShutdown):  # another thread is shutting the cluster down
             bound_method(argument)
 
 
 def _forget_policy(
     cluster_ref: weakref.ref[ClusterBase], policy: LoadBalancingPolicy | AttachedPolicy
 ) -> None:
-    """Stop the engine from notifying `policy`. May be called from any thread."""
+    """Let the engine stop notifying `policy`. May be called from any thread."""
     cluster = cluster_ref()
     core = cluster._core if cluster is not None else None
     if core is not None:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     ContactPoint = str | tuple[str, int] | EndPoint
-    """A name, an address, an (address, port) pair or an end point."""
+    """A host name, an IP address, an (address, port) pair or an end point."""
 
     ContactPoints = Iterable[ContactPoint]
 
-# The parts of a URL that other databases' drivers take. Python's own parser is not used, because
-# importing it takes some milliseconds.
+# The parts of a URL as drivers of other databases accept it. We do not use Python's URL parser,
+# because importing it takes some milliseconds.
 _URL = pattern(r".*?://(?:.*@)?(?P<hosts>[^/?#]*)/?(?P<keyspace>\w*)")
 _HOSTS = pattern(r"(\[[^\]]*\]|[^:,\s]+)(?::(\d+))?")
 
@@ -28,13 +28,13 @@ _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 
 
 class MalformedContactPoint(UnresolvableContactPoints, ValueError):
-    """The string of a contact point is not a name or an address.
+    """The string of a contact point is neither a host name nor an address.
 
-    This is an `UnresolvableContactPoints`, because cassandra-driver tries to resolve such strings,
-    and applications catch its error.
+    It is a subclass of `UnresolvableContactPoints`, because cassandra-driver tries to resolve such
+    strings, and applications catch the error of that.
 
     :param point: the contact point.
-    :param message: what is wrong with it.
+    :param message: the error message, which says what is wrong with the contact point.
     """
 
     def __init__(self, point: str, message: str) -> None:
@@ -46,7 +46,7 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
 
     :raises TypeError: if `contact_points` is a single string, or a contact point has a wrong type.
     :raises ValueError: if a contact point is None.
-    :raises MalformedContactPoint: if its string is empty, or contains a port or several addresses.
+    :raises MalformedContactPoint: if a string is empty, or contains a port or several addresses.
     """
     if isinstance(contact_points, (str, bytes)):
         single: Any = contact_points
@@ -55,21 +55,21 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
             "contact_points must be a list of addresses, not a single "
             f"{_without_login(text)!r}: write {_as_points(text)}"
         )
-    # Python also iterates over objects that only have items.
+    # Python can also iterate over objects that have only `__getitem__`.
     if not hasattr(type(contact_points), "__iter__") and not hasattr(
         type(contact_points), "__getitem__"
     ):
         what = f"an object of type {type(contact_points).__name__}"
-        # The clusters and nodes of `cassandra.testing` have such attributes.
+        # The test clusters and nodes of `cassandra.testing` have an attribute `contact_points`.
         advice = ""
         if hasattr(type(contact_points), "contact_points"):
             advice = ": write Cluster(nodes.contact_points, port=nodes.port)"
         raise TypeError(f"contact_points must be a list of addresses, but is {what}{advice}")
     points = list(contact_points)
-    # A mapping whose keys are addresses is accepted. Refuse one with settings as its keys, which
-    # drivers of other databases take.
+    # A mapping whose keys are addresses is accepted. Reject a mapping whose keys are settings, as
+    # drivers of other databases accept it.
     if isinstance(contact_points, Mapping) and not {*points}.isdisjoint(_SETTINGS_OF_OTHERS):
-        # Do not show the values, which may be a password.
+        # Do not show the values of the mapping, because one may be a password.
         raise TypeError(
             f"contact_points must be a list of addresses, but is a mapping of {points!r}: write "
             "Cluster(['10.0.0.1'], port=9042)"
@@ -80,7 +80,7 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
 
 
 def _as_points(text: str) -> str:
-    """Return what to write instead of a single string: a list, and a port if the string has one."""
+    """Return what to write instead of a single string: a list, and a port if there is one."""
     if "://" in text:
         return _as_arguments(text)
     points = [point.strip() for point in text.split(",") if point.strip()]
@@ -100,7 +100,7 @@ def _has_port(point: str) -> bool:
 def _as_arguments(url: str) -> str:
     """Return the arguments of `Cluster` for the host and the port of a URL.
 
-    The rest of the URL is left out: it may have a password.
+    The rest of the URL is left out, because it may contain a password.
     """
     parts = _URL.match(url)
     assert parts is not None  # callers pass strings with "://"
@@ -111,7 +111,7 @@ def _as_arguments(url: str) -> str:
 
 
 def _without_login(text: str) -> str:
-    """Return the string with the login of each URL replaced by "***": it may have a password."""
+    """Return the string with each URL's login replaced by "***", because it may have a password."""
     return re.sub(r"(?<=://).*@", "***@", text)
 
 
@@ -121,8 +121,8 @@ def _check_contact_point(point: object) -> None:
         return
     address, port = point if isinstance(point, tuple) and len(point) == 2 else (point, None)
     if address is None:
-        # None may come from an environment variable that is not set. Refuse it, because name
-        # resolution would take it for this machine.
+        # None may come from an environment variable that is not set. Reject None, because name
+        # resolution would return this machine's own address for it.
         raise ValueError(f"a contact point must not be None, but one is {point!r}")
     if not isinstance(address, str):
         raise TypeError(
@@ -171,14 +171,14 @@ def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
 def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
     """Resolve the host names of `endpoints`, and return an end point for each of their addresses.
 
-    This call blocks. Host names that cannot be resolved are left out.
+    This call blocks. Host names that cannot be resolved are skipped.
 
-    :raises UnresolvableContactPoints: if there are end points, but none could be resolved.
+    :raises UnresolvableContactPoints: if there are end points, but no name could be resolved.
     """
     resolved_endpoints: dict[EndPoint, None] = {}
     reasons: dict[str, None] = {}
     for endpoint in endpoints:
-        # Leave other end points as they are: addresses need no resolving, and end points of other
+        # Do not resolve other end points: addresses need no resolving, and end points of other
         # classes resolve their host names themselves.
         if type(endpoint) is not DefaultEndPoint or is_ip_address(endpoint.address):
             resolved_endpoints[endpoint] = None

@@ -1,7 +1,7 @@
 """Shows a result set as a table, in a shell or in a notebook.
 
-Only the first rows of the current page are shown. No page is fetched, and an iteration over the
-result is not affected. If rows cannot be decoded, the table shows the error instead.
+Only the first rows of the current page are shown. Showing a result fetches no page, and does not
+affect an iteration over the result. If rows cannot be decoded, the table shows the error instead.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ else:
         datetime="datetime",
     )
 
-MOST_ROWS = 20  # the number of rows that are shown
-MOST_CHARACTERS = 60  # the number of characters that are shown of a value
+MOST_ROWS = 20  # the maximum number of rows that are shown
+MOST_CHARACTERS = 60  # the maximum number of characters that are shown of a value
 MOST_WIDTH = 120  # the width of a line if the terminal's width is not known
-# If the columns of a table would have to be narrower than this to fit, each row is shown with one
-# line per column instead.
+# If columns narrower than this would be needed to fit a table into the line, each row is shown with
+# one line per column instead.
 LEAST_WIDTH = 8
 
 
 class DisplayedResult:
-    """The base of both `ResultSet` classes that shows a result as a table.
+    """The base class of both `ResultSet` classes that shows a result as a table.
 
-    `_message` is the current page. `_page` has its rows if they were decoded.
+    `_message` is the current page. `_page` contains its rows if they were decoded.
     """
 
     __slots__ = ()
@@ -106,7 +106,8 @@ class DisplayedResult:
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""
-        # Import `html` only here, for notebooks, because it takes milliseconds.
+        # Import `html` only here, because the import takes milliseconds, and only notebooks need
+        # it.
         import html
 
         names, types, rows, note = self._display_parts()
@@ -126,16 +127,16 @@ class DisplayedResult:
         return f"{table}<p>{html.escape(note)}</p>"
 
     def _display_parts(self) -> tuple[list[str], list[str], list[Sequence[Any]], str]:
-        """Return (column names, CQL types, the first rows as values, the note below them).
+        """Return (column names, CQL types, values of the first rows, note below the table).
 
-        There are no names if the result has no rows.
+        The names are empty if the result has no rows.
         """
         message = self._message
         if isinstance(message, ResultMessage) and message.kind == RESULT_KIND_ROWS:
             metadata = message.metadata
             types = [_cql_name(column.type) for column in metadata.columns]
             count = message.row_count
-            # Decode the rows without the row factory, because an application's own one may be slow.
+            # Decode the rows without the row factory, because a user's row factory may be slow.
             first_rows = _first_rows(message)
             if isinstance(first_rows, DriverException):
                 return (
@@ -150,8 +151,8 @@ class DisplayedResult:
         width = max(map(len, rows), default=0)
         if not width:
             return [], [], [], ""
-        # Rows that a user's factory has made may differ in length: add names and empty values up to
-        # the longest one.
+        # Rows from a user's row factory may differ in length: add names and empty values up to the
+        # longest row.
         names = _names_of_row(page[0], len(rows[0]))
         names += [str(index) for index in range(len(names), width)]
         for row in rows:
@@ -188,7 +189,7 @@ def _terminal_width() -> int | None:
             columns = str(os.get_terminal_size(sys.stdout.fileno()).columns)
         except (OSError, ValueError):
             return MOST_WIDTH
-    return max(int(columns), 20)  # even a very narrow terminal gets a table
+    return max(int(columns), 20)  # at least 20 characters per line
 
 
 def _narrow_columns(widths: list[int], line_width: int) -> bool:
@@ -198,7 +199,7 @@ def _narrow_columns(widths: list[int], line_width: int) -> bool:
         return False
     while sum(widths) > width_of_cells:
         index = widths.index(max(widths))
-        second_widest = sorted(widths)[-2:-1]  # a list: it is empty if there is only one column
+        second_widest = sorted(widths)[-2:-1]  # a list with one item, or empty for a single column
         # Make the widest column one character narrower than the second widest, but not narrower
         # than needed.
         widths[index] = max(
@@ -229,13 +230,14 @@ def _lines_by_column(
 
 
 def _cql_name(cql_type: Any) -> str:
-    """Return a type's CQL name; the protocol's varchar is shown as text."""
+    """Return the CQL name of a type; the name varchar is replaced by its synonym text."""
     return re.sub(r"\bvarchar\b", "text", cql_type.cql_parameterized_type())
 
 
 def _as_text(value: object) -> str:
-    """Return the text that shows a value in a displayed table. The driver's own classes of sets and
-    maps are shown in braces, like Python's sets and dicts.
+    """Return the string that shows a value in a table.
+
+    The driver's own set and map classes are shown in braces, like Python's sets and dicts.
     """
     if isinstance(value, (str, UUID, Date, Time, Duration, datetime.datetime, Decimal)):
         return str(value)
@@ -248,9 +250,9 @@ def _as_text(value: object) -> str:
 
 
 def _short_text(value: object) -> str:
-    """Return a value as text for a table, cut to `MOST_CHARACTERS`."""
+    """Return the string for a value in a table, cut to `MOST_CHARACTERS` characters."""
     if isinstance(value, (str, bytes)) and len(value) > MOST_CHARACTERS:
-        value = value[: MOST_CHARACTERS - 3]  # do not format characters that are cut anyway
+        value = value[: MOST_CHARACTERS - 3]  # cut first, so that less must be formatted
         text = value if isinstance(value, str) else repr(value)
         return _printable(text, MOST_CHARACTERS - 3) + "..."
     if isinstance(value, (list, tuple)) and len(value) > MOST_CHARACTERS:
@@ -262,7 +264,7 @@ def _printable(text: str, limit: int) -> str:
     """Return `text` on one line, without control characters."""
     text = " ".join(text.split())
     if not text.isprintable():
-        # Escape control characters: sequences of them could change the state of the terminal.
+        # Escape control characters, because sequences of them could change the terminal's state.
         text = "".join(
             character if character.isprintable() else repr(character)[1:-1] for character in text
         )
@@ -270,7 +272,7 @@ def _printable(text: str, limit: int) -> str:
 
 
 def _values_of_row(row: object) -> Sequence[Any]:
-    """Return the values of a row that a row factory has made: a mapping, tuple, object or value."""
+    """Return the values of a row of any kind: mapping, sequence, object or single value."""
     if isinstance(row, Mapping):
         return list(row.values())
     if isinstance(row, (tuple, list)):

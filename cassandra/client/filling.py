@@ -1,4 +1,4 @@
-"""Starts concurrent executions, for both APIs."""
+"""Starts the requests of concurrent executions, for both APIs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ def fill(
 ) -> None:
     """Take statements, and start as many executions as the limits of the collector allow.
 
-    :param burst_size: the number of requests that are made before they are started together.
+    :param burst_size: the maximum number of requests that are created before they are started
+        together.
     :param start_all: called with a list of requests; starts them.
     :param start_other: starts a statement that the happy path does not handle; called with the
         statement, its parameters and its position.
     """
-    # The loop ends when the collector takes no more statements, because a limit is reached or all
-    # statements were taken.
+    # The loop ends when the collector takes no more statements: a limit is reached, or no statement
+    # is left.
     sent_before = -1
     while sent_before != collector.sent:
         sent_before = collector.sent
@@ -35,7 +36,8 @@ def fill(
         finally:
             if burst:
                 start_all(burst)
-        # The collector has stopped at a statement that the happy path does not handle. That
-        # statement is counted already, so its position is `sent - 1`.
+        # The collector has stopped at a statement that the happy path does not handle (only
+        # requests that need no retry, tracing or paging are on the happy path). The statement is
+        # already counted, so its position is `sent - 1`.
         if collector.off_path is not None:
             start_other(*collector.off_path, collector.sent - 1)

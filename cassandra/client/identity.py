@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from cassandra.engine.environment import new_id
 else:
     at_first_cluster(__name__, new_id="cassandra.engine.environment")
-    # Imported when first used: only ScyllaDB gets a report of the settings.
+    # Imported when first used, because only ScyllaDB servers get a report of the settings.
     driver_config = Deferred("cassandra.driver_config")
 
 
 class Identity(ClusterSettings):
-    """The base of both `Cluster` classes that identifies the application and the cluster object to
-    the servers.
+    """The base class of both `Cluster` classes that identifies the application to the servers.
+
+    It also identifies the cluster object, by `session_id`.
     """
 
     _session_id: uuid.UUID | None = None
@@ -30,8 +31,8 @@ class Identity(ClusterSettings):
     def session_id(self) -> uuid.UUID:
         """A random id of this cluster object, which identifies its connections."""
         if self._session_id is None:
-            # Make the id when it is first used: in a simulation, the simulation must generate it.
-            # `setdefault` is atomic, so two threads get the same id.
+            # Create the id when it is first used, because in a simulation the simulation must
+            # generate it. `setdefault` is atomic, so two threads get the same id.
             return cast("uuid.UUID", vars(self).setdefault("_session_id", new_id()))
         return self._session_id
 

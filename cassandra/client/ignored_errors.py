@@ -1,13 +1,14 @@
-"""Finds out whether a retry policy has replaced an error by an empty result."""
+"""Finds out whether an empty result replaces an error that a retry policy has ignored."""
 
 from __future__ import annotations
 
 
 def ignored_error(result: object) -> BaseException | None:
-    """Return the error that a retry policy of the application has replaced by this empty result;
-    None if the server has answered.
+    """Return the error that a retry policy has ignored, so that the result is empty.
 
-    :param result: the result of a request, of either API.
+    Returns None if the result is the server's response.
+
+    :param result: the result of a request, from the blocking or the asyncio API.
     """
     if getattr(result, "_message", result) is not None:
         return None

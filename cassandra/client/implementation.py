@@ -1,4 +1,4 @@
-"""Logs a warning if pure Python is used because the compiled modules are missing."""
+"""Logs a warning if the pure Python modules are used because the compiled modules are missing."""
 
 from __future__ import annotations
 

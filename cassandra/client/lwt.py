@@ -11,10 +11,9 @@ APPLIED = "[applied]"
 def applied(rows: Sequence[Any], column_index: int) -> bool:
     """Return True if a conditional statement or batch was applied.
 
-    :param rows: the rows of its result.
-
+    :param rows: the rows of the result of the statement or batch.
     :param column_index: the index of the column "[applied]".
     """
-    # A conditional batch may return several rows. Check that there is at least one, because `all`
-    # is also True for none.
+    # A conditional batch may return several rows. Check that there is at least one row, because
+    # `all` returns True for an empty sequence.
     return bool(rows) and all(row[column_index] for row in rows)

@@ -1,5 +1,6 @@
-"""Converts request bodies to message objects, which request listeners and user-defined protocol
-handlers of the application use.
+"""Converts request bodies to message objects.
+
+Request listeners and user-defined protocol handlers use these message objects.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def message_of(request_body: AnyBody) -> Any:
     else:
         raise TypeError(f"there is no message for {request_body!r}")
     message.tracing = request_body.tracing
-    # Copy the payload: listeners may add to it, and must not change the application's mapping.
+    # Copy the payload, because listeners may add to it, and must not change the application's
+    # mapping.
     payload = request_body.custom_payload
     message.custom_payload = dict(payload) if payload else None
     return message
@@ -50,8 +52,8 @@ def _make_query_message(body: QueryBody) -> QueryMessage:
 
 def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
     """Return an EXECUTE message with the content of `body`."""
-    # Use the metadata of the body, because the response will be decoded with it. The prepared
-    # statement itself may have newer metadata by now.
+    # Use the metadata of the body, because it will decode the response. The prepared statement may
+    # have newer metadata by now.
     metadata, metadata_id = body.result
     return ExecuteMessage(
         body.prepared.query_id,
@@ -61,8 +63,8 @@ def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
         body.page_size,
         body.paging_state,
         body.timestamp,
-        # The server may omit the columns from its response if they have this id; if they have
-        # changed, it sends the new ones. So allow that only with an id.
+        # If the server's columns still belong to this id, it may omit them from the response;
+        # otherwise it sends the new columns. So allow that only if we have an id.
         skip_meta=bool(metadata_id) and bool(metadata),
         result_metadata_id=metadata_id,
     )
@@ -75,7 +77,7 @@ def _make_batch_message(body: BatchBody) -> BatchMessage:
         if statement is None:  # `values` is a query string
             queries.append((False, values, ()))
         else:
-            # Read the id once: it may change while the message is made.
+            # Read the id only once, because it may change while the message is being created.
             query_id = statement.query_id
             queries += [(True, query_id, block.values()) for block in values_of_rows(values)]
     return BatchMessage(

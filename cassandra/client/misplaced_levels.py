@@ -1,7 +1,8 @@
-"""Detects calls that pass a consistency level in the place of a timeout.
+"""Detects calls that pass a consistency level at the position of the timeout.
 
 ``session.execute(query, parameters, ConsistencyLevel.QUORUM)`` sets a timeout of 4 seconds, because
-the levels are plain integers. Only the source of the call tells both apart.
+the levels are plain integers. Only the source code of the call shows whether a level or a time is
+meant.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from cassandra._habits import frame_of_user_code, stack_level
 from cassandra.consistency import ConsistencyLevel
 
 _CLASS_NAME = ConsistencyLevel.__name__
-# The positions of the timeout among the arguments.
+# The position of `timeout` among the arguments of each method.
 _POSITIONS = {"execute": 2, "execute_async": 4}
-# Each look takes about a microsecond. After so many, we assume that the application passes seconds.
+# How many more calls we inspect. Each inspection takes about a microsecond. After 1000 calls, we
+# assume that the application means seconds.
 _looks_left = 1000
-# The calls whose source we have read, by code and instruction.
+# The calls whose source we have read already, as (code object, instruction offset).
 _seen_calls: set[tuple[CodeType, int]] = set()
 
 
 def warn_of_level(timeout: int) -> None:
-    """Warn if the source of the call passes a consistency level for the timeout.
+    """Warn if the source code of the call passes a consistency level for the timeout.
 
-    :param timeout: a number that is the number of a level.
+    :param timeout: a timeout that is also the number of a consistency level.
     """
     global _looks_left
     if _looks_left <= 0:
@@ -48,10 +50,12 @@ def warn_of_level(timeout: int) -> None:
 
 
 def _level_of_call(frame: FrameType) -> str | None:
-    """Return the level that the running call of a frame passes for the timeout, as it is written;
-    None if it passes another value, or if the source cannot be read.
+    """Return the source code of the consistency level that a call passes for the timeout.
+
+    :param frame: the frame of the call, which is still running.
+    :returns: None if the call passes something else, or if the source cannot be read.
     """
-    # Before Python 3.11, code does not have the positions of calls.
+    # Before Python 3.11, code objects do not contain the positions of calls.
     positions = list(getattr(frame.f_code, "co_positions", tuple)())
     if not positions:
         return None
@@ -63,7 +67,7 @@ def _level_of_call(frame: FrameType) -> str | None:
         linecache.getline(frame.f_code.co_filename, number, frame.f_globals).encode()
         for number in numbers
     ]
-    # Cut the end first: both may be in one line. The columns count bytes.
+    # Cut the end first, because first and last line may be the same. The columns count bytes.
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][start:]
     try:

@@ -1,4 +1,4 @@
-"""The methods of clusters and sessions that register observers of requests, for both APIs."""
+"""The methods with which clusters and sessions register request observers, for both APIs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, checked_observers="cassandra.observers")
 
-# Held while observers are added or removed. Of two threads that do so at the same time, the second
-# one starts with the result of the first one.
+# Held while observers are added or removed, so that no change is lost if two threads do that at the
+# same time.
 _changing = Lock()
 
 
@@ -30,21 +30,22 @@ def _renew_lock() -> None:
 
 
 class ObservedByCluster(ClusterSettings):
-    """The base of both `Cluster` classes that has the observers of all requests of a cluster."""
+    """The base class of both `Cluster` classes that has the observers of all requests."""
 
     metrics: Metrics | None
 
     _core: Core | None = None
     _observing: tuple[RequestObserver, ...] = ()
-    """The observers that are registered with the engine at present."""
+    """The observers that are now registered with the engine."""
 
     def _registered(self) -> tuple[RequestObserver, ...]:
-        # Each item is a `RequestObserver`, because the setting's check has made sure of that.
+        # The setting's check has ensured that each item is a `RequestObserver`.
         return cast("tuple[RequestObserver, ...]", tuple(self.request_observers))
 
     def _follow_observers(self) -> None:
-        """Called when the setting `request_observers` was changed: register its observers with the
-        engine, instead of the previous ones.
+        """Register the observers in the changed setting `request_observers` with the engine.
+
+        The previous observers are removed first.
         """
         core = self._core
         # Before `connect` there is no engine: `_observe` registers the observers later.
@@ -63,7 +64,7 @@ class ObservedByCluster(ClusterSettings):
             self.request_observers = (*self.request_observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
-        """Remove an observer. It is still notified about requests that have started before.
+        """Remove an observer. It is still notified about requests that have already started.
 
         :param observer: a registered observer.
         :raises ValueError: if it is not registered.
@@ -72,23 +73,21 @@ class ObservedByCluster(ClusterSettings):
             self.request_observers = without(observer, self._registered())
 
     def _observe_connecting(self, core: Core) -> None:
-        """Let the observers and the metrics count the connections that cannot be opened, while the
-        engine connects.
-        """
+        """Let observers and metrics count the connections that fail while the engine connects."""
         for observer in self._registered():
             core.observe_connection_failures(observer)
         if self.metrics is not None:
             core.observe_connection_failures(self.metrics._connection_observer())
 
     def _observe(self, core: Core) -> None:
-        """Register the observers with an engine."""
+        """Register the observers of the setting `request_observers` with an engine."""
         self._observing = self._registered()
         for observer in self._observing:
             core.observe_requests(observer)
 
 
 class ObservedBySession:
-    """The base of both `Session` classes that has the observers of a session's requests."""
+    """The base class of both `Session` classes that has the observers of a session's requests."""
 
     _engine: EngineSession
 
@@ -97,14 +96,14 @@ class ObservedBySession:
 
         :param observer: see `cassandra.observers`.
         :raises TypeError: if it is not a `RequestObserver`.
-        :raises ValueError: if it has methods that are only called for observers of a cluster.
+        :raises ValueError: if it has methods that are called only for observers of a cluster.
         """
         checked_observers((observer,), "session")
         with _changing:
             self._engine.observe(*self._engine.observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
-        """Remove an observer. It is still notified about requests that have started before.
+        """Remove an observer. It is still notified about requests that have already started.
 
         :param observer: a registered observer.
         :raises ValueError: if it is not registered.

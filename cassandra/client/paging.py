@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 class NextPage:
-    """The request for the next page, which `start` sends. The loop completes it, and a consumer in
-    any thread may wait for it, before or after that.
+    """The request for the next page, which `start` sends.
+
+    The loop completes the request. A consumer in any thread may wait for it, before or after that.
 
     :param request: the request of the current page.
     :param paging_state: the paging state in the response to `request`; None if there is no further
         page.
-    :param start_request: called with the request by `start`; starts it.
+    :param start_request: `start` calls this with the request; it must start the request.
     :raises QueryExhausted: if `paging_state` is None.
     """
 
@@ -39,31 +40,32 @@ class NextPage:
             raise QueryExhausted("there are no more pages")
         # The functions to call when the request is over; None if it is over already.
         self._callbacks: list[Callable[[Request], object]] | None = []
-        # Protects `_callbacks`: `_complete` and `add_callback` may run in different threads.
+        # Protects `_callbacks`, because `_complete` and `add_callback` may run in different
+        # threads.
         self._lock = Lock()
-        # The number of asynchronous iterations that have read the current page, and wait for this
-        # one.
+        # The number of asynchronous iterations that have read the current page and wait for the
+        # next page.
         self.readers = 0
         self.request = request.for_page(paging_state, self._complete)
         self._start_request = start_request
 
     def start(self) -> None:
-        """Send the request. Hold no lock: if the engine is closed, the request fails at once, and
-        observers of the application are told.
+        """Send the request. The caller must not hold a lock.
+
+        If the engine is closed, the request fails at once, and observers of the application are
+        notified.
         """
         self._start_request(self.request)
 
     def _complete(self, request: Request) -> None:
         with self._lock:
             callbacks, self._callbacks = self._callbacks, None
-        # Call these functions without holding the lock: they may call callbacks of the application.
+        # Call these functions without holding the lock, because they may call user code.
         for callback in callbacks or ():
             callback(request)
 
     def add_callback(self, callback: Callable[[Request], object]) -> None:
-        """Call `callback` with the request when the request is over. If it is over already, call it
-        at once.
-        """
+        """Call `callback` with the request when the request is over, or at once if it is over."""
         with self._lock:
             if self._callbacks is not None:
                 self._callbacks.append(callback)

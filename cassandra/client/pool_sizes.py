@@ -1,6 +1,6 @@
-"""The number of connections that a session opens to a host, by distance.
+"""The number of connections that a session opens to a host, depending on the host's distance.
 
-You may change these settings of a `Cluster` at any time.
+You may change these numbers of a `Cluster` at any time.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class PoolSizes:
             HostDistance.LOCAL, DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST
         )
         self._core_connections = {
-            # A number for LOCAL also applies to the local rack, unless that has a number of its
-            # own.
+            # The number for LOCAL also applies to the local rack, unless the local rack has its own
+            # number.
             HostDistance.LOCAL_RACK: local_count,
             HostDistance.LOCAL: local_count,
             HostDistance.REMOTE: DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
@@ -64,11 +64,10 @@ class PoolSizes:
         self._max_requests = dict.fromkeys(_DISTANCES, DEFAULT_MAX_REQUESTS)
 
     def _resize_pools(self) -> None:
-        """Called after a change of the sizes, to resize open pools."""
+        """Resize open pools, because the sizes have changed."""
 
     def get_core_connections_per_host(self, host_distance: int) -> int:
-        """Return the number of connections that a session opens to each host at a distance; 1 by
-        default.
+        """Return the number of connections to each host at a distance; 1 by default.
 
         :param host_distance: a value of `HostDistance`.
         """
@@ -91,16 +90,18 @@ class PoolSizes:
         self._resize_pools()
 
     def get_max_connections_per_host(self, host_distance: int) -> int:
-        """Return the maximum number of connections to each host at a distance, which limits
-        `get_core_connections_per_host`.
+        """Return the maximum number of connections to each host at a distance.
+
+        It limits `get_core_connections_per_host`.
 
         :param host_distance: a value of `HostDistance`.
         """
         return self._max_connections[_checked_distance("host_distance", host_distance)]
 
     def set_max_connections_per_host(self, host_distance: int, max_connections: int) -> None:
-        """Set the maximum number of connections to each host at a distance. If pools have more
-        connections, surplus ones are closed when they are idle.
+        """Set the maximum number of connections to each host at a distance.
+
+        If open pools have more connections, surplus connections are closed when they are idle.
 
         :param host_distance: a value of `HostDistance`.
         :param max_connections: the maximum number of connections, at least 1.
@@ -108,7 +109,7 @@ class PoolSizes:
         _check_count("max_connections", host_distance, max_connections)
         for distance in _distances_of(host_distance):
             self._max_connections[distance] = max_connections
-            # Reduce the number of connections to open if it exceeds the new maximum.
+            # Reduce the number of connections to open, if it exceeds the new maximum.
             self._core_connections[distance] = min(
                 self._core_connections[distance], max_connections
             )
@@ -137,7 +138,7 @@ class PoolSizes:
         return self._max_requests[_checked_distance("host_distance", host_distance)]
 
     def set_max_requests_per_connection(self, host_distance: int, max_requests: int) -> None:
-        """Accepted for compatibility.
+        """Accepted for compatibility, but has no effect.
 
         A connection takes as many requests as it has streams, and pools do not grow with the load.
 
@@ -148,7 +149,7 @@ class PoolSizes:
 
 
 def _distances_of(distance: int) -> tuple[int, ...]:
-    # Applications that were written for cassandra-driver mean the whole local data centre by LOCAL.
+    # Applications that were written for cassandra-driver use LOCAL for the whole local data centre.
     return _LOCAL_DISTANCES if distance == HostDistance.LOCAL else (distance,)
 
 
@@ -161,7 +162,7 @@ def _checked_distance(name: str, distance: int) -> int:
 
 
 def _check_count(name: str, distance: int, number: object) -> None:
-    """Raise TypeError or ValueError if a distance, or its number of connections, is invalid."""
+    """Raise TypeError or ValueError if a distance or its number of connections is invalid."""
     _checked_distance(f"the distance of {name}", distance)
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name} must be a number of connections, but is {number!r}")

@@ -1,12 +1,11 @@
-"""Turns the arguments of `execute` into a request of the engine, for both APIs and all kinds of
-statements.
+"""Converts the arguments of `execute` to a request of the engine, for both APIs and all statements.
 
 The steps are:
 
 1. `RequestMaker._options` checks the options of the call and combines them into `CallOptions`.
-2. `RequestMaker._statement` turns the query into a statement, and `_body_of` makes its body.
+2. `RequestMaker._statement` converts the query to a statement, and `_body_of` creates its body.
 3. `happy_path.resolve` adds the settings of the statement, the call, the profile and the session to
-   the body, and `happy_path.request_for` makes the request.
+   the body, and `happy_path.request_for` creates the request.
 
 For a bound statement without listeners, `happy_path.bound_request` does steps 2 and 3 in one call.
 """
@@ -122,8 +121,9 @@ else:
 
 R = TypeVar("R", bound="Request")
 
-# The options of a call that passes none, in the order timeout, trace, custom_payload,
-# execution_profile, paging_state, host. Calls compare their options with this tuple.
+# The default value of each option of a call, in the order timeout, trace, custom_payload,
+# execution_profile, paging_state, host. A call compares its options with this tuple to see whether
+# it has any.
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
 _TEXTS = (str, SimpleStatement)
@@ -131,7 +131,7 @@ _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
 def _advice_on_token(token: str) -> str:
-    """Return how to get a paging state back from a string that was made of it."""
+    """Return how to convert a string back to the paging state from which it was made."""
     try:
         bytes.fromhex(token)
     except ValueError:
@@ -143,10 +143,9 @@ def _advice_on_token(token: str) -> str:
 
 
 def _warn_of_ignored_parameters(query: object) -> None:
-    """Warn that the parameters of a call are ignored: the statement in `query` has its values
-    already.
+    """Warn that the parameters of a call are ignored, because `query` has its values already.
 
-    cassandra-driver ignores such parameters, too.
+    cassandra-driver also ignores such parameters.
     """
     advice = (
         "pass them to batch.add(statement, parameters)"
@@ -163,7 +162,7 @@ def _warn_of_ignored_parameters(query: object) -> None:
 def _advice_for(query: object) -> str:
     """Return advice for the error about an object that is not a query."""
     if hasattr(query, "__await__"):
-        # Close the coroutine: otherwise Python would also warn that it was never awaited.
+        # Close the coroutine; otherwise Python would also warn that it was never awaited.
         if hasattr(query, "close"):
             query.close()
         return "; write `await session.prepare(...)`"
@@ -179,7 +178,7 @@ def _advice_for(query: object) -> str:
 
 
 class RequestMaker:
-    """Makes the requests of a session. It is a base class of the sessions of both APIs."""
+    """Creates the requests of a session; a base class of the sessions of both APIs."""
 
     encoder: Encoder
     client_protocol_handler: Any
@@ -192,7 +191,7 @@ class RequestMaker:
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace of unqualified names."""
+        """The keyspace in which unqualified names are looked up; None if there is none."""
         return self._engine.keyspace
 
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
@@ -217,8 +216,8 @@ class RequestMaker:
     ) -> CallOptions:
         """Check the options of a call, and combine them.
 
-        Callers first compare the options with `USUAL_OPTIONS`: most calls pass none, and then this
-        method is not needed.
+        Callers first compare the options with `USUAL_OPTIONS`. Most calls pass no options, and then
+        do not need this method.
         """
         if timeout is not NOT_SET:
             check_timeout(timeout)
@@ -251,8 +250,9 @@ class RequestMaker:
     # -- statements --------------------------------------------------------------------------------
 
     def _statement(self, query: Query, parameters: Parameters) -> Statement:
-        """Return the statement to send. Bind a prepared statement, and wrap a string in a
-        `SimpleStatement`.
+        """Return the statement to send.
+
+        A prepared statement is bound, and a string is wrapped in a `SimpleStatement`.
         """
         if isinstance(query, PreparedStatement):
             return query.bind(parameters)
@@ -272,8 +272,8 @@ class RequestMaker:
 
     def _prepared_for(self, query: str | SimpleStatement) -> PreparedStatement | None:
         """Return the prepared statement of an earlier execution of the same CQL, or None."""
-        # The keyspace is part of the key: unqualified names mean different tables in different
-        # keyspaces.
+        # The keyspace is part of the key, because unqualified names mean different tables in
+        # different keyspaces.
         if isinstance(query, str):
             return self._prepared_texts.get((self.keyspace, query))
         return self._prepared_texts.get((query.keyspace or self.keyspace, query.query_string))
@@ -281,12 +281,14 @@ class RequestMaker:
     def _bind_text(
         self, query: str | SimpleStatement, prepared: PreparedStatement, parameters: Parameters
     ) -> BoundStatement:
-        """Bind the parameters to the statement that was prepared for `query`, and copy the settings
-        of `query`, for example its consistency level.
+        """Bind the parameters to the statement that was prepared for `query`.
+
+        The settings of `query`, for example its consistency level, are copied to the bound
+        statement.
         """
         bound: BoundStatement = prepared.bind(parameters)
-        # All executions of the same CQL share the prepared statement. So the settings of `query`
-        # cannot be stored in it, and are copied to each bound statement.
+        # All executions of the same CQL share the prepared statement, so it cannot store the
+        # settings of `query`. Copy them to each bound statement.
         if isinstance(query, SimpleStatement):
             bound.take_settings(query)
             bound.serial_consistency_level = query.serial_consistency_level
@@ -297,15 +299,15 @@ class RequestMaker:
     def _keyspace_to_send(self, keyspace: str | None) -> str | None:
         """Return `keyspace` if requests can contain a keyspace, otherwise None.
 
-        Before protocol version 5 requests have no such field, and the connection's keyspace applies
-        instead.
+        Before protocol version 5, requests have no field for a keyspace, and the connection's
+        keyspace applies instead.
         """
         return keyspace if self._engine.core.protocol_version >= 5 else None
 
     def _body_of(
         self, statement: SimpleStatement | BoundStatement, parameters: Parameters
     ) -> AnyBody:
-        """Make the body of a statement that is not a batch."""
+        """Create the body of a statement that is not a batch."""
         if isinstance(statement, BoundUse):
             return UseBody(statement.prepared_statement.query_string)
         if isinstance(statement, BoundStatement):
@@ -336,21 +338,21 @@ class RequestMaker:
         options: CallOptions,
         resolved: AnyBody | None = None,
     ) -> AnyBody:
-        """Set the settings of `body`, and render it for the wire format of most connections.
+        """Set the settings of `body`, and render it for the wire format that most connections have.
 
         If a listener or a user-defined protocol handler may change the request, return a
-        `MessageBody` instead. Each attempt encodes it anew, after the changes.
+        `MessageBody` instead. It is encoded at each attempt, after the changes.
 
         :param resolved: another body of the same call, whose settings are copied; None to resolve
-            the settings now. A call must generate its timestamp only once: a second timestamp could
-            be later than those of later calls. If it is a `MessageBody`, the settings that
-            listeners have changed are copied, too.
+            the settings now. A call must generate its timestamp only once, because a second
+            timestamp could be later than the timestamps of later calls. If `resolved` is a
+            `MessageBody`, the settings that listeners have changed are copied, too.
         """
         if resolved is None:
             happy_path.resolve(body, self, statement, options)
             message_body = self._with_message(body)
-            # Do not render the body now: user code may change the message, so each attempt encodes
-            # it.
+            # Do not render the body now: user code may change the message, so the message is
+            # encoded at each attempt.
             if message_body is not body:
                 return message_body
         elif isinstance(resolved, MessageBody):
@@ -362,8 +364,9 @@ class RequestMaker:
         return body
 
     def _with_message(self, body: AnyBody) -> AnyBody:
-        """Return a `MessageBody` of `body` if a listener or a user-defined protocol handler may
-        change the request, otherwise `body` itself.
+        """Return `body`, or a `MessageBody` of it if user code may change the request.
+
+        User code is a request listener or a user-defined protocol handler.
         """
         if not is_changed_by_user_code(self):
             return body
@@ -375,12 +378,13 @@ class RequestMaker:
     def _request(
         self, query: Query, parameters: Parameters, options: CallOptions, on_done: Done
     ) -> Request:
-        """Make the request for a call, and encode it in the calling thread. The caller must start
-        it.
+        """Create the request for a call, and encode it in the calling thread.
+
+        The caller must start the request.
         """
         # Bound statements and batches have values already. Ignore the parameters of such calls,
-        # because some wrappers of `execute` always pass some. Treat empty parameters of a string as
-        # none: the string is then sent unchanged, and `%` has no special meaning.
+        # because some wrappers of `execute` always pass parameters. Treat empty parameters of a
+        # string like None: the string is then sent unchanged, and `%` has no special meaning in it.
         if isinstance(query, (BoundStatement, BatchStatement)) or (
             isinstance(query, _TEXTS) and are_empty(parameters)
         ):
@@ -402,12 +406,12 @@ class RequestMaker:
                 and self._wants_preparing(query)
             ):
                 prepared = self._prepared_for(query)
-                if prepared is None:  # the request must prepare the text before it executes it
+                if prepared is None:  # the request must prepare the CQL first
                     return self._first_execution(query, parameters, options, on_done)
                 query, parameters = self._bind_text(query, prepared, parameters), None
             statement = self._statement(query, parameters)
-        # The short way for bound statements skips methods of the session. If the application has
-        # replaced one of them, or uses a subclass of BoundStatement, go the long way below.
+        # This shortcut for bound statements skips methods of the session. If user code may change
+        # the request, or the statement is of a subclass, use the general path below.
         if type(statement) is BoundStatement and not is_changed_by_user_code(self):
             request: Request = happy_path.bound_request(
                 Request, ExecuteBody, self, self._engine, statement, statement, options, on_done
@@ -419,7 +423,8 @@ class RequestMaker:
             return self._batch_request(statement, options, on_done)
         unresolved_body = self._body_of(statement, parameters)
         body = self._resolve_and_render(unresolved_body, statement, options)
-        # The response to a USE switches the session to another keyspace: see `UseRequest`.
+        # The response to a USE switches the session to another keyspace, which `UseRequest`
+        # handles.
         request_class = UseRequest if type(unresolved_body) is UseBody else Request
         return self._request_for(request_class, body, statement, statement, options, on_done)
 
@@ -430,10 +435,10 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> Request:
-        """Make the request for a statement that is wrapped in a `HostTargetingStatement`.
+        """Create the request for a statement that is wrapped in a `HostTargetingStatement`.
 
-        The statement inside the wrapper is sent. The load balancing policy gets the wrapper itself,
-        which names the host.
+        The request sends the inner statement. The load balancing policy gets the wrapper, which
+        contains the host.
         """
 
         def wrap(statement: Any) -> HostTargetingStatement:
@@ -443,7 +448,8 @@ class RequestMaker:
 
         request = self._request(query.inner_statement, parameters, options, on_done)
         request.statement = wrap(request.statement)
-        # A `PreparingRequest` sets its statement again after the PREPARE: wrap that statement, too.
+        # A `PreparingRequest` replaces its statement after the PREPARE: wrap the new statement,
+        # too.
         if isinstance(request, PreparingRequest):
             bind_inner = request.bind_to
 
@@ -463,11 +469,10 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> R:
-        """Make a request with a body that is ready to be sent.
+        """Create a request from a body that is ready to be sent.
 
         :param statement: the statement whose settings apply.
-        :param target: the statement that is passed to load balancing policies; usually `statement`
-            itself.
+        :param target: the statement that load balancing policies get; usually `statement` itself.
         """
         request: R = happy_path.request_for(
             request_class, body, self, self._engine, statement, target, options, on_done
@@ -482,13 +487,13 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> Request:
-        """Make the request for CQL with bind markers that is not prepared yet.
+        """Create the request for a CQL string with bind markers that is not prepared yet.
 
-        The request first prepares the statement, then calls `bind_to` for the body to execute.
+        The request first prepares the CQL, and then calls `bind_to` to get the body to execute.
         """
         statement = SimpleStatement(query) if isinstance(query, str) else query
-        # Copy the parameters: they are bound only after the PREPARE, and the application may change
-        # its object until then.
+        # Copy the parameters, because they are bound only after the PREPARE, and the application
+        # may change its object before that.
         parameters = snapshot(parameters)
 
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
@@ -497,7 +502,7 @@ class RequestMaker:
             body = self._body_of(bound, parameters=None)
             return bound, self._resolve_and_render(body, bound, options, resolved)
 
-        # Until the statement is prepared, the request needs another body: it holds the settings,
+        # Until the CQL is prepared, the request needs another body. That body stores the settings,
         # and describes the request in error messages, without the parameters. `bind_to` copies the
         # settings from `resolved`, which is set below.
         unprepared = self._body_of(statement, parameters=None)
@@ -512,11 +517,10 @@ class RequestMaker:
     def _happy_batch(
         self, batch: BatchStatement, options: CallOptions, on_done: Done
     ) -> Request | None:
-        """Make the request for a batch that consists of rows of one prepared statement, added with
-        `add_many`. Return None for any other batch.
+        """Create the request for a batch of rows of one prepared statement, added with `add_many`.
 
-        `happy_path.HappyPath` calls this, but only after it has checked that no user code may
-        change the request.
+        Returns None for any other batch. `happy_path.HappyPath` calls this after it has checked
+        that no user code may change the request.
 
         :param on_done: called with the request when it is over.
         """
@@ -534,22 +538,24 @@ class RequestMaker:
         return self._request_for(Request, body, batch, batch, options, on_done)
 
     def _batch_request(self, batch: BatchStatement, options: CallOptions, on_done: Done) -> Request:
-        """Make the request for a batch.
+        """Create the request for a batch.
 
-        If the batch has strings with bind markers that are not prepared yet, the request prepares
-        these first.
+        If the batch has CQL strings with bind markers that are not prepared yet, the request first
+        prepares them.
         """
         entries = batch.sealed_entries()
         texts = texts_of(entries)
-        # The keyspace of unqualified names is the one that the request contains, if the protocol
-        # version allows that; otherwise the batch's own or the session's.
+        # Unqualified names are looked up in the keyspace that the request contains, if the protocol
+        # version allows that. Otherwise they are looked up in the batch's own keyspace, or the
+        # session's.
         working_keyspace = batch.expected_keyspace or self.keyspace
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         effective_keyspace = keyspace or working_keyspace
-        # Strings with bind markers are prepared in the keyspace in which the batch's other strings
-        # are executed.
+        # CQL strings with bind markers are prepared in the keyspace in which the batch's other
+        # strings are executed.
         prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
-        # Without a keyspace of the batch's own, this is the session's or a prepared statement's.
+        # If the batch has no keyspace of its own, this is the keyspace of a prepared statement or
+        # the session.
         borrowed, current = prepare_keyspace, self.keyspace
         if batch.expected_keyspace is None and borrowed and current and borrowed != current:
             warn_of_borrowed_keyspace(entries, borrowed, current)
@@ -579,8 +585,8 @@ class RequestMaker:
         if None not in cached_statements:
             target, body = make_target_and_body(cached_statements)
             return self._request_for(Request, body, batch, target, options, on_done)
-        # Until the statements are prepared, the request needs another body: it holds the settings,
-        # and describes the request in error messages.
+        # Until the CQL strings are prepared, the request needs another body. That body stores the
+        # settings, and describes the request in error messages.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace, effective_keyspace)
         request = self._preparing_request(
             unprepared, batch, target=batch, options=options, on_done=on_done
@@ -599,17 +605,18 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> PreparingRequest:
-        """Make a request that first prepares statements. The caller must set its `texts` and
-        `bind_to`.
+        """Create a request that first prepares statements.
 
-        :param unprepared: the body until the statements are prepared: it holds the settings, and
+        The caller must set its `texts` and `bind_to`.
+
+        :param unprepared: the body until the statements are prepared. It stores the settings, and
             describes the request in error messages.
         :param statement: the statement whose settings apply to the request.
-        :param target: the statement that is passed to load balancing policies.
+        :param target: the statement that load balancing policies get.
         """
         happy_path.resolve(unprepared, self, statement, options)
-        # Listeners are called before the statements are prepared, and change a message: make it
-        # now.
+        # Listeners are called before the statements are prepared, and may change the message. So
+        # create the message now.
         body = self._with_message(unprepared)
         request = self._request_for(PreparingRequest, body, statement, target, options, on_done)
         request.prepared_texts = self._prepared_texts
@@ -617,7 +624,7 @@ class RequestMaker:
         return request
 
     def _warn_if_large(self, body: AnyBody, batch: BatchStatement) -> None:
-        """Log a warning if the server will probably refuse the batch because of its size."""
+        """Log a warning if the server will probably reject the batch because of its size."""
         limit = self.batch_size_warn_threshold
         if limit is not None and body.size > limit and self._batch_warnings.is_due():
             warn_of_size(body, batch, limit)

@@ -17,9 +17,9 @@ def warn_of_truth(columns: Sequence[str] | None) -> None:
 
     :param columns: the names of the result's columns; None if it has no columns.
     """
-    # In an application's test, the columns may be a mock.
+    # In tests of applications, `columns` may be a mock object.
     if isinstance(columns, (list, tuple)) and columns and columns[0] == APPLIED:
-        # cqlsh tests whether there are rows to print.
+        # Do not warn cqlsh, which tests a result for truth to see whether there are rows to print.
         if str(frame_of_user_code().f_globals.get("__name__")).startswith("cqlshlib."):
             return
         warnings.warn(
@@ -31,7 +31,7 @@ def warn_of_truth(columns: Sequence[str] | None) -> None:
 
 
 def warn_of_empty_iteration() -> None:
-    """Warn of an iteration over a result whose rows an earlier iteration has returned."""
+    """Warn of an iteration that has no rows, because an earlier iteration has read them all."""
     warnings.warn(
         "all rows of this result have been read, so this iteration has none: write "
         "rows = result.all() once, and use the list",
@@ -41,9 +41,7 @@ def warn_of_empty_iteration() -> None:
 
 
 def warn_of_missing_pages() -> None:
-    """Warn that pages are missing in a result, because another result of the same future has
-    fetched them.
-    """
+    """Warn that a result lacks pages, because another result of its future has fetched them."""
     warnings.warn(
         "another result of this execution has fetched further pages, whose rows are missing here: "
         "call future.result() once, and read its rows once, for example into a list",
@@ -53,7 +51,7 @@ def warn_of_missing_pages() -> None:
 
 
 class _Unpicklable:
-    """Raises an error with advice when a result that contains it is pickled or copied deeply."""
+    """Part of each result: raises an error with advice if the result is pickled or copied."""
 
     __slots__ = ()
 

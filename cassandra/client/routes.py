@@ -1,4 +1,4 @@
-"""Checks the setting `client_routes_config`. Only imported if an application uses the setting."""
+"""Checks the setting `client_routes_config`. Imported only if an application uses the setting."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cassandra.engine.tls import TlsClient
 def routes_of(config: object, has_factory: bool) -> ClientRoutes:
     """Return the route table for the setting's value.
 
-    :param has_factory: True if the cluster has an end point factory, too.
+    :param has_factory: True if the setting `endpoint_factory` is also set.
     :raises TypeError: if `config` is not a `ClientRoutesConfig`.
-    :raises ValueError: if there is also an end point factory.
+    :raises ValueError: if `endpoint_factory` is also set.
     """
     if not isinstance(config, ClientRoutesConfig):
         raise TypeError(
@@ -27,7 +27,7 @@ def routes_of(config: object, has_factory: bool) -> ClientRoutes:
 
 
 def contact_points_of(config: ClientRoutesConfig) -> list[str]:
-    """Return the addresses of proxies in the configuration, to use them as contact points."""
+    """Return the addresses of proxies in the configuration, which serve as contact points."""
     named = [proxy.connection_addr_override for proxy in config.proxies]
     return list(dict.fromkeys(address for address in named if address))
 
@@ -35,7 +35,8 @@ def contact_points_of(config: ClientRoutesConfig) -> list[str]:
 def check_names(tls: TlsClient | None) -> None:
     """Raise ValueError if the TLS settings check host names.
 
-    The certificates of nodes would be compared with the addresses of proxies, and never match.
+    With routes, the certificate of a node would be compared with the address of a proxy, and never
+    match.
     """
     if tls is not None and tls.compares_addresses:
         raise ValueError(

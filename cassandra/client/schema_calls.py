@@ -1,6 +1,6 @@
 """The methods of a `Cluster` that read schema metadata again.
 
-Both APIs have the same methods; those of the asyncio API return an awaitable.
+Both APIs have the same methods; the methods of the asyncio API return an awaitable.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ R = TypeVar("R")
 
 
 class SchemaCalls(Generic[R]):
-    """The methods `refresh_*_metadata`. Each waits until the nodes agree on the schema, and then
-    reads a part of it from the server.
+    """The methods `refresh_*_metadata` of a `Cluster`.
 
-    They work even if reading the schema is disabled. They raise DriverException if the nodes do not
-    agree in time, and OperationTimedOut if the host of the control connection does not answer.
+    Each method waits until the nodes agree on the schema, and then reads a part of the schema from
+    the server. They work even if reading the schema is disabled. They raise DriverException if the
+    nodes do not agree in time, and OperationTimedOut if the control connection's host does not
+    respond in time.
     """
 
     def _refresh_schema(self, target: Target, max_wait: float | None) -> R:
@@ -91,7 +92,7 @@ class SchemaCalls(Generic[R]):
         function: UserFunctionDescriptor | str,
         max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read all user-defined functions with a name now.
+        """Read all user-defined functions with the same name now.
 
         :param keyspace: the name of the keyspace.
         :param function: the name of the functions, or the descriptor of one of them.
@@ -107,7 +108,7 @@ class SchemaCalls(Generic[R]):
         aggregate: UserAggregateDescriptor | str,
         max_schema_agreement_wait: float | None = None,
     ) -> R:
-        """Read all user-defined aggregates with a name now.
+        """Read all user-defined aggregates with the same name now.
 
         :param keyspace: the name of the keyspace.
         :param aggregate: the name of the aggregates, or the descriptor of one of them.

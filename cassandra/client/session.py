@@ -1,4 +1,4 @@
-"""`SessionBase`, the base of the sessions of both APIs: settings, profiles, listeners, pools."""
+"""`SessionBase`, the base class of both APIs' sessions: settings, profiles, listeners, pools."""
 
 from __future__ import annotations
 
@@ -61,23 +61,25 @@ else:
 
 _Value = TypeVar("_Value")
 
-# The number of CQL strings with bind markers whose prepared statements a session caches.
+# For this many CQL strings with bind markers, a session caches the prepared statements.
 PREPARED_TEXTS = 1000
 
 
 class _Lease:
-    """An object that only a session and its copies refer to. When none of them is left, the lease
-    is garbage collected, and the engine's session is closed.
+    """An object that only a session and its copies refer to.
+
+    When the last of them is garbage collected, the lease is, too, and the engine's session is
+    closed.
     """
 
     __slots__ = ("__weakref__",)
 
 
 def _on_dropped(reference: weakref.ref[EngineSession], process: int) -> None:
-    """Called in any thread when a lease was garbage collected.
+    """Close the engine's session soon. Called in any thread when a lease was garbage collected.
 
-    :param process: the process that has opened the session. Its connections and its loop are not
-        those of a forked child.
+    :param process: the id of the process that has opened the session. A forked child must not close
+        the session, because the connections and the loop belong to the parent.
     """
     engine = reference()
     if engine is not None and not engine.closed and os.getpid() == process:
@@ -115,15 +117,15 @@ class SessionBase(RequestMaker, ObservedBySession):
     """True sends a timestamp from `timestamp_generator` with each request."""
 
     max_trace_wait: float | None = 2.0
-    """Seconds to wait until the servers have written a trace, unless a call has its own limit; None
-    for no limit.
+    """Seconds to wait until the servers have written a trace; None for no limit.
+
+    A call may have its own limit.
     """
 
     batch_size_warn_threshold: int | None = 40 * 1024
-    """If the statements of a batch have more bytes, the driver logs a warning, at most once a
-    minute.
+    """The size in bytes from which on the driver warns about a large batch, at most once a minute.
 
-    None disables the warning. Servers refuse batches larger than their
+    None disables the warning. Servers reject batches larger than their
     ``batch_size_fail_threshold`` (50 KiB by default), unless all changes are in one partition.
     Above their ``batch_size_warn_threshold`` of 5 KiB, they send a warning themselves.
     """
@@ -145,17 +147,18 @@ class SessionBase(RequestMaker, ObservedBySession):
     """
 
     _has_own_profile: bool = False
-    """True if the session has its own copy of the default profile, for its old-style settings."""
+    """True if the session has its own copy of the default profile, for old-style settings."""
 
     _setting_names: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        # The sessions of the blocking and the asyncio API have different settings.
+        # Each class needs its own names, because the sessions of the two APIs have different
+        # settings.
         cls._setting_names = _setting_names(cls)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a setting, or any other attribute of the application.
+        """Set a setting, or any attribute that the application adds.
 
         :raises AttributeError: if the name looks like a misspelt setting. For a user's subclass, a
             warning is logged instead.
@@ -171,32 +174,33 @@ class SessionBase(RequestMaker, ObservedBySession):
             self._engine.core.keep_time(value)
         super().__setattr__(name, value)
         if name == "encoder":
-            # Make the new encoder convert values of classes that have registered codecs, too.
+            # Registered codecs must also apply to literals: let the registry set up the new
+            # encoder.
             self._codecs.serve(self.encoder)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         # With lazy imports (PEP 810), the module of the session's class may be imported after the
-        # first cluster was made.
+        # first cluster was created. So do the delayed imports (again) here.
         import_all()
         self.cluster = cluster
         self._engine = engine_session
         self._lease = _Lease()
-        # The reference is weak: otherwise the finalizer would keep closed engines alive.
+        # Use a weak reference; otherwise the finalizer would keep closed engines alive.
         finalizer = weakref.finalize(
             self._lease, _on_dropped, weakref.ref(engine_session), os.getpid()
         )
-        finalizer.atexit = False  # the cluster is closed at exit
+        finalizer.atexit = False  # at exit, the cluster closes its sessions anyway
         self._codecs = engine_session.codecs = CodecRegistry(cluster.codecs)
-        # The schema has been read by now, so the names for which codecs were registered can be
-        # checked.
+        # The schema has been read by now. So check that the names for which codecs were registered
+        # exist.
         cluster.codecs.check_names()
         self.encoder = Encoder()
         self.timestamp_generator = cluster.timestamp_generator
-        # The options of all calls that pass none.
+        # The options of all calls that pass no options.
         self._default_options = CallOptions(cluster.profile_manager.default)
         cluster._sessions_by_id[id(self)] = self
-        # Read the default profile again: the application may have replaced it just before the
-        # cluster knew this session.
+        # Read the default profile again, because the application may have replaced it just before
+        # the cluster knew this session.
         self._follow_default()
         self._prepared_texts: PreparedTexts = RecentlyUsed(PREPARED_TEXTS)
         self._batch_warnings = OncePerInterval(BATCH_WARNING_INTERVAL)
@@ -210,20 +214,19 @@ class SessionBase(RequestMaker, ObservedBySession):
     def __copy__(self) -> Self:
         duplicate = type(self).__new__(type(self))
         vars(duplicate).update(vars(self))
-        # Give the copy its own options: its settings must not affect the original's requests, or
-        # the other way round.
+        # Give the copy its own options, because a setting of one session must not affect the other.
         profile = self._default_profile
         duplicate._default_options = CallOptions(
             profile.clone() if self._has_own_profile else profile
         )
-        # Make another happy path, because that of the original uses the original's options.
+        # Create a new happy path, because the original's happy path uses the original's options.
         duplicate._path = duplicate._new_path()
         self.cluster._sessions_by_id[id(duplicate)] = duplicate
         duplicate._follow_default()
         return duplicate
 
     def _new_path(self) -> HappyPath:
-        """Make the object that executes the most common statements of this session."""
+        """Create the object that executes the most common statements of this session."""
         raise NotImplementedError
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
@@ -236,7 +239,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def codecs(self) -> CodecRegistry:
-        """The converters of this session, in addition to those of `Cluster.codecs`.
+        """The converters of this session, in addition to the converters of `Cluster.codecs`.
 
         Guide: :doc:`/guides/codecs`.
 
@@ -258,7 +261,7 @@ class SessionBase(RequestMaker, ObservedBySession):
     # -- old-style settings ------------------------------------------------------------------------
 
     def _set_default(self, name: str, setting: str, value: object) -> None:
-        """Set an old-style setting of this session: it changes the session's default profile.
+        """Set an old-style setting of this session, by changing the session's default profile.
 
         :param setting: the name of the profile's setting.
         """
@@ -267,22 +270,22 @@ class SessionBase(RequestMaker, ObservedBySession):
                 f"Session.{name} cannot be set if execution profiles are used: "
                 f"set {setting} of a profile, for one execution by execution_profile="
             )
-        # From now on, adding a profile raises an error: profiles would contradict the old-style
-        # settings.
+        # From now on, adding a profile raises an error, because profiles and old-style settings
+        # would contradict each other.
         self.cluster.config_mode = ConfigMode.LEGACY
         profile = self._default_profile
         if not self._has_own_profile:
-            # The setting is for this session only, so the session needs its own copy of the
+            # The setting must affect only this session, so the session needs its own copy of the
             # profile.
             profile = profile.clone()
         setattr(profile, setting, value)
-        # Store the copy only now, so that a value that is refused changes nothing.
+        # Store the copy only after `setattr`, so that a rejected value changes nothing.
         self._has_own_profile = True
         self._default_options.profile = profile
 
     @property
     def row_factory(self) -> Callable[..., Any]:
-        """Makes the rows of results; called as ``row_factory(column_names, rows)``."""
+        """Creates the rows of results; called as ``row_factory(column_names, rows)``."""
         return self._default_profile.row_factory
 
     @row_factory.setter
@@ -300,7 +303,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def default_consistency_level(self) -> int:
-        """The consistency level of statements without one."""
+        """The consistency level of statements that have none."""
         return self._default_profile.consistency_level
 
     @default_consistency_level.setter
@@ -309,7 +312,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def default_serial_consistency_level(self) -> int | None:
-        """The serial consistency level of statements without one."""
+        """The serial consistency level of statements without one; None for the server's."""
         return self._default_profile.serial_consistency_level
 
     @default_serial_consistency_level.setter
@@ -319,12 +322,11 @@ class SessionBase(RequestMaker, ObservedBySession):
     # -- profiles ----------------------------------------------------------------------------------
 
     def get_execution_profile(self, name: ExecutionProfile | str) -> ExecutionProfile:
-        """Return the execution profile with a name. If you pass a profile, it is returned
-        unchanged.
+        """Return the execution profile with a name. A profile is returned unchanged.
 
         :param name: the profile's name, or a profile.
         :raises ValueError: if there is no profile with this name.
-        :raises TypeError: if `name` is the class of profiles.
+        :raises TypeError: if `name` is the class `ExecutionProfile` itself.
         """
         if isinstance(name, ExecutionProfile):
             self.cluster._adopt_profile(name)
@@ -365,8 +367,8 @@ class SessionBase(RequestMaker, ObservedBySession):
         The function may change ``response_future.message``.
 
         :param fn: called in the thread that executes the request; must not block.
-        :param args: further arguments of each call.
-        :param kwargs: further keyword arguments of each call.
+        :param args: further positional arguments for `fn`.
+        :param kwargs: further keyword arguments for `fn`.
         """
         self._request_init_listeners.append((fn, args, kwargs))
 
@@ -375,14 +377,14 @@ class SessionBase(RequestMaker, ObservedBySession):
     ) -> None:
         """Undo `add_request_init_listener` with the same arguments.
 
-        :param fn: the function.
-        :param args: the further arguments.
-        :param kwargs: the further keyword arguments.
+        :param fn: the function that was registered.
+        :param args: the positional arguments that were registered with it.
+        :param kwargs: the keyword arguments that were registered with it.
         """
         self._request_init_listeners.remove((fn, args, kwargs))
 
     def _message_of_request(self, request: Request | None) -> Any:
-        """Return the message of a request, as listeners see it.
+        """Return the message of a request, as request listeners get it; None without a request.
 
         :param request: the engine's request.
         """
@@ -400,7 +402,7 @@ class SessionBase(RequestMaker, ObservedBySession):
     def _encode_user_type(self, klass: type[Any], fields: Callable[[], Sequence[str]]) -> None:
         """Encode instances of `klass` as literals of a user-defined type, for ``%s`` in strings.
 
-        :param klass: the class of such values.
+        :param klass: the class whose instances are encoded.
         :param fields: returns the names of the type's fields.
         """
         if klass is dict:
@@ -418,8 +420,9 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def request_capacity(self) -> int:
-        """The number of requests that all open connections together can have in flight. Further
-        requests wait in the driver.
+        """The number of requests that all open connections together can have in flight.
+
+        Further requests wait in the driver.
         """
         return sum(
             connection.stream_limit
@@ -433,8 +436,10 @@ class SessionBase(RequestMaker, ObservedBySession):
         return self._engine.all_pools()
 
     def get_pool_state(self) -> dict[Host, dict[str, Any]]:
-        """Return the state of each host's pool: whether it is shut down, how many connections are
-        open, and how many requests each has in flight.
+        """Return the state of each host's pool.
+
+        It says whether the pool is shut down, how many connections are open, and how many requests
+        each connection has in flight.
         """
         return {
             host: pool.joined_state(self._engine.pools_to(host))
@@ -443,10 +448,11 @@ class SessionBase(RequestMaker, ObservedBySession):
 
 
 def _check_page_size(name: str, size: _Value) -> _Value:
-    """Return the page size, or None, unchanged. Raise TypeError if it is no number, and warn of a
-    negative one.
+    """Return a page size (or None) unchanged.
+
+    :raises TypeError: if it is not a number. A negative number only causes a warning.
     """
-    # Accept 0 and negative numbers: servers then send all rows in one page.
+    # Accept 0 and negative numbers: servers then send all rows as one page.
     if size is not None and not hasattr(size, "__index__"):
         raise TypeError(
             f"{name} must be a number of rows or None, but is {size!r} "
@@ -469,15 +475,13 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "timestamp_generator": function,
 }
 
-# Public attributes that are not settings. They are left out so that an application may add
-# attributes with similar names, such as "keyspaces" or "clusters".
+# Public attributes that are not settings. Leave them out of the names for spelling checks, so that
+# an application may add attributes with similar names, such as "keyspaces" or "clusters".
 _STATE = frozenset({"cluster", "keyspace"})
 
 
 def _setting_names(cls: type) -> frozenset[str]:
-    """Return the names of the settings of a session class: its attributes and settable
-    properties.
-    """
+    """Return the setting names of a session class: its attributes and settable properties."""
     names: set[str] = set()
     # Attributes of a user's subclass are not settings.
     for base in filter(is_of_driver, cls.__mro__):

@@ -14,20 +14,20 @@ else:
 
 
 class ShardAwareness:
-    """The base of both `Cluster` classes that has the methods about shards."""
+    """The base class of both `Cluster` classes with the methods about shards."""
 
     _core: Core | None = None
 
     def is_shard_aware(self) -> bool:
         """Return True if the driver sends requests to the right shard of ScyllaDB nodes.
 
-        Return False before `connect`, with ``shard_aware_options={"disable": True}``, or if no node
+        False before `connect`, if ``shard_aware_options={"disable": True}`` is set, or if no node
         has shards.
         """
         return bool(self.shard_aware_stats())
 
     def shard_aware_stats(self) -> dict[str, dict[str, int]]:
-        """Return for each host the number of its shards, and how many of them have connections.
+        """Return the number of shards of each host, and how many of them have connections.
 
         :returns: a dict with a key for each host that has shards, for example
             ``{"10.0.0.1:9042": {"shards_count": 8, "connected": 8}}``. If there are several
@@ -43,7 +43,8 @@ class ShardAwareness:
                 counts = {"shards_count": pool.shards.count, "connected": pool.connected_shards}
                 endpoint = str(pool.host.endpoint)
                 previous = stats.get(endpoint)
-                # Report the pool with the fewest connected shards, if several lead to the host.
+                # If several pools lead to the same host, report the pool with the fewest connected
+                # shards.
                 if previous is None or counts["connected"] < previous["connected"]:
                     stats[endpoint] = counts
         return stats

@@ -1,8 +1,9 @@
-"""Warns of numbers for timestamps in literals that are probably not milliseconds.
+"""Warns if a number for a timestamp column is probably not in milliseconds.
 
 ``execute("INSERT INTO t (k, at) VALUES (%s, %s)", (1, int(time.time())))`` writes a moment of
-January 1970. For bind markers, the codec of the column's type warns. The values of ``%s`` are
-encoded without their columns, so this module finds the columns in the text and in the schema.
+January 1970, because it passes seconds. For bind markers, the codec of the column's type warns.
+Values for ``%s`` are encoded without knowing their columns. So this module finds their columns, in
+the CQL string and in the schema.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-# Smaller numbers are never suspicious: as seconds, they are times before 2001.
+# Smaller numbers cause no warning: as seconds, they are times before September 2001.
 _FIRST = 10**9
 _BEFORE_TABLE = frozenset({"into", "update", "from"})
-# By keyspace and query string, the parameters (names or positions) that are compared with or
-# written to a timestamp column, with the name of the column.
+# By (keyspace, CQL string): the parameters (names or positions) that are compared with a timestamp
+# column or written to it, each with the name of the column.
 _ColumnsOfTexts: TypeAlias = "RecentlyUsed[tuple[str | None, str], Mapping[Any, str]]"
 _of_clusters: WeakKeyDictionary[Metadata, _ColumnsOfTexts] = WeakKeyDictionary()
 
@@ -38,13 +39,14 @@ def warn_of_timestamp_literals(
     metadata: Metadata,
     keyspace: str | None,
 ) -> None:
-    """Warn of numbers for timestamps that are probably not milliseconds.
+    """Warn if parameters for timestamp columns are probably not in milliseconds.
 
-    Nothing is looked up in the schema unless a parameter is a number that may be such a timestamp.
+    The schema is used only if a parameter is a number that may be such a timestamp.
 
     :param text: the query string with its placeholders ``%s`` or ``%(name)s``.
     :param parameters: the values of the placeholders.
-    :param keyspace: the keyspace of tables that are not qualified.
+    :param keyspace: the keyspace in which unqualified table names are looked up; None if there is
+        none.
     """
     items = parameters.items() if isinstance(parameters, Mapping) else enumerate(parameters)
     suspects = {key: value for key, value in items if type(value) is int and value >= _FIRST}
@@ -69,12 +71,12 @@ def warn_of_timestamp_literals(
 
 
 def _table_of(text: str, metadata: Metadata, keyspace: str | None) -> TableMetadata | None:
-    """Return the table that a statement reads or writes, or None if it is not in the schema."""
+    """Return the table that a statement reads or writes; None if the schema does not have it."""
     tokens = [token for _, token in tokens_of(text)]
     start = next((n for n, token in enumerate(tokens, 1) if token.lower() in _BEFORE_TABLE), None)
     if start is None:
         return None
-    # A qualified name is one token or more: `ks.t`, `"Ks".t`.
+    # A qualified name consists of one or more tokens, for example `ks.t` or `"Ks".t`.
     end = start + 1
     while end < len(tokens) and (tokens[end].startswith(".") or tokens[end - 1].endswith(".")):
         end += 1
@@ -89,10 +91,11 @@ def _table_of(text: str, metadata: Metadata, keyspace: str | None) -> TableMetad
 def _timestamp_columns(
     text: str, parameters: Sequence[Any] | Mapping[str, Any], table: TableMetadata
 ) -> dict[Any, str]:
-    """Return the parameters that stand for a timestamp column, each with the column's name."""
+    """Return the parameters whose column is a timestamp, each with the column's name."""
     is_named = isinstance(parameters, Mapping)
     keys = list(parameters) if is_named else range(len(parameters))
-    # Replace each placeholder by a named marker, whose column can be found.
+    # Replace each placeholder by a named marker, because `columns_of_named_markers` finds columns
+    # of these.
     markers = {key: f":p{number}" for number, key in enumerate(keys)}
     query = text % (markers if is_named else tuple(markers.values()))
     found: dict[Any, str] = {}

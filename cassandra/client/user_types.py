@@ -17,34 +17,33 @@ else:
 
 
 class UserTypes:
-    """The classes that are registered for the user-defined types of a cluster, by keyspace and
-    type.
-
+    """The classes that are registered for a cluster's user-defined types, by keyspace and type.
     If a class is registered before `connect`, then `connect` checks that the type exists.
     """
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
-        # Each registration replaces the whole mapping. Cached row plans compare it with the mapping
-        # that they were made with, and are made again if it is another one.
+        # Each registration replaces the whole mapping. A cached row plan remembers the mapping with
+        # which it was built, and is rebuilt when the mapping has been replaced.
         self.classes: Mapping[str, Mapping[str, type]] = {}
         self._fields: dict[tuple[str, str], Sequence[str]] = {}
 
     def add(self, keyspace: str, name: str, klass: type) -> None:
-        """Decode values of the type as `klass` from now on."""
+        """Decode values of a user-defined type as `klass` from now on."""
         self.classes = {**self.classes, keyspace: {**self.classes.get(keyspace, {}), name: klass}}
         if isinstance(klass, type):
             mapped_classes.add(klass)
 
     def take_fields(self, keyspace: str, name: str, fields: Sequence[str]) -> None:
-        """Store the field names of a type, for clusters that do not read the schema."""
+        """Store the field names of a type, for clusters whose schema is not read."""
         self._fields[keyspace, name] = fields
 
     async def read_fields(self, fields_of: Callable[[str, str], Awaitable[Sequence[str]]]) -> None:
-        """Read the fields of the registered types.
+        """Read the field names of the registered types.
 
-        :param fields_of: reads the field names of a keyspace's type.
-        :raises UserTypeDoesNotExist: for the first type that the cluster does not have.
+        :param fields_of: reads the field names of a type; called with the keyspace and the type's
+            name.
+        :raises UserTypeDoesNotExist: if the cluster does not have one of the types.
         """
         for keyspace, types in self.classes.items():
             schema = self._metadata.keyspaces.get(keyspace)
@@ -56,9 +55,10 @@ class UserTypes:
     def fields(self, keyspace: str, name: str) -> Sequence[str]:
         """Return the field names of a type.
 
-        :raises UserTypeDoesNotExist: if we know of no such type.
+        :raises UserTypeDoesNotExist: if neither the schema nor `read_fields` has the type.
         """
-        # Look into the schema first: the type may have been altered since its class was registered.
+        # Look into the schema first, because the type may have been altered since its class was
+        # registered.
         schema = self._metadata.keyspaces.get(keyspace)
         user_type = schema.user_types.get(name) if schema is not None else None
         if user_type is not None:

@@ -1,3 +1,1 @@
-"""The settings of a cluster. They are described in one table, from which everything else about them
-is derived.
-"""
+"""The settings of a cluster. One table describes them, and everything else is derived from it."""

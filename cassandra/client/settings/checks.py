@@ -30,30 +30,31 @@ _Value = TypeVar("_Value")
 
 
 def seconds(name: str, value: object, minimum: float = 0.0) -> float | None:
-    """Accept a number of seconds that is not negative, or None.
+    """Accept a number of seconds that is at least `minimum`, or None.
 
     :raises TypeError: for anything else.
-    :raises ValueError: if it is out of range.
+    :raises ValueError: if it is less than `minimum`, NaN or infinite.
     """
     if value is None:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number of seconds or None, but is {value!r}")
-    # Check for NaN separately, because each comparison with it is False.
+    # Check for NaN separately, because every comparison with NaN is False.
     if math.isnan(value) or value == math.inf:
         raise ValueError(
             f"{name} must be a number of seconds, but is {value!r}; None is for no limit"
         )
     if value < minimum:
         raise ValueError(f"{name} must not be negative, but is {value}")
-    # All times of a cluster are short, so 2000 are suspicious, too.
+    # All times of a cluster are short, so `value` may be milliseconds even if it is only 2000.
     warn_of_reconnection_milliseconds(name, value)
     return value
 
 
 def heartbeat_timeout(name: str, value: object) -> float | None:
-    """Accept a number of seconds that is not negative, or None. Warn of 0, which does not turn
-    heartbeats off.
+    """Accept a number of seconds that is not negative, or None.
+
+    Warn of 0, because it does not disable heartbeats.
     """
     checked_value = seconds(name, value)
     if checked_value == 0:
@@ -67,9 +68,7 @@ def heartbeat_timeout(name: str, value: object) -> float | None:
 
 
 def seconds_or_negative(name: str, value: object) -> float | None:
-    """Accept a number of seconds, or a negative number, which has a special meaning for the
-    setting.
-    """
+    """Accept a number of seconds (negative numbers disable a reaction to events), or None."""
     return seconds(name, value, -math.inf)
 
 
@@ -81,7 +80,7 @@ def timedelta(name: str, value: _Value) -> _Value:
 
 
 def switch(name: str, value: object) -> bool:
-    """Accept any value, as a boolean."""
+    """Accept any value, and convert it to a boolean."""
     return bool(value)
 
 
@@ -96,11 +95,12 @@ def prepare_scope(name: str, scope: object) -> str:
 
 
 def tcp_port(name: str, port: object) -> int:
-    """Accept a port as a number or as a string, because it may come from an environment variable.
+    """Accept a port as a number or a string, because it may come from an environment variable.
 
     :raises ValueError: if it is not a number from 1 to 65535.
     """
-    # Check the digits before calling int(), whose error message would not mention a port.
+    # Check the digits before calling int(), because the error message of int() would not mention a
+    # port.
     is_number = isinstance(port, (int, str)) and str(port).strip().isdecimal()
     if isinstance(port, bool) or not is_number or not 1 <= int(str(port)) <= 65535:
         raise ValueError(f"{name} must be a number from 1 to 65535, but is {port!r}")
@@ -108,9 +108,10 @@ def tcp_port(name: str, port: object) -> int:
 
 
 def auth_provider(name: str, provider: _Value) -> _Value:
-    """Accept an object that makes authenticators, or None.
+    """Accept an object that creates authenticators, or None.
 
-    :raises TypeError: for anything else. The message does not show the value.
+    :raises TypeError: for anything else. The message does not show the value, which may be a
+        password.
     """
     reject_class(name, provider)
     if provider is not None and not hasattr(provider, "new_authenticator"):
@@ -125,26 +126,26 @@ def auth_provider(name: str, provider: _Value) -> _Value:
 def instance(name: str, value: _Value) -> _Value:
     """Accept any object.
 
-    :raises TypeError: for a class, which was probably meant to be instantiated.
+    :raises TypeError: for a class, because the application probably meant an instance.
     """
     reject_class(name, value)
     return value
 
 
 def reject_class(name: str, value: object) -> None:
-    """Raise TypeError for a class, which was probably meant to be instantiated."""
+    """Raise TypeError for a class, because the application probably meant an instance."""
     if isinstance(value, type):
         raise TypeError(class_advice(name, value))
 
 
 def instance_with(*methods: str) -> Callable[[str, object], Any]:
-    """Return a check function that accepts objects with these methods, and None.
+    """Return a check function that accepts only objects with these methods, or None.
 
     :param methods: the names of methods that the driver always calls.
     """
 
     def check(name: str, value: _Value) -> _Value:
-        """Return `value` if it has all methods, or is None; TypeError otherwise."""
+        """Return `value` if it is None or has all methods; otherwise raise TypeError."""
         reject_class(name, value)
         for method in methods:
             if value is not None and not hasattr(value, method):
@@ -168,7 +169,7 @@ def text(name: str, value: object) -> str | None:
 
 
 def class_with_factory(name: str, factory_class: _Value) -> _Value:
-    """Accept a class, or an object whose ``factory`` makes connections, or None.
+    """Accept a class, an object with a method ``factory`` that creates connections, or None.
 
     :raises TypeError: for anything else.
     """
@@ -283,18 +284,19 @@ def rows(name: str, size: object) -> int:
 
     :raises ValueError: for anything else.
     """
-    # Refuse True and False, which Python would accept as 1 and 0: they are certainly a mistake.
+    # Reject True and False, which Python would accept as 1 and 0, because they are surely a
+    # mistake.
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ValueError(f"{name} must be a number of rows from 1 on, but is {size!r}")
     return size
 
 
 def names_or_all(name: str, names: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Accept a list of names, or None; return a copy, since the application may change its list.
+    """Accept a list of names, or None; return a copy, because the application may change its list.
 
     :raises TypeError: if it is not a list of names.
     """
-    # Refuse a single string, which would be taken for a sequence of its characters.
+    # Reject a single string, because it would be treated as a sequence of its characters.
     if isinstance(names, str) or not all(isinstance(item, str) for item in names or ()):
         raise TypeError(f"{name} must be a list of names, but is {names!r}")
     return tuple(names) if names is not None else None
@@ -303,7 +305,7 @@ def names_or_all(name: str, names: Iterable[str] | None) -> tuple[str, ...] | No
 def compression(name: str, algorithm: _Value) -> _Value:
     """Accept a boolean, None, or the name of an algorithm whose package is installed.
 
-    :raises TypeError: if it is neither a boolean, None nor a name.
+    :raises TypeError: if it is not a boolean, None or a string.
     :raises ValueError: if the name is unknown, or its package is missing.
     """
     if algorithm in (None, True, False):
@@ -312,8 +314,8 @@ def compression(name: str, algorithm: _Value) -> _Value:
         raise TypeError(f"{name} is True, False or an algorithm's name, but is {algorithm!r}")
     if algorithm not in ("lz4", "snappy"):
         raise ValueError(f"{name} must be 'lz4' or 'snappy', but is {algorithm!r}")
-    # Raise an error if the package is missing: an application that names an algorithm must not
-    # silently go without compression.
+    # Raise an error if the package is missing: an application that chooses an algorithm must not go
+    # without compression unnoticed.
     if algorithm not in available_compressions():
         package = {"lz4": "lz4", "snappy": "python-snappy"}[algorithm]
         raise ValueError(

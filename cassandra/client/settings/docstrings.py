@@ -1,7 +1,7 @@
-"""Makes the docstrings of the `Cluster` classes when they are first read.
+"""Creates the docstrings of the `Cluster` classes when they are first read.
 
-They list the docstrings of all settings. The list is made only when somebody asks for it, because
-few applications do.
+These docstrings list the docstrings of all settings. The list is created on demand, because few
+applications read it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ else:
 
 # This class is a descriptor: Python calls `__get__` when the `__doc__` of the class is read.
 class WithFields:
-    """The docstring of a `Cluster` class: a handwritten text, and a field list of the settings.
+    """The docstring of a `Cluster` class: a handwritten part, and a field list of the settings.
 
-    :param text: the handwritten text.
+    :param text: the handwritten part.
     """
 
     def __init__(self, text: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Makes the settings of an engine from the settings of its cluster."""
+"""Creates the settings of an engine from the settings of its cluster."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ def settings_of(cluster: ClusterBase) -> Settings:
     values = {}
     for name, setting in cluster._table.items():
         if setting.is_live:
-            # Store the value again: the application may have patched the class attribute since.
+            # Store the value again, because the application may have patched the class attribute
+            # since.
             cluster._live[name] = getattr(cluster, name)
-        # Do not copy secrets, which the engine does not need: from `ssl_options`, for example, the
-        # live setting `tls` was made.
+        # Do not copy secrets, because the engine does not need them. For example, it uses the live
+        # setting `tls`, which was created from `ssl_options`.
         elif not (setting.is_secret or isinstance(setting, ConstructorOnly)):
             values[name] = getattr(cluster, name)
-    # The engine must refer to this dict and not to the cluster: otherwise a cluster which the
+    # The engine must refer to this dict, not to the cluster. Otherwise a cluster that the
     # application has dropped could not be garbage collected.
     connection_counts = cluster._core_connections
-    # If the setting is None, use the defaults.
+    # If the setting is None, use default options.
     options = cluster.shard_aware_options or ShardAwareOptions()
     return Settings(
         values,
@@ -59,7 +60,7 @@ def _startup_options(cluster: ClusterBase) -> dict[str, str]:
     if cluster.no_compact:
         options["NO_COMPACT"] = "true"
     cluster._application().add_startup_options(options)
-    # Add the options of the application's own object last, so that they take precedence.
+    # Let the application's own object add its options last, so that they take precedence.
     if cluster.application_info is not None:
         cluster.application_info.add_startup_options(options)
     return options

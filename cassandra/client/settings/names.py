@@ -1,4 +1,4 @@
-"""Advice for names that users pass to `Cluster` although they are not settings of it."""
+"""Advice for names that users pass to `Cluster` although they are not settings of a cluster."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from cassandra._misspelt import nearest
 
-# Names that users pass to a cluster although they mean a setting of an execution profile, with the
-# name of that setting.
+# Names that users pass to a cluster although they mean a setting of an execution profile. The
+# values are the names of these profile settings.
 _PROFILE_SETTINGS = {
     "request_timeout": "request_timeout",
     "timeout": "request_timeout",
@@ -72,15 +72,15 @@ _ADVICE = {
 
 
 def instead_of(name: str, names: Iterable[str]) -> str:
-    """Return the end of the error message about an unknown setting: advice on what to write, or a
-    similar name.
+    """Return the end of the error message about an unknown setting: advice, or a similar name.
 
     :param name: the unknown name.
     :param names: the names of all settings.
     """
     if name in _ADVICE:
         return f": {_ADVICE[name]}"
-    # Advise to use a profile: drivers of other databases have such settings on the connection.
+    # Advise to use a profile. Users expect these settings here, because drivers of other databases
+    # have them on the connection.
     if name in _PROFILE_SETTINGS:
         setting = _PROFILE_SETTINGS[name]
         return (

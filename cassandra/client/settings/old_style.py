@@ -1,5 +1,6 @@
-"""Old-style settings: policies that are set on the cluster itself instead of a profile. They are
-stored in the cluster's default profile.
+"""Old-style settings: policies that are set on the cluster itself instead of on a profile.
+
+They are stored in the cluster's default profile.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ Stored = TypeVar("Stored")
 
 
 class Holder(Protocol):
-    """The methods of a cluster that these settings call; see `ClusterBase`."""
+    """The methods of a cluster that old-style settings call; see `ClusterBase`."""
 
     @property
     def _uses_profiles(self) -> bool:
         """True if the application has passed or added execution profiles."""
 
     def _use_old_style(self) -> None:
-        """Record that old-style settings are used, so that profiles cannot be added any more."""
+        """Remember that old-style settings are used, so that profiles cannot be added any more."""
 
     def _default_of_profiles(self, name: str) -> Any:
-        """Return the value that a new `ExecutionProfile` has for a setting."""
+        """Return the default value of a setting of `ExecutionProfile`."""
 
     def _profiles_of_sessions(self) -> Sequence[ProfileBase]:
-        """Return the copies of the default profile that sessions have."""
+        """Return the default profiles of the sessions; some are copies of the cluster's."""
 
     def _adopt_policy(self, policy: Any) -> None:
-        """Make the engine notify a load balancing policy about hosts."""
+        """Let the engine notify a load balancing policy about hosts."""
 
 
 class OldStyle(Setting[Settable, Stored]):
     """A setting of a cluster whose value is a policy in the cluster's default profile.
 
-    If the application sets it, it can no longer use execution profiles.
+    If the application sets such a setting, it can no longer use execution profiles.
 
     :param of_profile: the name of the profile's setting.
     :param settings: the arguments of `Setting`.
@@ -51,7 +52,7 @@ class OldStyle(Setting[Settable, Stored]):
         self.of_profile = of_profile
 
     def _read(self, holder: object) -> Stored:
-        # Until the constructor has made the profiles, use the value that it has stored.
+        # Until the constructor has created the profiles, use the value that the cluster has stored.
         of_cluster: Stored = vars(holder).get(self.name)  # type: ignore[assignment]
         of_profile: Stored = getattr(self._profile(holder), self.of_profile, of_cluster)
         return of_profile
@@ -59,8 +60,8 @@ class OldStyle(Setting[Settable, Stored]):
     def _write(self, holder: object, value: Any) -> None:
         """Set the policy `value` in the default profiles of the cluster and its sessions."""
         profile = self._profile(holder)
-        # In the constructor there are no profiles yet: store the value, which they use when they
-        # are made.
+        # In the constructor there are no profiles yet. So store the value, from which the profiles
+        # are created.
         if profile is None:
             vars(holder)[self.name] = value
             return
@@ -71,16 +72,16 @@ class OldStyle(Setting[Settable, Stored]):
                 f"set {self.of_profile} of a profile"
             )
         policy = value if value is not None else cluster._default_of_profiles(self.of_profile)
-        # Only load balancing policies have this method, so it distinguishes them from retry
-        # policies.
+        # Only load balancing policies have this method, retry policies do not. So it tells which
+        # kind the policy is.
         is_load_balancing = hasattr(policy, "check_supported")
         if is_load_balancing:
             policy.check_supported()
         cluster._use_old_style()
         for other_profile in (profile, *cluster._profiles_of_sessions()):
             setattr(other_profile, self.of_profile, policy)
-        # Also store the policy on the cluster object: a user's subclass may have a class attribute
-        # of this name, which hides the setting.
+        # Also store the policy on the cluster object, because a user's subclass may have a class
+        # attribute of this name, which hides the setting.
         vars(holder)[self.name] = policy
         if is_load_balancing:
             cluster._adopt_policy(policy)

@@ -1,9 +1,9 @@
 """`Setting`, the descriptor of one setting of a cluster, and `settings_table`, the class decorator
-that makes a table of settings.
+that creates a table of settings.
 
 The table is a class whose annotated attributes are the settings. Type checkers treat it like a
-dataclass (PEP 681). So they know the parameters of the `Cluster` classes, which inherit the table's
-constructor, and the type of each attribute.
+dataclass (PEP 681). So they know the type of each attribute, and the parameters of the `Cluster`
+classes, which inherit the table's constructor.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ else:
 
 
 Settable = TypeVar("Settable")  # the type that an application may set
-Stored = TypeVar("Stored")  # the type that it reads
+Stored = TypeVar("Stored")  # the type that the application reads
 T = TypeVar("T", bound=type)
 
 Check = Callable[[str, Any], object]
 
 
 class Later:
-    """A default value that is imported when it is first used.
+    """A default value that is imported when the default is first used.
 
-    :param module: the module that has it.
-    :param name: its name in the module.
+    :param module: the module that contains the default value.
+    :param name: the name of the value in that module.
     """
 
     def __init__(self, module: str, name: str) -> None:
@@ -48,31 +48,31 @@ class Later:
         self.name = name
 
     def load(self) -> object:
-        """Import and return the default."""
+        """Import and return the default value."""
         return getattr(import_module(self._module), self.name)
 
 
 class Setting(Generic[Settable, Stored]):
     """A setting is a parameter of the constructor of both `Cluster` classes, and an attribute.
 
-    :param default: the value if the application does not set it.
-    :param doc: its docstring, for the reference and for `help`.
-    :param default_text: the default in the docstrings of the `Cluster` classes, if it is not a
-        literal or a class, and should be shown.
-    :param check: called with the name and a new value; returns the value to store, or raises an
-        error that names both.
+    :param default: the value if the application does not set the setting.
+    :param doc: the docstring of the setting, for the reference and for `help`.
+    :param default_text: the default as shown in the docstrings of the `Cluster` classes. Only
+        needed if the default is not a literal or a class, and should be shown.
+    :param check: called with the setting's name and a new value; returns the value to store, or
+        raises an error that names both.
     :param none_is_default: True if None means the default. For other settings, None is a value, for
         example for no limit.
-    :param may_precede: True if a subclass may set the attribute before it calls the constructor,
-        which then keeps the value unless it gets another one. For other settings, the constructor
-        replaces such a value by the default.
+    :param may_precede: True if a subclass may set the attribute before it calls the constructor.
+        The constructor then keeps the value unless it gets another value. For other settings, the
+        constructor replaces such a value by the default.
     :param is_live: True if the engine reads the setting each time it needs it, so that a change
         after `connect` has an effect. Other settings are read only once.
     :param is_secret: True if a value may contain a password.
     :param kw_only: True for a keyword-only parameter.
     :param then: the name of a method of the cluster to call after a change.
-    :param factory: makes a value for each cluster whose application does not set one.
-    :param class_name: the name of the class of the value that the driver makes later, for reports.
+    :param factory: creates the value for each cluster whose application does not set one.
+    :param class_name: for reports, the class name of a value that the driver creates later.
     :param reported: the path of the setting in the report to ScyllaDB (`cassandra.driver_config`).
     """
 
@@ -126,18 +126,19 @@ class Setting(Generic[Settable, Stored]):
         return self._read(holder)
 
     def __set__(self, holder: object, value: Settable) -> None:
-        # Wrap a secret before anything can fail, because tracebacks may show local variables.
+        # Wrap a secret first, because tracebacks of errors below may show local variables.
         value = self.hidden(value)
         self._write(holder, self.checked(value))
 
     def __delete__(self, holder: object) -> None:
-        # Restore the default. Tools that patch attributes (mock, for example) delete them again.
+        # Restore the default, because tools that patch attributes (mock, for example) delete them
+        # again.
         vars(holder).pop(self.name, None)
         self._follow(holder)
 
     @property
     def default(self) -> Stored:
-        """The value if the application does not set it."""
+        """The value if the application does not set the setting."""
         if isinstance(self._default, Later):
             self._default = self._default.load()
         default: Stored = self._default
@@ -158,7 +159,7 @@ class Setting(Generic[Settable, Stored]):
         return value
 
     def checked(self, value: object) -> object:
-        """Return the value to store.
+        """Check a new value, and return the value to store.
 
         :param value: the application's value.
         :raises TypeError: if it has a wrong type.
@@ -167,17 +168,18 @@ class Setting(Generic[Settable, Stored]):
         return value if self._check is None else self._check(self.name, value)
 
     def take_default(self, holder: object) -> None:
-        """Called by the constructor if the application passes no value: use the default, and check
-        it if a user's subclass has replaced it.
+        """Use the default, because the constructor got no value.
+
+        If a user's subclass has replaced the default, it is checked first.
 
         :param holder: the cluster.
         """
-        # Remove a value that a subclass has set before it called the constructor, unless the
-        # setting allows that.
+        # Remove a value that a subclass has set before it called the constructor, unless
+        # `may_precede` allows such a value.
         if not self._may_precede:
             vars(holder).pop(self.name, None)
         default = self.hidden(getattr(holder, self.name))
-        # The default in the table is known to be valid, so it needs no check.
+        # The default in the table is valid, so it needs no check.
         if default is self.default:
             self._publish(holder)
             return
@@ -187,7 +189,7 @@ class Setting(Generic[Settable, Stored]):
         self._follow(holder)
 
     def make_default(self, holder: object) -> None:
-        """Make the value for a cluster, if it has no value and the setting has a factory.
+        """Create the value for a cluster, if it has no value and the setting has a factory.
 
         :param holder: the cluster.
         """
@@ -199,15 +201,15 @@ class Setting(Generic[Settable, Stored]):
 
     def _read(self, holder: object) -> Stored:
         value: Any = vars(holder).get(self.name, self.default)
-        # Reveal a secret only here, to the code that reads the setting.
+        # Reveal a secret only here, for the code that reads the setting.
         return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:
-        """Store a checked value in the cluster `holder`, and report the change."""
-        # Store the value in the cluster's dict under the setting's name. So an application that has
-        # replaced the descriptor by a plain class attribute can still read the value from the
-        # cluster. For such an application, a secret is stored as it is: no descriptor would take it
-        # out of its `Secret` when it is read.
+        """Store a checked value in the cluster `holder`, and let the cluster react to it."""
+        # Store the value in the cluster's dict under the setting's name. So if an application has
+        # replaced the descriptor by a plain class attribute, it can still read the value from the
+        # cluster. In that case, store a secret without its `Secret`, because no descriptor would
+        # reveal it on reading.
         attributes = vars(holder)
         previous = attributes.get(self.name, NOT_SET)
         attributes[self.name] = (
@@ -218,7 +220,7 @@ class Setting(Generic[Settable, Stored]):
         try:
             self._follow(holder)
         except BaseException:
-            # The cluster's method `then` has refused the change: restore the previous value.
+            # The cluster's method `then` has rejected the change: restore the previous value.
             if previous is NOT_SET:
                 del attributes[self.name]
             else:
@@ -227,14 +229,14 @@ class Setting(Generic[Settable, Stored]):
             raise
 
     def _follow(self, holder: object) -> None:
-        """Called after a change: publish the value, and call the cluster's method `then`."""
+        """After a change, publish the value, and call the cluster's method `then`."""
         self._publish(holder)
         if self._method_after_change is not None:
             getattr(holder, self._method_after_change)()
 
     def _publish(self, holder: object) -> None:
-        """Store the value where the engine reads live settings."""
-        # `_live` does not exist yet if a subclass sets the value before it calls the constructor.
+        """Store the value in `_live`, where the engine reads live settings."""
+        # If a subclass sets the value before it calls the constructor, `_live` does not exist yet.
         # The constructor publishes the value later.
         live: dict[str, object] | None = vars(holder).get("_live")
         if self.is_live and live is not None:
@@ -254,7 +256,7 @@ Plain = Setting[Stored, Stored]
 
 
 class ConstructorOnly(Setting[Settable, Stored]):
-    """A parameter of the constructor that cannot be read or set as an attribute."""
+    """A parameter of the constructor that you cannot read or set as an attribute."""
 
     def __get__(self, holder: object, owner: type | None) -> Stored:
         raise AttributeError(f"Cluster has no attribute {self.name!r}: it is for the constructor")
@@ -265,11 +267,11 @@ class ConstructorOnly(Setting[Settable, Stored]):
 
 @dataclass_transform(field_specifiers=(Setting, ConstructorOnly))
 def settings_table(table: T) -> T:
-    """Turn a class into a table of settings: add a constructor with a parameter for each setting.
+    """Convert a class to a table of settings: add a constructor with a parameter for each setting.
 
     The constructor calls the method ``_configure`` with a dict of the settings that were passed.
 
-    :param table: the class. Its settings are its annotated attributes, in order.
+    :param table: the class. Its settings are its annotated public attributes, in order.
     """
     annotations = vars(table)["__annotations__"]
     settings = {name: vars(table)[name] for name in annotations if not name.startswith("_")}
@@ -291,9 +293,10 @@ def settings_table(table: T) -> T:
 class _SignatureOfTable:
     """The descriptor `__signature__` of a table of settings, which `inspect.signature` reads.
 
-    A table of settings is a class whose attributes are `Setting` objects. Its generated constructor
-    has the default NOT_SET for each parameter, so that it knows which ones were passed. The
-    signature that this descriptor returns shows the defaults of the settings instead.
+    A table of settings is a class whose attributes are `Setting` objects. In its generated
+    constructor, each parameter has the default NOT_SET, so that the constructor knows which
+    parameters were passed. The signature that this descriptor returns shows the defaults of the
+    settings instead.
 
     :param constructor: the generated ``__init__`` of the table.
     :param settings: the settings of the table by name.
@@ -321,28 +324,28 @@ class _SignatureOfTable:
 
 
 def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> FunctionType:
-    """Return a constructor with a parameter for each setting, made from source code as dataclasses
-    do.
+    """Create a constructor with a parameter for each setting, from source code, as dataclasses do.
 
-    Thus tools see its signature, and Python itself raises the error for a parameter that is passed
-    twice.
+    Because of that, tools see the constructor's signature, and Python itself raises the error for a
+    parameter that is passed twice.
     """
     positional_names = [name for name, setting in settings.items() if not setting.kw_only]
     keyword_names = [name for name, setting in settings.items() if setting.kw_only]
     secret_names = [name for name, setting in settings.items() if setting.is_secret]
 
     def given_settings(values: dict[str, Any], unknown: Iterable[str]) -> dict[str, Any]:
-        """Return the settings that were passed, with secrets hidden, and the unknown names."""
+        """Return the settings that were passed (with hidden secrets) and the unknown names."""
         values_by_name = {
             name: settings[name].hidden(value)
             for name, value in values.items()
             if value is not NOT_SET
         }
-        # Keep only the names of unknown settings: a value may be a password.
+        # Keep only the names of unknown settings, because their values may be passwords.
         return values_by_name | dict.fromkeys(unknown)
 
-    # The first statement wraps passwords in `Secret` objects. The second one clears the parameters
-    # that contain passwords, because tracebacks of errors in `_configure` may show local variables.
+    # The first statement wraps passwords in `Secret` objects. The second statement clears the
+    # parameters that may contain passwords, because tracebacks of errors in `_configure` may show
+    # local variables.
     source = (
         f"def __init__(self, {', '.join(f'{name}=NOT_SET' for name in positional_names)}, *, "
         f"{', '.join(f'{name}=NOT_SET' for name in keyword_names)}, **settings):\n"
@@ -351,8 +354,8 @@ def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> FunctionType
         f"    {' = '.join(secret_names)} = settings = None\n"
         "    self._configure(given)\n"
     )
-    # `stack_level` skips modules of the driver by their name. With this `__name__`, warnings point
-    # to the application's line, and not to this source.
+    # `stack_level` skips the driver's modules by their name. With this `__name__`, warnings point
+    # to the application's line, not to this source code.
     namespace: dict[str, Any] = {
         "__name__": __name__,
         "NOT_SET": NOT_SET,
@@ -364,8 +367,9 @@ def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> FunctionType
 
 
 def _settable_type(annotation: str) -> str:
-    """Return the type that may be set, from the annotation of a setting. For example:
-    ``Setting[int | None, int]`` -> ``int | None``.
+    """Return the type that an application may set, from the annotation of a setting.
+
+    For example: ``Setting[int | None, int]`` -> ``int | None``.
     """
     type_arguments = annotation.partition("[")[2].removesuffix("]")
     depth = 0

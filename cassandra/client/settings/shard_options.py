@@ -16,8 +16,8 @@ class ShardAwareOptions:
     """How to connect to the shards of ScyllaDB nodes.
 
     :param opts: another `ShardAwareOptions` to copy, or a mapping of the settings below.
-    :param disable: True to treat the node like one without shards.
-    :param disable_shardaware_port: True to connect to the ordinary port only, and not to the
+    :param disable: True to treat ScyllaDB nodes like nodes without shards.
+    :param disable_shardaware_port: True to connect only to the ordinary port. False to use the
         shard-aware port, where the client's local port selects the shard.
     :param local_ports: the range of local ports to use for connections to the shard-aware port:
         the first and the last port.
@@ -43,12 +43,12 @@ class ShardAwareOptions:
             )
 
         def option(name: str, argument: Any) -> Any:
-            """Return a setting of `opts`; the constructor's argument if `opts` lacks it."""
+            """Return a setting of `opts`, or the constructor's argument if `opts` lacks it."""
             return settings.get(name, getattr(source, name, argument))
 
         self.disable = option("disable", disable)
         low, high = option("local_ports", local_ports)
-        ShardAwarePortGenerator(low, high)  # raises ValueError if they are invalid
+        ShardAwarePortGenerator(low, high)  # raises ValueError if the ports are invalid
         self.local_ports = (int(low), int(high))
         self.disable_shardaware_port = bool(
             option("disable_shardaware_port", disable_shardaware_port)

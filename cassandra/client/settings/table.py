@@ -1,7 +1,7 @@
 """The table of the settings of a cluster. Each setting is described only here.
 
-The constructor, the attributes and the checks of both `Cluster` classes are derived from the table,
-and so are the parameters in their docstrings and in the reference. The settings of the engine
+The constructor, the attributes and the checks of both `Cluster` classes are derived from this
+table. The parameters in their docstrings and in the reference, the settings of the engine
 (`cassandra.engine.settings`) and the report to ScyllaDB (`cassandra.driver_config`) are derived
 from it, too.
 """
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
 
 
 class ApplicationInfo(Protocol):
-    """Sends information about the application to the server."""
+    """An object that adds information about the application to the STARTUP message."""
 
     def add_startup_options(self, options: dict[str, str]) -> object:
-        """Add to the options that are sent in STARTUP."""
+        """Add to `options`, which are sent in STARTUP."""
 
 
 def _contact_points(name: str, points: ContactPoints) -> Sequence[ContactPoint]:
@@ -71,8 +71,8 @@ def _query_fallback(name: str, fallback: object) -> ControlConnectionQueryFallba
 
 
 def _observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
-    # Import this late, even for type checkers: that module imports the engine, which imports this
-    # table.
+    # Import this late, even for type checkers, because `cassandra.observers` imports the engine,
+    # which imports this table.
     checked_observers: Any = Later("cassandra.observers", "checked_observers").load()
     checked: tuple[ObserverBase, ...] = checked_observers(observers, "cluster")
     return checked
@@ -87,10 +87,10 @@ class ClusterSettings:
     """
 
     _table: ClassVar[Mapping[str, Setting[Any, Any]]]
-    """The settings by name."""
+    """The settings, by name."""
 
-    # Settings that cassandra-driver or scylla-driver has, too, have the same defaults here as
-    # there, because applications rely on them.
+    # Settings that cassandra-driver or scylla-driver also has have the same defaults as there,
+    # because applications rely on these defaults.
     contact_points: Setting[ContactPoints | None, Sequence[ContactPoint]] = Setting(
         doc="""Addresses, host names, (address, port) pairs or end points of the first nodes to
         connect to.
@@ -187,7 +187,8 @@ class ClusterSettings:
         default=False,
     )
 
-    # Import the default only when it is needed: its module imports asyncio and much of the engine.
+    # Import the default only when it is needed, because its module imports asyncio and much of the
+    # engine.
     connection_class: Plain[type[object] | None] = Setting(
         doc="""The class of connections. It has no effect, because this driver has only one such
         class.
@@ -232,8 +233,8 @@ class ClusterSettings:
         check=checks.text,
     )
 
-    # There is no check here: `ClusterBase._check` checks the version if it is passed to the
-    # constructor.
+    # This setting has no check here: `ClusterBase._check` checks the version, but only if it is
+    # passed to the constructor.
     protocol_version: Setting[int | None, int] = Setting(
         doc="""The native protocol version. After `connect` it is the version agreed on with the
         servers.
@@ -389,7 +390,7 @@ class ClusterSettings:
     )
 
     # This is only an argument of the constructor. Afterwards the profiles are in `profile_manager`,
-    # and `add_execution_profile` adds others.
+    # and `add_execution_profile` adds more profiles.
     execution_profiles: ConstructorOnly[Mapping[Any, ProfileBase] | None, None] = ConstructorOnly(
         doc="""A mapping of names to `ExecutionProfile`; a name may be any hashable object.
 
@@ -403,7 +404,7 @@ class ClusterSettings:
         doc="""True allows beta versions of the protocol.""", default=False
     )
 
-    # Each cluster makes its own generator (`factory`). A default object here would be shared by all
+    # `factory` creates a generator for each cluster. A default object here would be shared by all
     # clusters.
     timestamp_generator: Plain[Callable[[], int] | None] = Setting(
         doc="""Returns timestamps of requests, in microseconds; None for a
@@ -431,7 +432,7 @@ class ClusterSettings:
         default=False,
     )
 
-    # `_follow_tls` checks this setting, together with `ssl_options` and `tls_session_cache`.
+    # `_follow_tls` checks this setting, together with `ssl_options` and `ssl_session_cache`.
     ssl_context: Plain[ssl.SSLContext | Callable[[], ssl.SSLContext] | None] = Setting(
         doc="""The TLS context, or a function that returns one; None for no TLS.
 
@@ -608,7 +609,7 @@ class ClusterSettings:
         kw_only=True,
     )
 
-    # The default is the number of requests that can be in flight on eight connections.
+    # The default is the number of streams of eight connections.
     max_waiting_requests: Plain[int | None] = Setting(
         doc="""The number of requests of a session that may wait for a host whose connections are
         full.
@@ -648,7 +649,7 @@ class ClusterSettings:
         kw_only=True,
     )
 
-    # The check returns a tuple, because the application may change its list later.
+    # The check returns a tuple, so that later changes of the application's list have no effect.
     request_observers: Plain[Sequence[ObserverBase]] = Setting(
         doc="""Observers of all requests: objects of subclasses of
         `cassandra.observers.RequestObserver`.
@@ -741,4 +742,4 @@ TASKS: dict[str, str] = {
         "monitor_reporting_enabled monitor_reporting_interval"
     ),
 }
-"""Each setting under its task: the table at the top of the reference of `Cluster`."""
+"""The settings by task, for the table at the top of the reference of `Cluster`."""

@@ -1,4 +1,4 @@
-"""Makes the field list in the docstrings of the `Cluster` classes from the table of settings."""
+"""Creates the field list in the docstrings of the `Cluster` classes from the table of settings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from cassandra.client.settings.setting import Setting
 
 _LITERALS = (bool, int, float, str, tuple, type(None))
-# In a field list, a description begins with a lower-case letter. These words keep their capital
-# letter.
+# In a field list, a description begins with a lower-case letter. Only these words keep their
+# capital letter.
 _NAMES = ("True", "False", "None", "Astra")
 _WIDTH = 100
 _INDENT = " " * 4
@@ -33,7 +33,7 @@ _ERRORS = (
 
 @cache
 def texts() -> dict[str, str]:
-    """Return the docstring of each setting, by its name."""
+    """Return the docstring of each setting, by the setting's name."""
     return {
         name: inspect.cleandoc(setting.__doc__ or "")
         for name, setting in ClusterSettings._table.items()
@@ -42,8 +42,9 @@ def texts() -> dict[str, str]:
 
 @cache
 def fields() -> str:
-    """Return the fields ``:param ...:`` and ``:raises ...:`` of the constructor of `Cluster`, which
-    are part of the docstrings of both `Cluster` classes.
+    """Return the fields ``:param ...:`` and ``:raises ...:`` of the constructor of `Cluster`.
+
+    They are part of the docstrings of both `Cluster` classes.
     """
     field_list = [
         _format_field(f"param {name}", _description_of(text, ClusterSettings._table[name]))
@@ -57,12 +58,12 @@ def fields() -> str:
 
 
 def _description_of(text: str, setting: Setting[Any, Any]) -> str:
-    """Return the description of a setting in the field list."""
-    # The description follows a colon, so begin it with a small letter, unless it begins with a
+    """Return the description of a setting for the field list."""
+    # The description follows a colon. So begin it with a small letter, unless it begins with a
     # name.
     if text[1].islower() and not text.startswith(_NAMES):
         text = text[0].lower() + text[1:]
-    # Add that the setting may be changed, unless its docstring says so already.
+    # Say that the setting may be changed, unless its docstring already says so.
     if setting.may_change and "connect`" not in text and "any time" not in text:
         text += " It may be changed after `connect`."
     default = setting.default_text or _default_text(setting.default)
@@ -70,8 +71,9 @@ def _description_of(text: str, setting: Setting[Any, Any]) -> str:
 
 
 def _default_text(value: object) -> str:
-    """Return a setting's default as a string; empty if it has no short form, so that the setting's
-    docstring must explain it.
+    """Return a setting's default as a string; "" if the default has no short form.
+
+    In that case, the setting's docstring must explain the default.
     """
     if isinstance(value, type):
         return value.__name__

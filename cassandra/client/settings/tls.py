@@ -1,4 +1,4 @@
-"""Makes the engine's TLS settings from a cluster's ``ssl_context``, ``ssl_options`` and
+"""Creates the engine's TLS settings from a cluster's ``ssl_context``, ``ssl_options`` and
 ``ssl_session_cache``.
 """
 
@@ -21,8 +21,8 @@ from cassandra.ssl_session_cache import SSLSessionCache
 if TYPE_CHECKING:
     from cassandra.client.settings.table import ClusterSettings
 
-# Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`. Only the
-# given value of each is accepted, because the driver cannot use another.
+# Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`. For each of
+# them, only this value is accepted, because the driver cannot use another value.
 _FIXED_OPTIONS = {
     "do_handshake_on_connect": True,
     "server_side": False,
@@ -35,7 +35,8 @@ _OPTIONS = (
     "check_hostname", "server_hostname",
 )  # fmt: skip
 
-# The options for names that other drivers and libraries have, or Python's ssl module elsewhere.
+# The names that other drivers and libraries, or other parts of Python's ssl module, use for our
+# options.
 _OPTIONS_BY_OTHER_NAME = {
     **dict.fromkeys(
         ("cafile", "ca_file", "ca_cert", "cacert", "ca", "ssl_ca", "sslrootcert", "truststore"),
@@ -51,7 +52,7 @@ _OPTIONS_BY_OTHER_NAME = {
     **dict.fromkeys(("hostname", "servername", "server_name", "sni"), "server_hostname"),
 }
 
-# Old constants of Python's ssl module that mean a single version of TLS.
+# Old constants of Python's ssl module that allow only one version of TLS.
 _VERSIONS = {
     "PROTOCOL_TLSv1": ssl.TLSVersion.TLSv1,
     "PROTOCOL_TLSv1_1": ssl.TLSVersion.TLSv1_1,
@@ -60,14 +61,14 @@ _VERSIONS = {
 
 
 def tls_of(cluster: ClusterSettings) -> TlsClient | None:
-    """Return the TLS settings of a cluster's connections; None for no TLS.
+    """Return the TLS settings of a cluster's connections; None if TLS is not used.
 
     Raises the same errors as `tls_client`.
 
     :param cluster: the cluster whose settings are read.
     """
-    # Read the options through the setting and not as an attribute: a user's subclass may have a
-    # class attribute of that name.
+    # Read the options through the setting, not as an attribute, because a user's subclass may have
+    # a class attribute of that name.
     options = cluster._table["ssl_options"].secret_of(cluster)
     return tls_client(cluster.ssl_context, options, cluster.ssl_session_cache)
 
@@ -77,31 +78,30 @@ def tls_client(
     options: Mapping[str, Any] | Secret[Mapping[str, Any] | None] | None,
     sessions: SSLSessionCache | None,
 ) -> TlsClient | None:
-    """Return TLS settings for connections; None for no TLS.
+    """Return the TLS settings for connections; None if TLS is not used.
 
-    :param context: a context, or a function that returns one.
-    :param options: the mapping `ssl_options`. With a context it may only have ``server_hostname``;
-        otherwise a context is made from the options.
+    :param context: a context, or a function that returns a context.
+    :param options: the mapping `ssl_options`. With a context it may contain only
+        ``server_hostname``; otherwise a context is created from the options.
     :raises TypeError: if an argument has a wrong type.
     :raises ValueError: if an option is unknown, or cannot be combined with a context; or if a key
-        needs a password, and there is none.
+        needs a password, but no password is set.
     :raises OSError: if a file that the options name cannot be read.
     """
-    # Wrap the options in a `Secret` first: tracebacks may show local variables, and an option may
-    # be a password.
+    # Wrap the options in a `Secret` first, because an option may be a password, and tracebacks may
+    # show local variables.
     options = Secret.of(options)
     _check_types(context, options, sessions)
     if context is None and options.reveal() is None:
         return None
-    # The code below removes each option that it knows from this copy. If any remain, they are
-    # unknown.
+    # The code below removes each known option from this copy. Options that remain are unknown.
     remaining = _with_hidden_password(options)
     server_hostname = remaining.pop("server_hostname", None)
     if server_hostname is not None and not isinstance(server_hostname, str):
         raise TypeError(
             f"ssl_options['server_hostname'] must be a name, but is {server_hostname!r}"
         )
-    # These options may be given, but only with the values that the driver uses anyway.
+    # These options are allowed, but only with the values that the driver always uses.
     for name, value in _FIXED_OPTIONS.items():
         if remaining.pop(name, value) != value:
             raise ValueError(f"ssl_options[{name!r}] can only be {value!r} here")
@@ -119,7 +119,7 @@ def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str
 
 
 def _check_types(context: object, options: Secret[Any], sessions: object) -> None:
-    """Raise TypeError or ValueError for TLS settings that are not usable at all."""
+    """Raise TypeError or ValueError if TLS settings cannot be used, whatever the options say."""
     if not (context is None or isinstance(context, ssl.SSLContext) or callable(context)):
         advice = "ssl.create_default_context()"
         if isinstance(context, (str, os.PathLike)):
@@ -128,7 +128,8 @@ def _check_types(context: object, options: Secret[Any], sessions: object) -> Non
             "ssl_context must be an ssl.SSLContext, or a function that gives one, "
             f"but is {context!r}: write {advice}"
         )
-    # Python can call the class: that gives a context which verifies no certificate.
+    # `ssl.SSLContext` itself is callable, but a call would return a context that verifies no
+    # certificates.
     if context is ssl.SSLContext:
         raise TypeError(
             "ssl_context must be an instance, but is the class ssl.SSLContext: write "
@@ -158,14 +159,14 @@ def _refuse_options(options: Mapping[str, Any], why: str) -> None:
 
 
 def _make_context(options: dict[str, Any]) -> ssl.SSLContext:
-    """Make a context from old-style options, which are removed from `options`."""
+    """Create a context from old-style options, which are removed from `options`."""
     ca_certs = options.pop("ca_certs", None)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Require TLS 1.2, whatever OpenSSL's configuration says. `ssl_version` may request an older
-    # version.
+    # Require TLS 1.2, whatever OpenSSL's configuration says. The option `ssl_version` may allow an
+    # older version.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     _restrict_version(context, options.pop("ssl_version", None))
-    # Set this before `verify_mode`: Python refuses CERT_NONE while host names are checked.
+    # Set this before `verify_mode`, because Python rejects CERT_NONE while host names are checked.
     context.check_hostname = bool(options.pop("check_hostname", False))
     verify_mode = options.pop("cert_reqs", None)
     context.verify_mode = ssl.CERT_REQUIRED if verify_mode is None else _verify_mode(verify_mode)
@@ -187,7 +188,7 @@ def _make_context(options: dict[str, Any]) -> ssl.SSLContext:
 
 
 def _verify_mode(verify_mode: Any) -> ssl.VerifyMode:
-    """Return the value of ``cert_reqs`` as a member of `ssl.VerifyMode`."""
+    """Convert the option ``cert_reqs`` to a member of `ssl.VerifyMode`."""
     try:
         return ssl.VerifyMode(verify_mode)
     except ValueError:
@@ -216,7 +217,7 @@ def _load_key(
             f"the key in {keyfile or certfile} has a pass phrase: ssl_options['password'] says it"
         )
 
-    # If there is no password, pass a function that raises an error: otherwise OpenSSL would ask for
+    # If there is no password, pass a function that raises an error. Otherwise OpenSSL would ask for
     # a pass phrase on the terminal.
     if password is None or password.reveal() is None:
         password = Secret(raise_missing_password)
@@ -227,8 +228,9 @@ def _load_key(
 
 @contextmanager
 def _naming_files(**paths: Any) -> Iterator[None]:
-    """Add the names of the files, by option, to errors of OpenSSL and of the system in the `with`
-    block.
+    """Add file names to the errors of OpenSSL and of the system in the `with` block.
+
+    :param paths: the files, by option.
     """
     try:
         yield
@@ -238,7 +240,7 @@ def _naming_files(**paths: Any) -> Iterator[None]:
             error.errno, f"{names} cannot be loaded: {error}{_why_not_loaded(error, paths)}"
         ) from error
     except OSError as error:
-        # An OSError can name one file: a missing one, or else the first.
+        # An OSError can name only one file: name a missing file, or else the first file.
         missing = [name for name, path in paths.items() if not os.path.exists(path)]
         option = (missing or list(paths))[0]
         raise type(error)(
@@ -247,11 +249,11 @@ def _naming_files(**paths: Any) -> Iterator[None]:
 
 
 def _why_not_loaded(error: ssl.SSLError, paths: Mapping[str, Any]) -> str:
-    """Return the probable cause for the end of a message, or "" if the files look right."""
+    """Return the probable cause, as the end of a message; "" if the files look right."""
     if error.reason == "KEY_VALUES_MISMATCH":
         return ": the key is not the key of this certificate"
     for option, path in paths.items():
-        # If there is no file for the key, the key is in the file of the certificate.
+        # If there is no separate file for the key, the key is in the file of the certificate.
         expected = ["PRIVATE KEY"] if option == "keyfile" else ["CERTIFICATE"]
         if option == "certfile" and "keyfile" not in paths:
             expected.append("PRIVATE KEY")
@@ -274,8 +276,8 @@ def _restrict_version(context: ssl.SSLContext, version: object) -> None:
     name = getattr(version, "name", "")
     if name in _VERSIONS:
         with warnings.catch_warnings():
-            # Suppress Python's warnings about TLS 1.0 and 1.1: the application has requested that
-            # version.
+            # Suppress Python's warnings about TLS 1.0 and 1.1, because the application has
+            # requested that version explicitly.
             warnings.simplefilter("ignore", DeprecationWarning)
             context.minimum_version = context.maximum_version = _VERSIONS[name]
     elif version not in (ssl.PROTOCOL_TLS, ssl.PROTOCOL_TLS_CLIENT):
