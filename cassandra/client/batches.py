@@ -80,6 +80,7 @@ def warn_of_borrowed_keyspace(
     :param borrowed_keyspace: the keyspace of the first prepared statement's table.
     """
     for entry in entries:
+        # Only strings without a keyspace can have names that are resolved in a wrong keyspace.
         if isinstance(entry, str):
             text = entry
         elif isinstance(entry, TextRows) and entry.keyspace is None:

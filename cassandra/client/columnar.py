@@ -90,6 +90,8 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
     for name in options:
         if name in own_names or name in further:
             continue
+        # Advise by what users of other APIs write, else by a similar name, else by the list of
+        # options.
         suggestion = nearest(name, (*own_names, *further))
         if name in _INSTEAD:
             advice = _INSTEAD[name]

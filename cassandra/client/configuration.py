@@ -344,11 +344,13 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
         :raises ValueError: if old-style settings and execution profiles are passed together.
         """
+        # These two settings are the old style of setting policies.
         old_style_names = []
         for name in ("load_balancing_policy", "default_retry_policy"):
             if getattr(self, name) is not None:
                 reject_class(name, getattr(self, name))
                 old_style_names.append(name)
+        # Both together are an error, because a default profile would replace these policies.
         if profiles is not None and old_style_names:
             raise ValueError(
                 f"execution_profiles cannot be used together with {' and '.join(old_style_names)}: "
@@ -620,7 +622,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         warn_of_fallback()
         self.protocol_version = core.protocol_version
         core.user_types = self._user_types.classes
+        # Registered types must exist: this raises an error if one does not.
         await self._user_types.read_fields(core.user_type_fields)
+        # Connect listeners and policies before the first request, and report the existing hosts.
         core.listeners.user_listeners = self._listeners
         for policy in self.profile_manager.policies():
             core.policies.populate(policy, self)

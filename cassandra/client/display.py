@@ -93,6 +93,7 @@ class DisplayedResult:
         names, types, rows, note = self._display_parts()
         if not names:
             return repr(self)
+        # Each column is as wide as its widest cell, then narrowed until the lines fit.
         cells = [[_short_text(value) for value in row] for row in rows]
         header_rows = [[*names], [*types]]
         widths = [

@@ -31,11 +31,13 @@ def warn_of_level(timeout: int) -> None:
     :param timeout: a timeout that is also the number of a consistency level.
     """
     global _looks_left
+    # Inspect a limited number of calls, and each call in the source code only once.
     if _looks_left <= 0:
         return
     _looks_left -= 1
     frame = frame_of_user_code()
     call = (frame.f_code, frame.f_lasti)
+    # Read the source only if the calling function uses the name ConsistencyLevel at all.
     if _CLASS_NAME not in frame.f_code.co_names or call in _seen_calls:
         return
     _seen_calls.add(call)

@@ -524,12 +524,14 @@ class RequestMaker:
 
         :param on_done: called with the request when it is over.
         """
+        # A single entry with rows of one prepared statement is what `add_many` makes.
         entries = batch.sealed_entries()
         if len(entries) != 1:
             return None
         rows = entries[0]
         if not isinstance(rows, BoundRows):
             return None
+        # These are steps 2 and 3 in the head of this module, without message objects.
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
         happy_path.resolve(body, self, batch, options)

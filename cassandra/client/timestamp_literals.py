@@ -52,6 +52,7 @@ def warn_of_timestamp_literals(
     suspects = {key: value for key, value in items if type(value) is int and value >= _FIRST}
     if not suspects:
         return
+    # Look up the timestamp columns of this CQL string, which are cached after its first execution.
     columns_of_texts = _of_clusters.setdefault(metadata, RecentlyUsed(256))
     columns = columns_of_texts.get((keyspace, text))
     if columns is None:
@@ -60,6 +61,7 @@ def warn_of_timestamp_literals(
             return
         columns = _timestamp_columns(text, parameters, table)
         columns_of_texts.put((keyspace, text), columns)
+    # Warn of each suspicious number that is for a timestamp column.
     for key in suspects.keys() & columns.keys():
         advice = probable_timestamp_unit(suspects[key])
         if advice is not None:

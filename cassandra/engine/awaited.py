@@ -2,8 +2,8 @@
 awaitable of the asyncio API.
 
 The happy path handles requests that need no retry, tracing or paging. Use the classes that
-`cassandra.engine.happy_path` exports: the compiled Cython versions if they are installed, else
-these. The compiled `ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All
+`cassandra.engine.happy_path` exports: the compiled Cython versions if they are in use, else these.
+The compiled `ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All
 compiled futures that are done in the same loop iteration share one loop handle for their callbacks.
 """
 

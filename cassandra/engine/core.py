@@ -226,6 +226,7 @@ class Core(Observers):
 
     def _wire(self) -> None:
         """Pass callbacks to parts that were created before the part that is called."""
+        # The control connection passes each event to the part that handles it.
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
             "STATUS_CHANGE": self._status_events.on_event,
@@ -234,10 +235,14 @@ class Core(Observers):
         if self._routes is not None:
             handlers[self._routes.event_type] = self._routes.on_event
         self.control.handlers = handlers
+        # After a DDL statement or missed events, statements that use changed types are prepared
+        # again.
         self.schema.on_ddl = self.changed_types.after_ddl
         self.schema.on_caught_up = self.changed_types.catch_up
+        # If the control connection has moved or was lost, other parts must notice that.
         self.control.on_adopted = self._on_control_adopted
         self.control.on_lost = self.query_fallback.on_lost
+        # When a host comes up or may hang, these parts react.
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
         self.hosts.on_doubt = self.heartbeats.check

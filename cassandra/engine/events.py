@@ -1,7 +1,7 @@
 """Events with which user threads wait for responses.
 
 Use the classes that `cassandra.engine.happy_path` exports: the compiled Cython versions if they are
-installed, else these.
+in use, else these.
 
 A woken thread needs the GIL (the interpreter's lock) at once. If the loop's thread still holds the
 GIL, the woken thread goes back to sleep and must be woken a second time, which takes longer than

@@ -64,6 +64,7 @@ def _fault_of(data: bytes) -> str | None:
 
     :param data: the vector's numbers as big-endian floats.
     """
+    # Look for NaN and infinities first, because they make the vector's length meaningless.
     non_finite = first_non_finite(data)
     if non_finite is not None:
         index, number = non_finite

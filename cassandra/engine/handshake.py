@@ -471,6 +471,7 @@ class _Handshake:
     async def _first_login_message(self, action: AuthenticationWanted) -> Send:
         """Return the first message of the login, which contains the authenticator's token."""
         provider = self._settings.auth_provider
+        # Some servers identify the client by its TLS certificate, and ignore the token.
         if provider is None and self._is_known_by_certificate(action):
             self._authenticator = _Certificate()
             return _single_message(self._protocol.respond(b""))
@@ -479,6 +480,7 @@ class _Handshake:
                 f"{self._endpoint} asks for authentication ({action.authenticator}), "
                 "and no auth_provider is configured"
             )
+        # Ask the application's auth provider for the first token.
         self._authenticator = await self._call_auth_method(
             provider.new_authenticator, self._endpoint.address
         )

@@ -192,6 +192,7 @@ class ExecuteBodyBase(QueryParams):
         """
         wire_format = connection.wire_format
         prepared = self.prepared
+        # Compare by identity, which is faster: a statement that is prepared again gets new objects.
         if (
             wire_format != self._wire_format
             or prepared.query_id is not self._query_id

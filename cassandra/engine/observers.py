@@ -116,6 +116,7 @@ class _SlowObserver:
             if not is_full:
                 self._events.append((copy_context(), hook, call, arguments))
             self._wake_thread()
+        # Log outside the guard, and only from time to time, how many events were dropped.
         if is_full:
             missed = self._dropped.missed
             if self._dropped.is_due():

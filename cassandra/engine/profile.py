@@ -391,6 +391,7 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
     :param factory: the value of the application.
     :raises TypeError: if it cannot be called, or is a built-in class that is not a row factory.
     """
+    # Check for frequent mistakes first, because each of them needs other advice.
     if isinstance(factory, type) and factory in _ROW_CLASSES:
         raise TypeError(
             f"{name} is called with the names of the columns and the rows, which "

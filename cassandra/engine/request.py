@@ -274,6 +274,7 @@ class Request(RequestBase):
 
     def _full_pools(self) -> dict[str, str]:
         """Describe for an error how busy the pools without a free stream are, by host."""
+        # Find the pools for which the request could wait, but which have no free stream.
         only_host = named_host(self.target)
         pools = [
             pool
@@ -282,6 +283,7 @@ class Request(RequestBase):
             and pool.is_worth_waiting_for
             and pool.pick() is None
         ]
+        # Describe the first pools only: an error for a large cluster would be too long.
         reasons = {
             str(pool.host.endpoint): f"{NO_ROOM} ({pool.load()}, waiting: {pool.waiting})"
             for pool in pools[:_MAX_FULL]
@@ -439,6 +441,7 @@ class Request(RequestBase):
 
         For each host that is down, the error says why the session has no connection to it.
         """
+        # A host that is down has no pool. Say why, and since when if that is so for all hosts.
         hosts = self.session.core.metadata.all_hosts()
         errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
         reason = ""
@@ -447,6 +450,7 @@ class Request(RequestBase):
             times = [host.down_since for host in hosts if host.down_since is not None]
             if times:
                 reason += f" since {max(times).isoformat(timespec='seconds')}"
+        # Otherwise a wrong local data centre, or the policy itself, is the reason.
         elif unknown := unknown_local_datacenter([self.policy], hosts):
             reason = f"; {unknown}"
         elif hosts:

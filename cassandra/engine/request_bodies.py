@@ -575,6 +575,7 @@ class MessageBody(RequestBody):
         replaces the header by its own, and compresses the body.
         """
         message = self.message
+        # If a statement has got another id since the last attempt, replace the ids in the message.
         for query_id, prepared in self._statements.items():
             if prepared.query_id != query_id:
                 self._put_current_ids()

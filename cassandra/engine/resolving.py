@@ -1,8 +1,8 @@
 """Decides which value of a setting applies to a request: the call's, the statement's, the
 profile's or the session's.
 
-`cassandra.engine.happy_path` exports these functions: the compiled Cython versions if they are
-installed, else these.
+`cassandra.engine.happy_path` exports these functions: the compiled Cython versions if they are in
+use, else these.
 """
 
 from __future__ import annotations

@@ -174,6 +174,8 @@ class EngineSession(ObservedSession):
         message = unknown_local_datacenter(self.core.listeners.policies, hosts)
         if message:
             return message
+        # Otherwise hosts are down or ignored. If all are ignored, name some that the policy must
+        # include.
         ignored = sum(self.distance(host) == HostDistance.IGNORED for host in hosts)
         counts = f" (hosts: {len(hosts)}, ignored: {ignored})" if ignored else ""
         message = f"no host is up and not ignored by the load balancing policy{counts}"

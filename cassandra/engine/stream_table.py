@@ -1,7 +1,7 @@
 """The requests in flight on a connection: the Python version of the compiled `StreamTable`.
 
-Use the class that `cassandra.engine.happy_path` exports: the compiled version if it is installed,
-else this one.
+Use the class that `cassandra.engine.happy_path` exports: the compiled version if it is in use, else
+this one.
 
 Only the loop uses the table, with one exception: while nothing is in flight, a user thread may
 write one request to the socket itself, without waking the loop. Such a request is called a direct

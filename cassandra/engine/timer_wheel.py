@@ -1,7 +1,7 @@
 """`TimerWheel`: the deadlines of requests.
 
-Use the class that `cassandra.engine.happy_path` exports: the compiled Cython version if it is
-installed, else this one.
+Use the class that `cassandra.engine.happy_path` exports: the compiled Cython version if it is in
+use, else this one.
 """
 
 from __future__ import annotations

@@ -178,6 +178,7 @@ class Handshake:
 
     def _explain_untrusted_certificate(self, error: ssl.SSLCertVerificationError) -> str:
         """Return why the server's certificate was rejected."""
+        # The codes are OpenSSL's reasons why a certificate fails verification.
         code = error.verify_code
         if code in _WRONG_NAME:
             return (

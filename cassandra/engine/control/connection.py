@@ -361,7 +361,7 @@ class ControlConnection:
         self._refreshing = self._spawn(self._refresh_quietly())
 
     async def _refresh_quietly(self) -> None:
-        """Read the node list. If that fails, close the connection, which opens another one."""
+        """Read the node list. If that fails, close the connection, so that it moves."""
         try:
             await self.refresh_nodes()
         except (DriverException, OSError, asyncio.TimeoutError) as error:

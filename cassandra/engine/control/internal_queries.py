@@ -71,6 +71,7 @@ class InternalQueries:
                 connection.endpoint,
                 timeout,
             ) from None
+        # Let the caller handle errors of the server as exceptions.
         response = read_answer(connection, opcode, statement, answer_opcode, flags, answer)
         if isinstance(response, ErrorMessage):
             raise response.to_exception()

@@ -44,6 +44,7 @@ def is_complete(row: Row) -> bool:
     address = row.get("native_address") or row.get("rpc_address")
     if not missing and address:
         return True
+    # Log why the row is ignored, because the node is then missing in the cluster's hosts.
     log.debug(
         "a row of the peers table is incomplete and ignored: %s lacks %s",
         row.get("peer"),

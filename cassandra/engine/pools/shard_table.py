@@ -1,7 +1,7 @@
 """The connections of a pool to a ScyllaDB node, by shard.
 
 Use the names that `cassandra.engine.happy_path` exports: the compiled Cython versions if they are
-installed, else these.
+in use, else these.
 """
 
 from __future__ import annotations

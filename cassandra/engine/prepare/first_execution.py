@@ -81,6 +81,7 @@ class PreparingRequest(Request):
             )
             for keyspace, text in self.texts
         ]
+        # Usually there is a single string, which needs no tasks.
         if len(preparing) == 1:
             return [await preparing[0]]
         return await all_or_first_error(preparing)

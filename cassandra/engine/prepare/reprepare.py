@@ -88,6 +88,8 @@ class Reprepare:
         ):
             self.go()
         elif connection.is_control_connection:
+            # All sessions share the control connection, so it must not be switched to another
+            # keyspace.
             self.request.fail(
                 InvalidRequest(
                     "the control connection, which all sessions share, is in the keyspace "

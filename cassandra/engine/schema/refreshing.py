@@ -246,6 +246,7 @@ class SchemaRefresher:
             self._mark_outdated()
             self._try_again(targets)
         except Exception:
+            # A programming error would occur again, so do not repeat the reading.
             log.exception("the schema could not be read again")
             self._mark_outdated()
 
