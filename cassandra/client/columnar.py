@@ -389,7 +389,7 @@ class ColumnarResult(ColumnForms):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the remaining rows, for the Arrow PyCapsule interface.
 
-        Polars and DuckDB use it, for example. Pages are fetched on demand.
+        Polars and DuckDB call this, for example. Pages are fetched when they are needed.
         """
         columnar = columnar_module()
         # This fetches no page yet: the generator of `_pages` starts only when the consumer wants

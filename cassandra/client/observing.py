@@ -58,7 +58,7 @@ class ObservedByCluster(ClusterSettings):
         """Notify an observer of all requests of all sessions from now on.
 
         :param observer: see `cassandra.observers`.
-        :raises TypeError: if it is not a `RequestObserver`.
+        :raises TypeError: if `observer` is not a `RequestObserver`.
         """
         with _changing:
             self.request_observers = (*self.request_observers, observer)

@@ -123,7 +123,7 @@ class PoolSizes:
         return self._min_requests[_checked_distance("host_distance", host_distance)]
 
     def set_min_requests_per_connection(self, host_distance: int, min_requests: int) -> None:
-        """Accepted for compatibility: pools do not shrink by themselves.
+        """Accepted for compatibility, but has no effect: pools do not shrink by themselves.
 
         :param host_distance: a value of `HostDistance`.
         :param min_requests: the number to store; it has no effect.

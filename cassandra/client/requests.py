@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     """The types that may be passed to `execute` as a query."""
 
     Parameters = Sequence[Any] | Mapping[str, Any] | object | None
-    """Values by position or by name, or an object with attributes."""
+    """The types of parameters: values by position or by name, or an object with attributes."""
 
     Done = Callable[[Request], None]
 else:

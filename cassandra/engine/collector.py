@@ -172,7 +172,7 @@ class Collector:
             allow fewer.
         """
         self.off_path = None
-        # As many statements as both limits allow; see the head of this module.
+        # Take as many statements as both limits allow; the head of this module explains the limits.
         remaining = min(
             limit,
             self._concurrency - self.under_way,
@@ -205,8 +205,8 @@ class Collector:
             if request is None:
                 self.off_path = (query, parameters)
                 return
-            # If the result class accepts it, the request ends with a `RowsAnswer` instead of a full
-            # message.
+            # If the result class accepts a `RowsAnswer`, the request ends with that instead of a
+            # full message.
             request._reads_rows = self._reads_rows
             self._pending[position] = request
             burst.append(request)
@@ -214,9 +214,9 @@ class Collector:
     def _complete(
         self, row_factory: Callable[..., Any], position: int, request: RequestBase
     ) -> None:
-        """Called when `request` is over: make its result, and store the outcome.
+        """Create the result of `request`, which is over, and store the outcome.
 
-        :param row_factory: the row factory at the time when the request was made.
+        :param row_factory: the row factory at the time when the request was created.
         """
         # `_path` is not None, because only the happy path creates requests that call this method.
         happy_path: Any = self._path
@@ -245,8 +245,8 @@ class Collector:
         fields = (success, value) if self._in_order else (success, value, position)
         if not success:
             self.has_failed = True
-        # Make the outcome with `tuple.__new__`: the constructor of a named tuple is Python code and
-        # slower.
+        # Create the outcome with `tuple.__new__`, because a named tuple's constructor is Python
+        # code and thus slower.
         self._completed.append((position, _new_tuple(self._outcome_class, fields)))
         # Read `is_awaited` after the append. The reader sets it before it looks for outcomes. So
         # either the reader sees this outcome, or we see the flag and wake the reader.

@@ -171,7 +171,7 @@ class FutureResponder:
             self.future.set_exception(error)
 
     def on_timeout(self) -> None:
-        """Called when the time limit of the request has passed."""
+        """Set TimeoutError as the future's error, because the request's time limit has passed."""
         if not self.future.done():
             self.future.set_exception(asyncio.TimeoutError())
 
@@ -242,7 +242,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # The protocol extensions that both sides support; None until the end of the handshake.
         self.features: ProtocolFeatures | None = None
         self.wire_format = wire_format_of(version, None)
-        # The keyspace that the last USE has set; None before the first USE.
+        # The keyspace that the last USE on this connection has set; None before the first USE.
         self.keyspace: str | None = None
         # The task that holds requests until the connection is in their keyspace; None if no request
         # waits. `notify` lets the task check again: after a response, or if this connection takes
@@ -254,7 +254,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # True if we do not know for certain in which keyspace the connection is. The connection
         # then takes no new requests.
         self.is_given_up = False
-        # The optional schema tables that the node does not have; see `SchemaReader`.
+        # The names of optional schema tables that the node does not have; see `SchemaReader`.
         self.missing_tables: frozenset[str] = frozenset()
         # True if the server has announced that it will close the connection soon. The connection
         # then takes no new requests.
@@ -481,7 +481,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         )
 
     def close_if_idle(self) -> None:
-        """Close the connection if no request is in flight, except for orphans."""
+        """Close the connection if no request is in flight (orphans do not count)."""
         # Hold the write lock and then forbid direct writes, so that no thread can send a request
         # between the check and the close.
         has_write_lock = self.streams.acquire_write()
@@ -548,7 +548,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     def give_up(self, why: str) -> None:
         """Take no further requests, because the connection's keyspace is no longer certain.
 
-        Requests in flight are still answered. The connection's pool replaces it; a connection
+        Requests in flight are still answered. The pool replaces the connection; a connection
         without a pool is closed.
 
         :param why: the reason, as the end of the message "connection to <end point>: ...".
@@ -595,7 +595,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return self._reader.get_buffer(sizehint)
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Called by asyncio when bytes were received into the buffer of the frame reader."""
+        """Process bytes that asyncio has received into the buffer of the frame reader."""
         wake_queue = self.wake_queue
         if wake_queue is None:
             self._take_bytes(nbytes)

@@ -132,14 +132,14 @@ class Environment:
     ) -> None:
         """Connect a protocol to a Unix socket.
 
-        :param tls: as for `connect`.
+        :param tls: the arguments `ssl` and `server_hostname`, as for `connect`.
         """
         await self.loop.create_unix_connection(make_protocol, path, **tls)
 
     # -- threads -----------------------------------------------------------------------------------
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function that may block in another thread, and return its result."""
+        """Call a function that may block, in another thread, and return its result."""
         # If gevent or eventlet has patched threads, an executor would start greenlets instead of
         # threads, and a blocking greenlet would block the loop's thread.
         if green_library() is not None:

@@ -62,7 +62,7 @@ _Result = TypeVar("_Result")
 
 log = logging.getLogger("cassandra.connection")
 
-# How long `Connector.settle` waits for closed TLS connections to shut down.
+# How long `Connector.settle` waits for the transports of closed TLS connections.
 GOODBYE_TIMEOUT = 0.5  # seconds
 
 # If a connection times out with a limit below this, the error message blames the limit, not the
@@ -121,8 +121,8 @@ class Connector:
         self._has_warned_of_login = False
         # The protocol version for the next connection. It is lowered if a server rejects it.
         self.version = settings.protocol_version
-        # Called with (end point, kind, error) for each connection that could not be opened; the
-        # kinds are those of `RequestObserver.on_connection_failure`.
+        # Called with (end point, kind, error) for each connection that could not be opened.
+        # `RequestObserver.on_connection_failure` lists the kinds.
         self.on_failure: Callable[[EndPoint, str, Exception], None] = _ignore_failure
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class Connector:
         If there is no lower version, raise `error`.
         """
         lower = ProtocolVersion.get_lower_supported(version)
-        # If the application has chosen a version, do not try another one.
+        # If the application has chosen a version, do not try another version.
         if self._settings.only_version is not None or not lower:
             self.on_failure(error.endpoint, "protocol", error)
             raise error

@@ -298,7 +298,8 @@ class RequestBase:
         # execution.
         self._speculation: Any = None
         self._speculation_handle: Any = None
-        # The delayed retry or the PREPARE that will continue the request. `end` cancels it.
+        # The delayed retry or the PREPARE that will continue the request; None if there is none.
+        # `end` cancels it.
         self._retry_handle: Any = None
         self._timer_slot = -1  # the deadline's slot in the timer wheel; -1 if there is none
         # The number of pending steps that will continue the request although no attempt is in
@@ -311,7 +312,7 @@ class RequestBase:
         # True if `response` should be a `RowsAnswer` when rows come; False if it should be a
         # `ResultMessage`.
         self._reads_rows = False
-        # `_locate` sets these four attributes.
+        # `_locate` sets these four attributes, when they are first needed.
         self._is_located = False
         self._token: int | None = None  # the Murmur3 token of the partition
         self._shard: int | None = None  # the shard that the caller has chosen
@@ -376,7 +377,7 @@ class RequestBase:
         raise NotImplementedError
 
     def start_speculation(self) -> None:
-        """Called after the request was sent, to schedule speculative executions."""
+        """Schedule speculative executions. Called after the request was sent."""
         raise NotImplementedError
 
     # -- start and end -----------------------------------------------------------------------------
@@ -592,7 +593,7 @@ class RequestBase:
         try:
             if throttle is not None:
                 (throttle.release if state == _BEGUN else throttle.withdraw)(self)
-        # A user's throttler may raise; the request must end nevertheless.
+        # A user's throttler may raise an error, but the request must end nevertheless.
         except BaseException as error:
             log.exception("%r failed", throttle)
             reraise_on_loop(error)

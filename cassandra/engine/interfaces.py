@@ -103,7 +103,7 @@ class RequestCore(Protocol):
 
     @property
     def wire_format(self) -> int:
-        """The wire format for which requests are rendered before they have a connection."""
+        """The wire format for which requests are rendered before their connection is chosen."""
 
     @property
     def user_types(self) -> Mapping[str, Mapping[str, type]]:
@@ -208,7 +208,7 @@ class RequestSession(Protocol):
         """Called when a query plan has a host to which the session has no pool."""
 
     def why_no_pool(self, host: Host) -> Exception:
-        """Return the error that a request records for a host to which there is no pool."""
+        """Return the error that a request records for a host to which the session has no pool."""
 
     def closed_error(self) -> Exception:
         """Return the error of a request on a closed session."""
@@ -216,7 +216,7 @@ class RequestSession(Protocol):
     # -- the steps of a request --------------------------------------------------------------------
 
     def attend(self, request: RequestBase, profile_observers: Sequence[RequestObserver]) -> None:
-        """Prepare a new request for its observers and the throttler."""
+        """Set what the request's observers and the throttler need on a new request."""
 
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
         """Return True if the caller must send the request, although `connection` may be in another

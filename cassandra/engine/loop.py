@@ -51,7 +51,10 @@ class Startable(Protocol):
     """A piece of work for the loop, for example a request."""
 
     def start(self) -> None:
-        """Called once on the loop, unless `fail` was called before; must not raise."""
+        """Start the work. Called at most once, on the loop, if `fail` was not called before.
+
+        Must not raise an error.
+        """
 
     def fail(self, error: BaseException) -> None:
         """End the work with `error`.
@@ -235,7 +238,7 @@ class _Call(Generic[T]):
         self._task.add_done_callback(self._ended)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait for the end; return False if it does not come within `timeout` seconds."""
+        """Wait until the call has ended; return False if it has not ended in `timeout` seconds."""
         return self._over.acquire(timeout=-1 if timeout is None else min(timeout, TIMEOUT_MAX))
 
     def outcome(self) -> T:

@@ -71,7 +71,7 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
                     type_name = column.type.cql_parameterized_type()
                     columns.append(f'{prefix}column "{column.name}" ({type_name}): {position}')
                     if len(columns) == _MAX_COLUMNS:
-                        # Enough columns: leave the others out.
+                        # The note has enough columns: leave the other columns out.
                         return _note(columns)
     except _TooLong:
         pass
@@ -130,7 +130,8 @@ class _Search:
             self._items_left -= 1
             if self._items_left < 0:
                 raise _TooLong
-            # [bytes]: an [int] with the size, negative for a null, and then the content.
+            # A [bytes] value is an [int] with the size, which is negative for a null, followed by
+            # the content.
             size = int.from_bytes(data[offset : offset + 4], "big", signed=True)
             offset += 4
             if size < 0:

@@ -50,7 +50,7 @@ ConnectionFailureObserver = Callable[["EndPoint", str, Exception], None]
 
 # The maximum number of events in the queue of a slow observer's thread. Further events are dropped.
 MOST_WAITING = 10_000
-# A call of an observer that takes longer than this is slow.
+# A call of an observer that takes longer than this counts as slow.
 SLOW = 0.1  # seconds
 # One slow call proves nothing: the machine may have had no time for this thread, or another thread
 # may have held the GIL. An observer gets its own thread after MOST_SLOW_CALLS slow calls, or after
@@ -135,7 +135,7 @@ class _SlowObserver:
 
     @property
     def is_busy(self) -> bool:
-        """True if there are events that the observer has not handled yet."""
+        """True if the thread has not handled all events yet."""
         with self._guard:
             return self._is_running and not self._is_waiting
 
@@ -655,7 +655,7 @@ class ObservedSession(bases.EngineBase):
     def attend(
         self, request: ObservableRequest, profile_observers: Sequence[RequestObserver]
     ) -> None:
-        """Prepare a new request for its observers and the throttler.
+        """Set what the request's observers and the throttler need on a new request.
 
         :param profile_observers: the observers of the request's profile.
         """

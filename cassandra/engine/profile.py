@@ -1,6 +1,4 @@
-"""`ExecutionProfile`, a set of settings for executions, and `ProfileManager`, which has the
-profiles of a cluster.
-"""
+"""`ExecutionProfile`, a set of settings for executions, and `ProfileManager`, their container."""
 
 from __future__ import annotations
 
@@ -412,7 +410,7 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
     return factory
 
 
-# `inspect.CO_VARARGS`: the function has *arguments. Importing `inspect` takes time.
+# The value of `inspect.CO_VARARGS`: the function has *args. Importing `inspect` would take time.
 _CO_VARARGS = 0x04
 
 

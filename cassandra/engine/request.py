@@ -200,7 +200,7 @@ class Request(RequestBase):
         return statement
 
     def on_timeout(self) -> None:
-        """Called when the timeout of the request has passed: end it with OperationTimedOut."""
+        """End the request with OperationTimedOut, because its timeout has passed."""
         if self.done:
             return
         # The timer wheel has freed the slot already, so `end` must not free it again.
@@ -395,7 +395,7 @@ class Request(RequestBase):
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
     def on_room(self, host: Host, connection: Connection) -> None:
-        """Called when the host for which the request waits has a free stream: send it there."""
+        """Send the request on `connection`, because the host now has a free stream."""
         self._waits -= 1
         if not self.is_answered:
             self.send_to(host, connection)

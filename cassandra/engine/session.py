@@ -287,7 +287,10 @@ class EngineSession(ObservedSession):
         self._notify_followers()
 
     def all_pools(self) -> list[HostPool]:
-        """Return the pools of this session and of its followers. Any thread may call this."""
+        """Return the pools of this session and of its followers (see the module `workers`).
+
+        Any thread may call this.
+        """
         return [
             pool for session in (self, *self.followers) for pool in list(session.pools.values())
         ]

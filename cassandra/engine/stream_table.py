@@ -231,7 +231,7 @@ class StreamTable:
     def waiting(self) -> list[Any]:
         """Return the responders that wait for responses. Must be called on the loop."""
         responders = [responder for responder in self._responders.values() if responder is not None]
-        # The request that a user thread has sent directly, if there is one.
+        # Add the responder of the direct request in flight, if there is one.
         direct_responder = self._directs.get(self._direct_stream)
         if direct_responder is not None and direct_responder is not _ORPHAN:
             responders.append(direct_responder)
@@ -287,7 +287,7 @@ class StreamTable:
                 return
 
     def take_all(self) -> list[Any]:
-        """Remove and return the responders that still wait, because the connection is closed."""
+        """Remove and return all responders that still wait, because the connection closes."""
         responders, self._responders = self._responders, {}
         direct_responder = self._directs.pop(self._direct_stream, None)
         # Responses to orphans cannot come any more, either.

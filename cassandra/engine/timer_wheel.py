@@ -105,7 +105,7 @@ class TimerWheel:
 
         :raises RuntimeError: if the loop is closed.
         """
-        # The same computation as in `add`, but with the clock that this thread may read.
+        # This is the same computation as in `add`, but with the clock that this thread may read.
         tick = int((self.clock() + self._offset + min(timeout, _LONGEST)) / _FINE) + 1
         if timeout >= _COARSE_FROM:
             tick += -tick % _FINE_TICKS_OF_COARSE

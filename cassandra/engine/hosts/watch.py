@@ -143,7 +143,7 @@ class HostWatch:
             self.on_doubt(host)
 
     def on_try_failed(self, host: Host, error: Exception) -> None:
-        """Called when an attempt to reach `host` has failed and another will follow."""
+        """Called when an attempt to reach `host` has failed, and another attempt will follow."""
         host._remember_failure(error)
         if host.is_up is False:
             self._report_reason(host, error)

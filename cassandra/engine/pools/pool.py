@@ -26,7 +26,8 @@ else:
 
 log = logging.getLogger("cassandra.pool")
 
-# A connection is replaced if abandoned requests hold more than this share of its streams.
+# A connection is replaced if its orphans (abandoned requests) hold more than this share of its
+# streams.
 ORPHAN_SHARE = 0.75
 # A connection has a short life if it is lost within SHORT_LIFE after the pool last opened a
 # connection. After MOST_SHORT_LIVES of these in a row, the pool waits before it opens the next
@@ -110,7 +111,8 @@ class HostPool(CompatPool, bases.PoolBase):
         self.distance = distance
         self.size = size
         self.connections: list[Connection] = []
-        # Connections by shard, if the host is a sharded ScyllaDB node (see `engine.pools.shards`).
+        # The connections by shard; None if the host is not a sharded ScyllaDB node (see
+        # `engine.pools.shards`).
         self.shards: ShardTable | None = None
         self.closed = False
         (
@@ -315,8 +317,9 @@ class HostPool(CompatPool, bases.PoolBase):
             connection.close_if_idle()
 
     def _on_orphan(self, connection: Connection) -> None:
-        """Called when a request on `connection` was abandoned. Replace the connection if most of
-        its streams are orphans, and check the host if the connection is silent.
+        """Replace `connection` if orphans hold most of its streams; check the host if it is silent.
+
+        Called when a request on `connection` was abandoned.
         """
         if is_silent(connection):
             self._on_doubt(self.host)

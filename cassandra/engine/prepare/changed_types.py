@@ -99,7 +99,8 @@ class ChangedTypes:
         """Renew the affected statements now, because a session has executed a DDL statement."""
         changed_type = _changed_type(event)
         if changed_type is not None:
-            # The server's event about the same change may have come already.
+            # If the server's event about this change has come already, do not handle it again
+            # later.
             self._pending.discard(changed_type)
             await self._preparer.renew(await self._statements_using({changed_type}))
 

@@ -118,7 +118,7 @@ class SchemaRefresher:
         # Called with the event of each DDL statement that a session has executed, after the schema
         # was read. The session waits for this callback before it completes the request.
         self.on_ddl: Callable[[Mapping[str, Any]], Awaitable[object]] | None = None
-        # Called when the whole schema was read because events may have been missed.
+        # Called after the whole schema was read, because events may have been missed.
         self.on_caught_up: Callable[[], Awaitable[object]] | None = None
         self.reads = 0  # the number of readings of targets, including failed ones
         self.failed_reads = 0
@@ -129,7 +129,8 @@ class SchemaRefresher:
         # For each target of the next round: the connection to read through (None for the control
         # connection), and the futures of the callers that wait for the reading.
         self._requested: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
-        # The task that reads the requested targets, round by round; it may be done.
+        # The task that reads the requested targets, round by round; None before the first. The task
+        # may have ended.
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -186,7 +187,7 @@ class SchemaRefresher:
         self._timer = loop.call_at(due, self._start_pending)
 
     def _start_pending(self) -> None:
-        """Called by the timer: read the pending targets in the background."""
+        """Read the pending targets in the background. The timer calls this."""
         self._timer = None
         targets = self._pending.take()
         if targets and not self._closed:

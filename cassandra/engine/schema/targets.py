@@ -58,7 +58,7 @@ class PendingTargets:
     __slots__ = ("_all", "_by_keyspace")
 
     def __init__(self) -> None:
-        # The target ALL, if it was added.
+        # The target ALL if it was added; else None.
         self._all: Target | None = None
         # The other targets by keyspace. Each dict serves as an ordered set.
         self._by_keyspace: dict[str, dict[Target, None]] = {}
