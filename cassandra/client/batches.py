@@ -53,6 +53,7 @@ def batch_statements(
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
     for entry in entries:
+        # CQL strings with parameters have been prepared by now: bind their rows.
         if isinstance(entry, TextRows):
             rows = entry.bind_to(prepared_texts[entry.keyspace, entry.text])
             statements.append((rows.prepared, rows.block))
@@ -62,9 +63,11 @@ def batch_statements(
             # A statement to which no values were bound has no block.
             block = entry.block if entry.block is not None else ()
             statements.append((entry.bound.prepared_statement, block))
+        # This entry has only the id of its prepared statement: find the statement.
         elif isinstance(entry, NamedRow):
             statements.append(entry.bound(prepared_by_id))
         else:
+            # Any other entry is a CQL string without parameters, which is sent as it is.
             statements.append((None, entry))
     return statements
 

@@ -73,6 +73,7 @@ def check_pairs(pairs: object) -> None:
 
     Only the first item of a list or tuple is checked, because there may be many items.
     """
+    # A common mistake: an asynchronous iterable cannot be read by a `for` loop.
     if hasattr(type(pairs), "__aiter__"):
         raise TypeError(
             f"execute_concurrent takes an iterable, and not {type(pairs).__name__}, which is "
@@ -88,6 +89,7 @@ def check_pairs(pairs: object) -> None:
         )
     if not isinstance(pairs, (list, tuple)) or not pairs:
         return
+    # Look at the first item, because the same mistake is usually in all of them.
     first_item = pairs[0]
     if (
         isinstance(first_item, (str, bytes))

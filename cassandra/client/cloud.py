@@ -103,6 +103,7 @@ class Cloud:
                 f"the metadata service at {service_address} does not say where the nodes are: "
                 f"{error!r:.200}"
             ) from error
+        # Limit the number of nodes, because the service may be wrong or hostile.
         if len(node_ids) > MOST_NODES:
             raise DriverException(
                 f"the metadata service at {service_address} names {len(node_ids)} nodes, more "

@@ -374,6 +374,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                     f"execution_profiles[{name!r}] is not an ExecutionProfile, but {profile!r}"
                     + (": write ExecutionProfile(**settings)" if isinstance(profile, dict) else "")
                 )
+        # Without a default profile, create one from the old-style settings.
         if EXEC_PROFILE_DEFAULT not in all_profiles:
             _warn_of_names_like_default(all_profiles)
             all_profiles = {
@@ -384,6 +385,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                 **all_profiles,
             }
         self.profile_manager.profiles.update(all_profiles)
+        # Raise an error now if a policy cannot work in this environment.
         for policy in self.profile_manager.policies():
             policy.check_supported()
         # Use weak references to the cluster, so that the profile manager does not keep it alive.

@@ -44,6 +44,7 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
         return None
     searched = 0
     try:
+        # Stop at the first fault: one note is enough to find the mistake.
         for prefix, prepared, values in request_body.bound_rows():
             for column, data in zip(prepared.column_metadata, values, strict=False):
                 if not isinstance(data, bytes) or not _is_of_floats(column.type):

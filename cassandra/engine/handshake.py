@@ -383,6 +383,7 @@ class _Handshake:
         actions: Sequence[Action] = self._protocol.start()
         while True:
             next_message: Send | None = None
+            # Perform all actions; one of them may yield the next message to send.
             for action in actions:
                 if isinstance(action, Send):
                     next_message = action
@@ -397,6 +398,7 @@ class _Handshake:
                 raise ProtocolError(
                     f"the handshake with {self._endpoint} came to no end: {actions!r}"
                 )
+            # Send the message, and let the protocol object decide what follows from the response.
             opcode, flags, body = await self._exchange(next_message)
             actions = self._protocol.receive(
                 next_message.stream, opcode, flags, body, self._connection.peer_version
@@ -596,6 +598,7 @@ def _describe_timeout(endpoint: EndPoint, connection: Connection, timeout: float
 
     :param timeout: the connect timeout in seconds.
     """
+    # Except for the first condition, each condition describes how far the connection came.
     if timeout < _SHORT_TIMEOUT:
         return f"{endpoint} did not answer within {timeout:g} s, in which few nodes can"
     if connection.is_reached and not connection.is_connected:

@@ -334,11 +334,13 @@ class _Watched:
         """
         if self._slow is not None:
             return
+        # After the first slow call, begin to measure.
         suspicion = self._suspicion
         if suspicion is None:
             self._suspicion = suspicion = _Suspicion()
             self._renew_calls()
         suspicion.add(seconds)
+        # As long as it may be a coincidence, only log the call for debugging.
         if not suspicion.is_proved:
             log.debug("%s of the request observer %r took %.3f s", name, self.observer, seconds)
             return
@@ -355,6 +357,7 @@ class _Watched:
             suspicion.calls + 1,  # with the first slow call, which was not measured
             SLOW,
         )
+        # The observer is slow: from now on, its hooks put events into the queue of a thread.
         self._suspicion = None
         self._slow = _SlowObserver(self)
         self._renew_calls()

@@ -466,16 +466,18 @@ class Request(RequestBase):
         connection = attempt.connection
         if self.is_answered:
             return
+        # The connection may have been lost during the wait: ask the retry policy.
         if connection is None or connection.closed:
             self.on_attempt_failed(
                 attempt, ConnectionException(f"connection to {attempt.host} was closed")
             )
+        # If the connection cannot take the request any more, try another connection or host.
         elif (
             not connection.has_room
             or connection.is_draining
             or (connection.is_given_up and self.request_body.depends)
         ):
-            self._waits += 1  # `on_not_sent` subtracts it again
+            self._waits += 1  # `on_not_sent` decrements it again
             self.on_not_sent(attempt, connection.refusal())
         else:
             self.send(attempt, connection)
@@ -570,11 +572,13 @@ class Request(RequestBase):
             return
         if flags & WARNING_FLAG:
             log_warnings(getattr(response, "warnings", None) or ())
+        # Only a successful response goes on below.
         if isinstance(response, ErrorMessage):
             self._on_error(attempt, connection, response)
             return
         if flags & _CUSTOM_PAYLOAD:
             self._learn_tablet(response)
+        # A USE and a DDL statement need further work of the session before the request is complete.
         kind = getattr(response, "kind", None)
         if kind in (RESULT_KIND_SET_KEYSPACE, RESULT_KIND_SCHEMA_CHANGE):
             self._stop_other_attempts()

@@ -362,6 +362,7 @@ def advice_for_timeout(statement: str) -> str | None:
 
 def _advice_for_rejection(message: str, statement: str) -> str | None:
     """Return advice for a statement that the server has parsed but rejected, or None."""
+    # Try the most specific advice first: vectors, nulls, placeholders of Python, Python values.
     for message_pattern, statement_pattern, advice in VECTOR_REJECTION_ADVICE:
         if _is_in(message_pattern, message) and _is_in(statement_pattern, statement):
             return advice
@@ -372,6 +373,7 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
     value_advice = _first_match(PYTHON_VALUE_ADVICE[:1], _searched(statement))
     if value_advice is not None:
         return value_advice
+    # The message names an unknown column: it may be an alias of the SELECT.
     column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
     if column is not None and _is_in(rf"\bAS\s+\"?{column[1]}\b", statement):
         return (

@@ -269,6 +269,7 @@ class EngineSession(ObservedSession):
             ),
             on_doubt=self.core.heartbeats.check,
         )
+        # Only ScyllaDB nodes have shards; a `ShardPool` also works for hosts without shards.
         if not settings.shard_aware:
             return HostPool(host, distance, size, owner)
         return ShardPool(
@@ -508,6 +509,8 @@ class EngineSession(ObservedSession):
         cql = request_body.statement_text()
         # The result columns that were cached for the prepared statement when the attempt was sent.
         cached_columns = attempt.columns
+        # A user-defined handler may return any object for a RESULT, which we then pass on
+        # unchecked.
         if request_body.decodes and isinstance(request_body, MessageBody):
             response = self._decode_by_handler(
                 request_body.handler, connection, opcode, flags, body, cached_columns
@@ -526,8 +529,11 @@ class EngineSession(ObservedSession):
                 self.core.user_types,
                 cached_columns,
             )
+        # The response must be one that the protocol allows for this request.
         kind = response.kind if opcode == RESULT else None
         check_answer(request_body.opcode, cql, opcode, kind, connection.endpoint)
+        # Cache new columns, and add decryption, converters and vector types to how rows are
+        # decoded.
         if kind == RESULT_KIND_ROWS:
             if cached_columns is not None:
                 self._remember_columns(request, connection, response, cached_columns)

@@ -120,6 +120,7 @@ def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str
 
 def _check_types(context: object, options: Secret[Any], sessions: object) -> None:
     """Raise TypeError or ValueError if TLS settings cannot be used, whatever the options say."""
+    # Check the context, then the session cache, then the options.
     if not (context is None or isinstance(context, ssl.SSLContext) or callable(context)):
         advice = "ssl.create_default_context()"
         if isinstance(context, (str, os.PathLike)):

@@ -410,6 +410,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
         :param error: why the connection closed; None if there was no error.
         """
+        # A retired connection is not replaced.
         if connection in self._closing:
             self._closing.remove(connection)
             self._notify_if_drained()
@@ -418,6 +419,7 @@ class HostPool(CompatPool, bases.PoolBase):
             self.connections.remove(connection)
         if self.closed:
             return
+        # Count short lives: see SHORT_LIFE.
         if asyncio.get_running_loop().time() - self._opened_at >= SHORT_LIFE:
             self._short_lives = 0
         elif not self._is_loss_counted:
@@ -434,6 +436,8 @@ class HostPool(CompatPool, bases.PoolBase):
             self._fail_waiters(cause)
             self._on_failure(self, cause)
             return
+        # Replace the connection at once. If it broke, the host may hang: let the heartbeat check
+        # that.
         log.debug("a connection to %s was lost, it is opened again: %s", self.host, error)
         if error is not None:
             self._on_doubt(self.host)

@@ -143,6 +143,8 @@ class Reprepare:
         if request.done:
             return
         try:
+            # If the server cannot prepare the statement, or its columns no longer fit, the request
+            # fails.
             response = read_answer(connection, PREPARE, None, opcode, flags, body)
             if isinstance(response, ErrorMessage):
                 raise response.to_exception()
@@ -150,11 +152,13 @@ class Reprepare:
             renewed = take_over(
                 self.prepared, response, core.random, core.preparer.all_with, core.user_types
             )
+            # The bind columns have changed: convert the values that are already bound.
             if renewed is not None:
                 request.request_body.rebind(renewed)
         except BaseException as error:
             request.fail(as_exception(error))
             return
+        # The server knows the statement again, so execute it.
         request.resend(self.attempt)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
