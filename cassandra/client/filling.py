@@ -22,8 +22,8 @@ def fill(
     :param burst_size: the maximum number of requests that are created before they are started
         together.
     :param start_all: called with a list of requests; starts them.
-    :param start_other: starts a statement that the happy path does not handle; called with the
-        statement, its parameters and its position.
+    :param start_other: starts a statement for which the collector cannot create a request; called
+        with the statement, its parameters and its position.
     """
     # The loop ends when the collector takes no more statements: a limit is reached, or no statement
     # is left.
@@ -36,8 +36,7 @@ def fill(
         finally:
             if burst:
                 start_all(burst)
-        # The collector has stopped at a statement that the happy path does not handle (only
-        # requests that need no retry, tracing or paging are on the happy path). The statement is
-        # already counted, so its position is `sent - 1`.
+        # The collector has stopped at a statement for which it cannot create a request. The
+        # statement is already counted, so its position is `sent - 1`.
         if collector.off_path is not None:
             start_other(*collector.off_path, collector.sent - 1)

@@ -219,7 +219,8 @@ class SessionBase(RequestMaker, ObservedBySession):
         duplicate._default_options = CallOptions(
             profile.clone() if self._has_own_profile else profile
         )
-        # Create a new happy path, because the original's happy path uses the original's options.
+        # Create a new `HappyPath` (the shortcut for common statements), because the original's
+        # `HappyPath` uses the original's options.
         duplicate._path = duplicate._new_path()
         self.cluster._sessions_by_id[id(duplicate)] = duplicate
         duplicate._follow_default()

@@ -1,10 +1,12 @@
 """`HappyPath`, which executes common statements of a session in one call, and `ResultFuture`, the
 awaitable of the asyncio API.
 
-The happy path handles requests that need no retry, tracing or paging. Use the classes that
-`cassandra.engine.happy_path` exports: the compiled Cython versions if they are in use, else these.
-The compiled `ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All
-compiled futures that are done in the same loop iteration share one loop handle for their callbacks.
+`HappyPath` is the shortcut for common statements that are executed without options such as tracing.
+The requests themselves are those of `cassandra.engine.happy_path`: a request that needs no retry,
+tracing or paging runs that code only. Use the classes that `cassandra.engine.happy_path` exports:
+the compiled Cython versions if they are in use, else these. The compiled `ResultFuture` is not a
+subclass of `asyncio.Future`, but behaves like one. All compiled futures that are done in the same
+loop iteration share one loop handle for their callbacks.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def is_changed_by_user_code(session: Any) -> bool:
     """Return True if user code may change the requests of `session`.
 
     That is so if the session has request listeners or a user-defined protocol handler. Both need
-    the request as a message object, which the happy path does not create.
+    the request as a message object, which `HappyPath` does not create.
 
     The compiled version has the same function (``_is_changed_by_user_code``).
     """
@@ -56,7 +58,7 @@ def is_changed_by_user_code(session: Any) -> bool:
 
 
 class RowsAnswer:
-    """The response to a SELECT on the happy path, for results that need only its rows.
+    """The response to a SELECT that `HappyPath` has executed, for results that need only its rows.
 
     A `RowsAnswer` is created faster than a `ResultMessage`, which has many more fields.
 
@@ -104,7 +106,7 @@ class ResultFuture(asyncio.Future[Any]):
     Cancelling the future ends the request. The stream is free again when the server's response has
     come.
 
-    :param path: the happy path of the session.
+    :param path: the `HappyPath` object of the session.
     :param row_factory: the row factory of the result.
     """
 
@@ -223,8 +225,9 @@ class HappyPath:
     """Executes the most common statements of a session with the least work per request.
 
     These statements are prepared statements whose values are in a tuple or list, bound statements,
-    and batches of rows. The happy path does not handle calls with options, nor sessions with
-    request listeners or a user-defined protocol handler.
+    and batches of rows. `HappyPath` does not handle calls with options, nor sessions with request
+    listeners or a user-defined protocol handler. The session executes all other statements itself,
+    in a more general way.
 
     :param session: the public session.
     :param engine: the engine's session.
@@ -270,10 +273,11 @@ class HappyPath:
         return self._options.profile.row_factory
 
     def request(self, query: Any, parameters: object, on_done: Callable[[Any], None]) -> Any:
-        """Make the request for a prepared statement, a bound statement or a batch.
+        """Create the request for a prepared statement, a bound statement or a batch.
 
         :param on_done: called with the request when it is over.
-        :returns: None if the happy path does not handle this execution.
+        :returns: None if `HappyPath` does not handle this execution; see the docstring of the
+            class.
         """
         parameters_type = type(parameters)
         is_batch = type(query) is BatchStatement
@@ -309,7 +313,8 @@ class HappyPath:
     def execute(self, query: object, parameters: object) -> ResultFuture | None:
         """Execute a prepared statement, a bound statement or a batch.
 
-        :returns: None if the happy path does not handle this execution. Nothing was sent then.
+        :returns: None if `HappyPath` does not handle this execution. In that case, nothing was
+            sent.
         :raises RuntimeError: if the running loop is not the session's.
         """
         if running_loop() is not self.loop:

@@ -8,11 +8,12 @@ thread that waits) or `cassandra.aio.concurrent` (on the session's loop).
 How the parts cooperate:
 
 1. The reader calls `requests`, which takes statements from the iterator and appends their requests
-   to the list `burst`. The reader starts these requests. If the happy path does not handle a
-   statement, `requests` stops there and puts it into `off_path`; the reader executes that statement
-   itself and passes the outcome to `put`.
-2. When a request is over, `_complete` makes its result and appends the outcome to `_completed`.
-   This may happen in any thread: the engine's, or one that calls `put`.
+   to the list `burst`. The reader starts these requests. Only the session's `HappyPath` creates
+   requests here: the shortcut for common statements that are executed without options such as
+   tracing. If it does not handle a statement, `requests` stops there and puts the statement into
+   `off_path`; the reader executes that statement itself and passes the outcome to `put`.
+2. When a request is over, `_complete` creates its result and appends the outcome to `_completed`.
+   This may happen in any thread: the engine's, or a thread that calls `put`.
 3. The reader calls `take` for finished outcomes. With `in_order`, an outcome waits in `_early`
    until all earlier statements have their outcomes.
 4. When nothing is ready, the reader sets `is_awaited` and sleeps. The next completion that makes
@@ -30,9 +31,9 @@ taken from the iterator, `_seen` counts outcomes that were removed from `_comple
 `delivered` counts outcomes that `take` has returned. The compiled version has the same interface,
 but stores outcomes in a ring buffer.
 
-The meanings of None: `path` is None if the happy path may not be used, so that each statement goes
-into `off_path`. `off_path` is None if the happy path handled every statement of the last call of
-`requests`. `notify_reader` is None if no reader wants to be woken.
+The meanings of None: `path` is None if there is no `HappyPath` that may be used, so that each
+statement goes into `off_path`. `off_path` is None if the last call of `requests` could create a
+request for every statement. `notify_reader` is None if no reader wants to be woken.
 """
 
 from __future__ import annotations
@@ -55,16 +56,16 @@ _new_tuple: Callable[..., Any] = tuple.__new__
 
 
 class Collector:
-    """Makes the requests of many statements, and passes their outcomes to one reader.
+    """Creates the requests of many statements, and passes their outcomes to one reader.
 
     Any thread may call `put`. Only the reader calls the other methods; it starts the requests, and
-    executes statements that the happy path does not handle.
+    executes statements that `path` does not handle.
 
     :param concurrency: the maximum number of requests in flight.
     :param outcome_class: a named tuple class for outcomes, with the fields success and result or
         error; if `in_order` is False, also the position of the statement.
-    :param path: the happy path of the session, which makes and completes the requests of the most
-        common statements (see `cassandra.engine.awaited.HappyPath`); None if it may not be used.
+    :param path: the session's `cassandra.engine.awaited.HappyPath`, which creates and completes the
+        requests of the most common statements; None if it may not be used.
     :param in_order: True delivers outcomes in the order of the statements, False as they come.
     """
 
@@ -104,8 +105,8 @@ class Collector:
         # True while the reader waits. `notify_reader` is then called once, when `is_ready` is True.
         self.is_awaited = False
         self.notify_reader: Callable[[], object] | None = None
-        # The (statement, parameters) at which `requests` stopped because the happy path does not
-        # handle them.
+        # The (statement, parameters) at which `requests` stopped because `_path` does not handle
+        # them.
         self.off_path: tuple[Any, Any] | None = None
         # Pairs (position, outcome) in the order of completion. Any thread appends; only the reader
         # removes.
@@ -160,13 +161,12 @@ class Collector:
         )
 
     def requests(self, statements: Iterator[tuple[Any, Any]], burst: list[Any], limit: int) -> None:
-        """Make the requests of the next statements, and append them to `burst` for the reader to
-        start.
+        """Create the requests of the next statements, and append them to `burst`.
 
-        If the happy path does not handle a statement, stop there and store it in `off_path`. The
-        reader executes that statement, whose position is ``sent - 1``, and passes its outcome to
-        `put`. An error that `statements` raises is raised here. An error in a statement is its
-        outcome.
+        The reader must start these requests. If `path` does not handle a statement, stop there and
+        store the statement in `off_path`. The reader executes that statement, whose position is
+        ``sent - 1``, and passes its outcome to `put`. An error that `statements` raises is raised
+        here. An error in a statement is its outcome.
 
         :param limit: the maximum number of statements to take. The two limits of the collector may
             allow fewer.
@@ -200,8 +200,8 @@ class Collector:
                 except Exception as error:
                     self._put(position, False, error)
                     continue
-            # If there is no happy path, or it does not handle this statement, the reader executes
-            # it.
+            # If there is no `path`, or it does not handle this statement, the reader executes the
+            # statement.
             if request is None:
                 self.off_path = (query, parameters)
                 return
@@ -218,7 +218,7 @@ class Collector:
 
         :param row_factory: the row factory at the time when the request was created.
         """
-        # `_path` is not None, because only the happy path creates requests that call this method.
+        # `_path` is not None, because only `_path` creates requests that call this method.
         happy_path: Any = self._path
         del self._pending[position]
         if request.error is not None:

@@ -585,7 +585,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     def resume_writing(self) -> None:
         self.streams.paused = False
-        # Notify the pool, where requests wait for a connection with room.
+        # Notify the pool, where requests wait for a connection that can send them.
         if self.on_room is not None:
             self.on_room(self)
 
@@ -693,9 +693,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.take_over()
         else:
             self.last_activity = self._loop.time()
-            # Threads that read responses do not notify the pool that the connection has room. That
-            # is not urgent: the connection had room before, because the thread's request was the
-            # only one.
+            # Threads that read responses do not notify the pool that a stream is free. That is not
+            # urgent: there were free streams before, because the thread's request was the only one
+            # in flight.
             self._notify_waiting()
 
     def take_over(self) -> None:

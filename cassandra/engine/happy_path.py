@@ -357,7 +357,7 @@ class RequestBase:
     ) -> None:
         """Handle a response that is neither VOID nor rows whose columns are cached.
 
-        The happy path handles VOID and such rows itself.
+        `on_answer` handles VOID and such rows itself.
         """
         raise NotImplementedError
 
@@ -751,7 +751,7 @@ class RequestBase:
             payload_and_rest = tablets.split_payload(body)
             if payload_and_rest is not None:
                 # The payload contains tablet data and nothing else. Store the data, and handle the
-                # rest of the response on the happy path.
+                # rest of the response like any other response.
                 payload, body = payload_and_rest
                 self.learn(payload)
                 flags = 0

@@ -1,8 +1,8 @@
 """The parts of the session, the engine's core and the pools that requests use.
 
-The classes of the session, the core and the pools import the happy path and the keyspace gate. So
-the happy path and the gate cannot import these classes. In annotations, they use the protocols of
-this module instead. Only type checkers import this module.
+The classes of the session, the core and the pools import the modules `happy_path` and
+`keyspace_gate`. So these two modules cannot import those classes. In annotations, they use the
+protocols of this module instead. Only type checkers import this module.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ is sent, a new `Attempt` waits for the response on a stream of the connection.
 
 The following objects continue a request that waits; all of them run on the loop:
 
-* The connection passes the response to the attempt, which calls `on_answer`. A response that the
-  happy path does not handle goes on to `on_other_answer`. If the connection is lost, it calls
+* The connection passes the response to the attempt, which calls `on_answer`. A response other than
+  VOID or rows with cached columns goes on to `on_other_answer`. If the connection is lost, it calls
   `on_attempt_failed`, where the retry policy decides what follows.
 * If no host of the plan has a free stream, the request waits at the first pools whose connections
   are open but full (`RoomWait`). The first of these pools with a free stream calls `on_room`. The
@@ -556,7 +556,7 @@ class Request(RequestBase):
     def on_other_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes
     ) -> None:
-        """Decode a response that the happy path does not handle, and do what it requires."""
+        """Decode a response other than VOID or rows with cached columns, and act on it."""
         try:
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:

@@ -56,8 +56,8 @@ class BodyMethods:
     __slots__ = ()
 
     opcode: int
-    # True if the happy path must not handle any response, because VOID and rows are not valid
-    # responses, or because a user-defined protocol handler decodes the response.
+    # True if `RequestBase.on_answer` must not handle any response itself, because VOID and rows are
+    # not valid responses, or because a user-defined protocol handler decodes the response.
     # `EngineSession.decode` then decodes and checks each response.
     decodes = False
     # True if a user thread may send the request itself, because rendering calls no user code, and

@@ -181,8 +181,8 @@ class QueryFallback:
         assert session.keyspace is not None
         # Switch at the keyspace gate, after the requests that already wait there.
         await switch(session, connection, session.keyspace)
-        # Many requests may have waited for the switch, and the connection may not have room for all
-        # of them: then wait again. If `take` returns False, the connection was lost: send the
+        # Many requests may have waited for the switch, and there may not be enough free streams for
+        # all of them: then wait again. If `take` returns False, the connection was lost: send the
         # request nevertheless, so that it fails.
         if _has_room(connection) or not self.take(session, request):
             self._send(request, connection)
