@@ -1,6 +1,4 @@
-"""Converts the statements of a batch to the form in which they are sent, and warns about large
-batches.
-"""
+"""Converts the statements of a batch to the form that is sent, and warns about large batches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`HappyPath`, which executes common statements of a session in one call, and `ResultFuture`, the
-awaitable of the asyncio API.
+"""`HappyPath` executes common statements in one call and returns a `ResultFuture` to await.
 
 `HappyPath` is the shortcut for common statements that are executed without options such as tracing.
 The requests themselves are those of `cassandra.engine.happy_path`: a request that needs no retry,
@@ -177,8 +176,9 @@ class ResultFuture(asyncio.Future[Any]):
 
     @property
     def message(self) -> Any:
-        """The protocol message of the request, as an object. A request listener may change it
-        before it is sent.
+        """The protocol message of the request, as an object.
+
+        A request listener may change the message before it is sent.
         """
         return self._path.session._message_of_request(self.request)
 

@@ -1,5 +1,6 @@
-"""Executes many statements with a limited number of requests in flight: creates the requests, and
-collects their outcomes for one reader.
+"""Executes many statements with a limited number of requests in flight.
+
+The collector creates the requests, and collects their outcomes for one reader.
 
 `cassandra.engine.happy_path` exports `Collector`: the compiled Cython version if it is in use, else
 this one. The code that uses a collector is called its reader: `cassandra.concurrent` (in a user

@@ -42,8 +42,9 @@ async def open_by_factory(
     endpoint: EndPoint,
     *details: Any,
 ) -> Connection:
-    """Open a connection. If the setting `connection_class` is a user's class with its own
-    `factory`, call that.
+    """Open a connection.
+
+    If the setting `connection_class` is a user's class with a `factory` method, call that method.
 
     :param open_connection: called with the end point and `details`; opens a connection.
     :param details: further arguments for `open_connection`.

@@ -99,8 +99,7 @@ def second_socket(sock: Any) -> _socket.socket:
 
 
 def wire_format_of(version: int, features: ProtocolFeatures | None) -> int:
-    """Return the wire format: the protocol version, plus a flag for each extension that changes the
-    layout of requests.
+    """Return the protocol version, plus a flag for each extension that changes the request layout.
 
     Connections with the same wire format can send the same rendered request.
     """
@@ -120,8 +119,9 @@ def read_answer(
     flags: int,
     body: bytes,
 ) -> Any:
-    """Decode the response to one of the engine's internal requests. An ERROR message is returned,
-    not raised.
+    """Decode the response to one of the engine's internal requests.
+
+    An ERROR message is returned, not raised.
 
     :param request_opcode: the opcode of the request.
     :param statement: the CQL of the request if it is a QUERY.
@@ -319,8 +319,10 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     @property
     def has_room(self) -> bool:
-        """True if a request may be sent now: the connection is open, has a free stream, and does
-        not wait for the socket to become writable.
+        """True if a request may be sent now.
+
+        The connection must be open, have a free stream, and not wait for the socket to become
+        writable.
         """
         return self.streams.has_room
 
@@ -373,8 +375,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return stream
 
     def refusal(self) -> Exception:
-        """Return an error that says why the connection takes no request: it is closed, draining,
-        given up, or has no free stream.
+        """Return an error that says why the connection takes no request.
+
+        The connection may be closed, draining or given up, or have no free stream.
         """
         if self.closed:
             return self._shutdown_error()
@@ -387,8 +390,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         return ConnectionShutdown(f"connection to {self.endpoint} {reason}", self.endpoint)
 
     def _flush(self) -> None:
-        """Write all queued requests. Runs once at the end of a loop iteration in which requests
-        were queued.
+        """Write all queued requests.
+
+        Runs once at the end of a loop iteration in which requests were queued.
         """
         streams = self.streams
         # Clear `armed` first: requests that `on_room` sends below must schedule another flush.
@@ -470,8 +474,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         streams.settled = streams.could_settle and not transport.get_write_buffer_size()
 
     def _on_broken(self, error_number: int) -> None:
-        """Close the connection, because a user thread failed to write, or wrote only a part of a
-        frame.
+        """Close the connection after a user thread's write failed or wrote only a part of a frame.
 
         :param error_number: the errno of the failed write; 0 if the thread was interrupted.
         """
@@ -524,8 +527,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 timer.cancel()
 
     def abandon(self, stream: int, responder: Responder) -> None:
-        """Stop waiting for the response on `stream`. The stream stays in use until the response
-        comes.
+        """Stop waiting for the response on `stream`.
+
+        The stream stays in use until the response comes.
 
         :param stream: the number of the stream.
         :param responder: the responder that was passed to `send`.
@@ -565,8 +569,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.gate.notify()
 
     def start_draining(self) -> None:
-        """Take no further requests, because the server has announced that it will close the
-        connection soon (the event GRACEFUL_DISCONNECT of Cassandra's CEP-59).
+        """Take no further requests, because the server will close the connection soon.
+
+        The server has announced this with the event GRACEFUL_DISCONNECT of Cassandra's CEP-59.
 
         Requests in flight are still answered. Repeated calls do nothing, because a server may send
         its event twice.
@@ -611,8 +616,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             wake_queue.wake()
 
     def _take_bytes(self, nbytes: int) -> None:
-        """Dispatch the responses in the received bytes, and notify whoever waits for the
-        connection.
+        """Dispatch the responses in the received bytes, and let waiting requests use freed streams.
 
         :param nbytes: the number of bytes that were received into the reader's buffer.
         """
@@ -699,8 +703,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self._notify_waiting()
 
     def take_over(self) -> None:
-        """Let the loop read again if reading is lent, and handle what threads have left to the
-        loop.
+        """Let the loop read again if reading is lent, and do the work that threads left to it.
 
         Must be called on the loop. If the peer has closed the connection, `closed` is True
         afterwards.
@@ -958,8 +961,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self._frame_options.append(algorithm)
 
     def use_segments(self) -> None:
-        """Use checksummed segments from the next byte on, in both directions
-        (native_protocol_v5.spec, section 2.1).
+        """Use checksummed segments from the next byte on, in both directions.
+
+        See native_protocol_v5.spec, section 2.1.
         """
         self._reader.enable_segments()
         self._writer.enable_segments()

@@ -1,5 +1,4 @@
-"""The engine of a cluster: it creates the parts of the engine, connects them with each other, and
-closes them.
+"""The engine of a cluster: creates its parts, connects them with each other, and closes them.
 
 Each part is a class with one task, and gets only the other parts that it needs. Only a session gets
 the whole `Core`.

@@ -167,8 +167,9 @@ class Environment:
 
 
 def new_id() -> uuid.UUID:
-    """Return a random id. In a simulation, the simulation generates the id, so that a run can be
-    repeated exactly.
+    """Return a random id.
+
+    In a simulation, the simulation generates the id, so that a run can be repeated exactly.
     """
     # Only a simulated loop has the method `cassandra_id`. If no loop runs in this thread, ask the
     # current simulation, if there is one.

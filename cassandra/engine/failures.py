@@ -1,5 +1,6 @@
-"""Handles exceptions that user code (policies, listeners, factories, callbacks) raises on the
-engine's loop.
+"""Handles exceptions that user code raises on the engine's loop.
+
+User code means policies, listeners, factories and callbacks.
 
 The request (or other work) that called the user code fails with the error; all other work
 continues. SystemExit and KeyboardInterrupt are also raised from the loop itself, but in the next

@@ -1,5 +1,6 @@
-"""Finds vectors in a failed request that a vector index of the server cannot hold: vectors with NaN
-or infinities, vectors of zeros, and vectors that are too long.
+"""Finds vectors in a failed request that a vector index of the server cannot hold.
+
+These are vectors with NaN or infinities, vectors of zeros, and vectors that are too long.
 
 Cassandra 5.0 responds to a write of such a vector with a WriteFailure, and to a search for such a
 vector with a ReadFailure. Both give only the reason UNKNOWN. After such an error we look for the

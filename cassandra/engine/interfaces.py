@@ -219,8 +219,10 @@ class RequestSession(Protocol):
         """Set what the request's observers and the throttler need on a new request."""
 
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
-        """Return True if the caller must send the request, although `connection` may be in another
-        keyspace. If False, the request waits, or was sent on another connection.
+        """Return True if the caller must send the request.
+
+        `connection` may be in another keyspace than the request needs. If False, the request
+        waits, or was sent on another connection.
         """
 
     def decode(

@@ -50,8 +50,9 @@ class Held(Protocol):
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace that the connection must be in. None for a USE, or if the connection must
-        not be in a keyspace.
+        """The keyspace that the connection must be in.
+
+        None for a USE, or if the connection must not be in a keyspace.
         """
 
     @property
@@ -492,8 +493,9 @@ class UseTurns:
             self._waiting.remove(request)
 
     def begin_switch(self) -> None:
-        """Called when the session starts to switch its connections. The next USE must wait until
-        `end_switch` is called.
+        """Hold back the next USE until `end_switch` is called.
+
+        Called when the session starts to switch its connections.
         """
         self._switches += 1
 

@@ -1,5 +1,6 @@
-"""Notifies the observers of requests: latency-aware policies, metrics, and the application's
-observers.
+"""Notifies the observers of requests.
+
+Observers are latency-aware policies, metrics, and the application's observers.
 
 `Observers` is a base class of the engine's core and has the cluster's observers. A `Hook` is one
 method of one observer; `Hooks` contains the hooks to call for each event. A session has one `Hooks`

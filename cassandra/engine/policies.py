@@ -1,5 +1,6 @@
-"""Connects policies with the engine: passes hosts to load balancing policies, and the engine to
-policies that use it.
+"""Connects policies with the engine.
+
+This module passes hosts to load balancing policies, and the engine to policies that use it.
 """
 
 from __future__ import annotations

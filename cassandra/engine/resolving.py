@@ -1,5 +1,6 @@
-"""Decides which value of a setting applies to a request: the call's, the statement's, the
-profile's or the session's.
+"""Decides which value of a setting applies to a request.
+
+The value can come from the call, the statement, the profile or the session.
 
 `cassandra.engine.happy_path` exports these functions: the compiled Cython versions if they are in
 use, else these.
@@ -37,8 +38,7 @@ _RESOLVED = (
 
 
 def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
-    """Set the parameters of a request body from the call, the statement, the profile and the
-    session.
+    """Set a request body's parameters from the call, the statement, the profile and the session.
 
     Only this function and `request_for` decide which of these four takes precedence.
 

@@ -1,5 +1,6 @@
-"""The engine's part of one session: its connection pools, its keyspace, and the reaction to
-responses that change the keyspace or the schema.
+"""The engine's part of one session: its connection pools and its keyspace.
+
+This module also reacts to responses that change the keyspace or the schema.
 """
 
 from __future__ import annotations
@@ -297,15 +298,17 @@ class EngineSession(ObservedSession):
         ]
 
     def pools_to(self, host: Host) -> list[HostPool]:
-        """Return the pools to `host` of this session and of its followers. Any thread may call
-        this.
+        """Return the pools to `host` of this session and of its followers.
+
+        Any thread may call this method.
         """
         pools = [session.pools.get(host) for session in (self, *self.followers)]
         return [pool for pool in pools if pool is not None]
 
     def draining_pools(self) -> list[HostPool]:
-        """Return the draining pools of this session and of its followers. Any thread may call
-        this.
+        """Return the draining pools of this session and of its followers.
+
+        Any thread may call this method.
         """
         return [pool for session in (self, *self.followers) for pool in list(session.draining)]
 

@@ -175,8 +175,10 @@ class StreamTable:
 
     @property
     def has_room(self) -> bool:
-        """True if a request may be sent now: the connection is open and not paused, has a free
-        stream, and few bytes wait to be written.
+        """True if a request may be sent now.
+
+        The connection must be open and not paused, have a free stream, and few bytes may wait to
+        be written.
 
         Bytes that wait for the end of this loop iteration count, too: the transport does not have
         them yet, so it cannot pause senders because of them.

@@ -1,5 +1,6 @@
-"""Advice for statements about vectors that a server rejects, often because they use the syntax of
-another database.
+"""Advice for statements about vectors that a server rejects.
+
+Such statements often use the syntax of another database.
 
 `cassandra.engine.server_hints` searches these tables before its own.
 """

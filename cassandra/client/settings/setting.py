@@ -1,5 +1,4 @@
-"""`Setting`, the descriptor of one setting of a cluster, and `settings_table`, the class decorator
-that creates a table of settings.
+"""`Setting` describes one setting of a cluster, and `settings_table` decorates a table of settings.
 
 The table is a class whose annotated attributes are the settings. Type checkers treat it like a
 dataclass (PEP 681). So they know the type of each attribute, and the parameters of the `Cluster`

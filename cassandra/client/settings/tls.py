@@ -1,5 +1,6 @@
-"""Creates the engine's TLS settings from a cluster's ``ssl_context``, ``ssl_options`` and
-``ssl_session_cache``.
+"""Creates the engine's TLS settings from the settings of a cluster.
+
+Those settings are ``ssl_context``, ``ssl_options`` and ``ssl_session_cache``.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The control connection of a cluster, on which the driver reads the node list and the schema, and
-receives events.
+"""The control connection of a cluster.
+
+On this connection the driver reads the node list and the schema, and receives events.
 
 When the host of the control connection fails, the control connection moves: the driver opens a
 connection to another host. The driver first tries hosts that are up, then other hosts, then the

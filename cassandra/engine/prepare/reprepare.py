@@ -1,5 +1,6 @@
-"""Prepares a statement again on a host that has forgotten it, as a step of the request that
-executes the statement.
+"""Prepares a statement again on a host that has forgotten it.
+
+This is a step of the request that executes the statement.
 """
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
-"""Reads the schema: decides when to read which part, handles schema events, and waits for schema
-agreement.
+"""Decides when to read which part of the schema.
+
+Also handles schema events, and waits for schema agreement.
 """
