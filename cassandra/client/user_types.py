@@ -67,6 +67,7 @@ class UserTypes:
         try:
             return self._fields[keyspace, name]
         except KeyError:
+            # Say in the error which types exist, in case the name is misspelled.
             if schema is None:
                 advice = f": there is no keyspace {keyspace!r}"
             else:

@@ -171,7 +171,7 @@ class _Search:
     def search_fields(self, cqltype: Any, data: bytes) -> str | None:
         """Describe the position of the first null inside a field of a tuple or user-defined type.
 
-        The fields themselves may be null. Returns None without nulls inside the fields.
+        The fields themselves may be null. Return None if there are no nulls inside the fields.
         """
         names = cqltype.fieldnames if issubclass(cqltype, UserType) else None
         for index, body in enumerate(self._read_values(data, 0)):

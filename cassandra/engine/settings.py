@@ -61,8 +61,8 @@ class Settings(ClusterSettings):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            # Python calls this only if the name is not in the instance's dict, as for live
-            # settings.
+            # Python calls this only for names that are not in the instance's dict. Live settings
+            # are in `_live` instead.
             try:
                 return vars(self)["_live"][name]
             except KeyError:

@@ -161,7 +161,7 @@ class ShardPool(HostPool):
             super()._serve_waiters()
 
     async def _fill_shards(self) -> None:
-        """Open the missing connections, first on the shard-aware port, then on the ordinary."""
+        """Open missing connections, first on the shard-aware port, then on the ordinary port."""
         self._opened_count = len(self.connections)
         try:
             await self._open_by_port()

@@ -123,6 +123,7 @@ class Renewed:
     def __init__(self, before: PreparedStatement, response: Any) -> None:
         self.before = before
         self.changes = changes_of(before.column_metadata, response.bind_metadata)
+        # `bind` passes values by position, so the names and their order must be unchanged.
         if [column.name for column in before.column_metadata] != [
             column.name for column in response.bind_metadata
         ]:
