@@ -39,7 +39,8 @@ __all__ = [
     "pseudo_namedtuple_factory", "tuple_factory",
 ]  # fmt: skip
 
-# Imported on first use: an application that executes only simple statements needs no other module.
+# Names are imported at their first use: an application that only executes simple statements needs
+# no other module.
 _HOME = {
     **dict.fromkeys(("BatchStatement", "BatchType"), "cassandra.query.batch"),
     "BoundStatement": "cassandra.query.bound",

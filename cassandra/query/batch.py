@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind
 
-MAX_STATEMENTS = 0xFFFF  # the count is a [short] (native_protocol_v5.spec, section 4.1.7)
+MAX_STATEMENTS = 0xFFFF  # the number is a [short] (native_protocol_v5.spec, section 4.1.7)
 
 _routing_key_of: Callable[[Statement], bytes | None]
 _routing_key_of = Statement.routing_key.fget  # type: ignore[attr-defined]
 
 
 class WithEncoder(Protocol):
-    """The part of a session that a batch needs."""
+    """The attribute of a session that a batch needs."""
 
     @property
     def encoder(self) -> Encoder:
@@ -59,9 +59,9 @@ class BatchType:
     LOGGED: BatchType
     """The batch is applied as a whole or not at all."""
     UNLOGGED: BatchType
-    """Each statement is applied by itself."""
+    """Each statement is applied separately."""
     COUNTER: BatchType
-    """The batch changes counters and nothing else."""
+    """The batch only changes counters."""
 
     def __init__(self, name: str, value: int) -> None:
         self.name = name
@@ -80,7 +80,7 @@ BatchType.COUNTER = BatchType("COUNTER", 2)
 
 
 def _batch_type_error(argument: object) -> str:
-    """Return the message for a `batch_type` that is not a `BatchType`, with advice."""
+    """Return the error message, with advice, for a `batch_type` that is not a `BatchType`."""
     if isinstance(argument, str) and argument.upper() in ("LOGGED", "UNLOGGED", "COUNTER"):
         advice = f"BatchType.{argument.upper()}"
     elif isinstance(argument, (list, tuple)):
@@ -94,7 +94,7 @@ def _batch_type_error(argument: object) -> str:
 
 
 class BoundRows:
-    """An entry of a batch: consecutive rows of one prepared statement, serialized in one block."""
+    """A batch's entry for consecutive rows of one prepared statement, serialized together."""
 
     __slots__ = ("block", "prepared")
 
@@ -116,10 +116,10 @@ class BoundRows:
 
 
 class BoundRow:
-    """An entry of a batch: a bound statement with the values that it had when it was added.
+    """An entry of a batch: a bound statement with the values at the time when it was added.
 
     The values are stored separately from the statement, because the application may bind the same
-    object to other values and add it again.
+    object to other values and add it to the batch again.
     """
 
     __slots__ = ("block", "bound")
@@ -131,8 +131,8 @@ class BoundRow:
     def statement(self) -> BoundStatement:
         """Return a bound statement with the values of this entry."""
         bound = self.bound
-        # The application may have bound the object to other values since it added it. Then make
-        # another object for the values of this entry.
+        # If the application has bound the object to other values after it was added, make another
+        # object for the values of this entry.
         if bound.block is not self.block:
             bound = BoundStatement(bound.prepared_statement)
             bound.block = self.block
@@ -145,16 +145,16 @@ class TextRows:
     The query is prepared, and the rows are bound, when the batch is executed.
 
     :param text: the query string.
-    :param keyspace: keyspace of the `SimpleStatement`, for unqualified names.
-    :param rows: the rows as the application passed them.
-    :param count: number of rows.
+    :param keyspace: the keyspace of the `SimpleStatement`, for unqualified names; None for none.
+    :param rows: the rows as the application has passed them.
+    :param count: the number of rows.
     """
 
     __slots__ = ("count", "keyspace", "rows", "text")
 
-    # `BatchStatement.add` compares `prepared` of its open entry with the statement to add. If they
-    # are the same object, the row is bound into that entry. None equals no statement, so `add`
-    # never does this for an entry of text rows.
+    # `BatchStatement.add` compares the attribute `prepared` of its open entry with the statement to
+    # add. If they are the same object, it binds the row into the open entry. None is not a
+    # statement, so `add` never binds a row into an entry of this class.
     prepared = None
 
     def __init__(self, text: str, keyspace: str | None, rows: object, count: int) -> None:
@@ -168,8 +168,8 @@ class TextRows:
 
     def bind_to(self, prepared: PreparedStatement) -> BoundRows:
         """Bind the rows to `prepared`, the prepared statement of the query string."""
-        # Do not cache the result: at the next execution, the query may have been prepared again and
-        # have other columns.
+        # Do not cache the result: before the next execution, the query may be prepared again and
+        # get other columns.
         return _rows_of_batch(prepared, self.rows)
 
 
@@ -179,15 +179,17 @@ Entry = str | BoundRow | BoundRows | TextRows | NamedRow
 def bind_rows(prepared: PreparedStatement, rows: object, is_plain: bool = False) -> RowsBlock:
     """Bind all `rows` into one block; see `BatchStatement.add_many`.
 
-    :param is_plain: True if the rows hold plain CQL values: the session's converters are then not
-        applied. They are never applied to tables.
+    :param prepared: the statement.
+    :param rows: the rows or the table.
+    :param is_plain: True if the rows hold plain CQL values, so that the session's converters are
+        not applied. They are never applied to tables.
     """
     plain_plan = prepared.plain_plan
     bind_plan = plain_plan if is_plain else prepared.bind_plan
     try:
         source = rows_of(rows, plain_plan.columns)
         if type(source) is TableRows:
-            # Imported at the first table: most applications bind no tables.
+            # Import this at the first table, because most applications bind no tables.
             block: RowsBlock = _impl.column_binding.bind_table(
                 plain_plan, source, prepared.protocol_version
             )
@@ -199,7 +201,7 @@ def bind_rows(prepared: PreparedStatement, rows: object, is_plain: bool = False)
 
 
 def _rows_of_batch(prepared: PreparedStatement, rows: object) -> BoundRows:
-    """Bind rows of a batch, and look at their first write timestamp, as loads do themselves."""
+    """Bind the rows of a batch; warn if the first write timestamp is probably not microseconds."""
     block = bind_rows(prepared, rows)
     plan = prepared.bind_plan
     if isinstance(plan, WriteTimePlan) and len(block):
@@ -212,15 +214,16 @@ class BatchStatement(Statement):
 
     The first statement with a routing key decides where the batch is sent. Rows of prepared
     statements are bound when you add them, straight into one buffer. Query strings with bind
-    markers and parameters are prepared when the batch is executed, each string once and all at the
-    same time.
+    markers and parameters are prepared when the batch is executed: each string only once, and all
+    strings at the same time.
 
-    You may execute a batch again, and add statements after that. Only one thread at a time may add.
+    You may execute a batch again, and add statements after that. Only one thread at a time may add
+    statements.
 
     :param batch_type: how the servers apply the batch, a `BatchType`; LOGGED by default.
-    :param retry_policy: decides on retries of the batch; None for the profile's.
-    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
+    :param retry_policy: decides on retries of the batch; None for the profile's policy.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's level.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's level.
     :param session: the session whose encoder writes parameters into query strings; None for a plain
         `Encoder`.
     :param custom_payload: a mapping of strings to bytes for the server's query handler.
@@ -251,25 +254,24 @@ class BatchStatement(Statement):
             serial_consistency_level=serial_consistency_level,
             custom_payload=custom_payload,
         )
-        # Accept any object that has, as a `BatchType` does, the type's number in the protocol as
-        # `value`.
+        # Accept any object whose attribute `value` is a type's number in the protocol.
         if not hasattr(batch_type, "value"):
             raise TypeError(_batch_type_error(batch_type))
         self.batch_type = batch_type
         self._session = session
         self._entries: list[Entry] = []
         self._has_text = False  # True if an entry is a query string that is sent unprepared
-        self._count = 0  # number of statements; an entry may contain several
+        self._count = 0  # the number of statements; an entry may contain several statements
         self._reserved = 0  # the argument of `reserve`
         # The last entry, while rows may still be added to it. Building a request closes the entry,
-        # because the values of a request must not change any more.
+        # because the values of the request must not change any more.
         self._open: BoundRows | TextRows | None = None
-        # The entry whose first row gives the batch's routing key; None if no entry of rows does.
+        # The entry whose first row gives the batch's routing key; None if no entry has such a row.
         self._routed_by: BoundRows | None = None
-        # The keyspace that was taken over from a bound or prepared statement; None if none was.
+        # The keyspace that was copied from a bound or prepared statement; None if none was copied.
         self._borrowed_keyspace: str | None = None
-        # The keyspaces of query strings that are sent unprepared, and have unqualified names. The
-        # batch has one keyspace for all of them, so these have no effect.
+        # The keyspaces of query strings that are sent unprepared and have unqualified names. The
+        # batch has one keyspace for all its query strings, so these keyspaces may have no effect.
         self._text_keyspaces: tuple[str, ...] = ()
 
     def _set_defaults(self) -> None:
@@ -314,7 +316,7 @@ class BatchStatement(Statement):
         triples: list[tuple[bool, str | bytes, Any]] = []
         for entry in self._entries:
             if isinstance(entry, TextRows):
-                # The rows may be a table, whose values are bound only when the batch is executed.
+                # The rows may be a table, whose values are only bound when the batch is executed.
                 rows = entry.rows if isinstance(entry.rows, list) else [()] * entry.count
                 triples += [(False, entry.text, row) for row in rows]
             elif isinstance(entry, str):
@@ -332,14 +334,14 @@ class BatchStatement(Statement):
 
     @_statements_and_parameters.setter
     def _statements_and_parameters(self, triples: Iterable[tuple[bool, str | bytes, Any]]) -> None:
-        # Read before the batch is cleared: `triples` may be an iterator over this batch's own
-        # entries.
+        # Read `triples` before the batch is cleared, because it may iterate over the entries of
+        # this batch.
         rows = list(triples)
         self.clear()
         for is_prepared, statement, parameters in rows:
             if is_prepared:
-                # `statement` is the id of a prepared statement, and the values are encoded already:
-                # `add` does not take these.
+                # `statement` is the id of a prepared statement, and the values are already encoded.
+                # `add` does not accept these.
                 self._entries.append(NamedRow(statement, parameters))  # type: ignore[arg-type]
                 self._count += 1
             else:
@@ -348,8 +350,8 @@ class BatchStatement(Statement):
     def sealed_entries(self) -> tuple[Entry, ...]:
         """Return the batch's entries for a request. An entry has one or more statements.
 
-        Statements that you add after this call begin a new entry, so the values of the request do
-        not change.
+        Statements that are added after this call begin a new entry, so the values of the request
+        do not change.
         """
         self._open = None
         return tuple(self._entries)
@@ -357,8 +359,8 @@ class BatchStatement(Statement):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key of the first statement that has one; None if none has."""
-        # Compute the key of the first row of `_routed_by` on first use and not in `add`: most
-        # batches are routed once, after all rows are added.
+        # Compute the key here and not in `add`: most batches are routed once, after all rows are
+        # added.
         if self._routing_key is None and self._routed_by is not None:
             rows = self._routed_by
             self._routing_key = rows.block.row(0).routing_key(
@@ -376,23 +378,24 @@ class BatchStatement(Statement):
 
     @property
     def own_keyspace(self) -> str | None:
-        """The keyspace that the request sends for unqualified names; None if the session's applies.
+        """The keyspace to send for unqualified names; None uses the session's keyspace.
 
         The keyspace of a prepared statement's table also applies to query strings in the same
         batch, as in cassandra-driver.
         """
-        # Compare by identity: an application may itself have set a keyspace of the same name. That
+        # Compare by identity: the application may have set a keyspace with the same name. Such a
         # keyspace is not borrowed, so it is sent.
         is_borrowed = self.keyspace is self._borrowed_keyspace
-        # Only query strings have unqualified names, since the server knows the table of a prepared
-        # statement. So without query strings, no keyspace need be sent.
+        # Only query strings can have unqualified names, because the server knows the table of a
+        # prepared statement. So without query strings, no keyspace need be sent.
         if is_borrowed and not self._has_text:
             return None
         return self.keyspace
 
     def keyspaces_without_effect(self, keyspace: str) -> list[str]:
-        """Return the keyspaces of query strings that have no effect, since the batch has one
-        keyspace for all of them.
+        """Return the keyspaces of query strings that have no effect.
+
+        The batch has one keyspace for all its query strings, so other keyspaces have no effect.
 
         :param keyspace: the keyspace in which the query strings are executed.
         """
@@ -400,10 +403,10 @@ class BatchStatement(Statement):
 
     @property
     def expected_keyspace(self) -> str | None:
-        """The keyspace that the application has set for unqualified names; None if the session's
-        applies.
+        """The keyspace that the application has set for unqualified names.
 
-        A keyspace that was taken over from a prepared statement is sent on protocol version 5 only.
+        None uses the session's keyspace. A keyspace that was copied from a prepared statement is
+        not included, because it is only sent on protocol version 5.
         """
         return None if self.keyspace is self._borrowed_keyspace else self.keyspace
 
@@ -413,15 +416,16 @@ class BatchStatement(Statement):
         parameters: object = None,
         *_values: NoReturn,
     ) -> BatchStatement:
-        """Append one statement with its parameters; returns self.
+        """Append one statement with its parameters; return self.
 
-        Parameters of a query string with ``%s`` are written into it. A query string with ``?`` or
-        ``:name`` is prepared when the batch is executed. If this raises, the batch stays as it was.
+        Parameters of a query string with ``%s`` are written into the string. A query string with
+        ``?`` or ``:name`` is prepared when the batch is executed. If this method raises an error,
+        the batch does not change.
 
-        :param statement: a query string, or any statement but a batch.
+        :param statement: a query string, or any statement except a batch.
         :param parameters: a sequence, a mapping or an object with attributes, as for
             `Session.execute`.
-        :raises ValueError: if the batch holds 65,535 statements already, if you pass parameters
+        :raises ValueError: if the batch already holds 65,535 statements, if you pass parameters
             with a bound statement, or if a value is out of range.
         :raises TypeError: if `statement` is not a statement, or a value does not fit its column's
             type.
@@ -432,16 +436,15 @@ class BatchStatement(Statement):
                 "batch.add(statement, (first, second))"
             )
         count = self._count
-        # Check at each `add`, so that the traceback shows the line that adds one statement too
-        # many.
+        # Check at each `add`, so that the traceback shows the line that adds too many statements.
         if count >= MAX_STATEMENTS:
             raise ValueError(
                 f"a batch holds at most {MAX_STATEMENTS} statements: for many rows, write "
                 f"session.load(table, rows), or {many_rows_advice()}"
             )
         open_rows = self._open
-        # The usual case, and a hot path: another row of the statement of the open entry. Compare by
-        # identity: another statement of the same query may have another id or other columns.
+        # The usual case, on a hot path: another row of the open entry's statement. Compare by
+        # identity: another statement with the same query may have another id or other columns.
         if open_rows is not None and open_rows.prepared is statement:
             try:
                 statement.bind_plan.bind_into(
@@ -462,7 +465,8 @@ class BatchStatement(Statement):
     def _add_first_row(self, statement: PreparedStatement, parameters: object) -> None:
         """Start a new entry with the first row of `statement`."""
         rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
-        # Reserve memory only for the rows still to come: earlier entries have their own blocks.
+        # Reserve memory only for the rows that are still to come: earlier entries have other
+        # blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
@@ -487,15 +491,15 @@ class BatchStatement(Statement):
             self._entries.append(BoundRow(statement))
         elif isinstance(statement, (str, SimpleStatement)):
             text = statement if isinstance(statement, str) else statement.query_string
-            # Empty parameters mean none, as in `Session.execute`.
+            # Empty parameters mean no parameters, as in `Session.execute`.
             if are_empty(parameters):
                 parameters = None
             if parameters is not None and parameters_of(text) is MarkerKind.MARKERS:
                 self._add_row_to_text(statement, text, parameters)
                 return
             if parameters is not None:
-                # Write the literals now: the application may change the parameters before it
-                # executes the batch.
+                # Write the literals now, because the application may change the parameters before
+                # it executes the batch.
                 encoder = self._session.encoder if self._session is not None else None
                 text = bind_params(text, parameters, encoder)
             self._entries.append(text)
@@ -513,7 +517,7 @@ class BatchStatement(Statement):
                 + _instead_of_statement(statement)
             )
         # Close the open entry. Statements are sent in the order of `add`, so only rows that were
-        # added one after the other may share an entry.
+        # added one directly after another may share an entry.
         self._open = None
         self._adopt_route_and_payload(statement)
 
@@ -521,8 +525,8 @@ class BatchStatement(Statement):
         self, statement: str | SimpleStatement, text: str, parameters: object
     ) -> None:
         """Append one row of parameters for a query string with bind markers."""
-        # The row is bound only when the batch is executed. Copy it, because the application may
-        # change its own object until then.
+        # The row is only bound when the batch is executed. Copy it, because the application may
+        # change its object until then.
         parameters = snapshot(parameters)
         open_entry = self._open
         keyspace = None if isinstance(statement, str) else statement.keyspace
@@ -560,7 +564,7 @@ class BatchStatement(Statement):
 
     @property
     def is_routed(self) -> bool:
-        """True if one of the statements has already decided the batch's route."""
+        """True if one of the statements has already decided the route of the batch."""
         return self._routing_key is not None or self._routed_by is not None
 
     def route_by(self, rows: BoundRows) -> None:
@@ -583,8 +587,8 @@ class BatchStatement(Statement):
         """Append each statement with the parameters at the same position.
 
         :param statements: as for `add`.
-        :param parameters: the parameters of each statement, as for `add`; the shorter iterable ends
-            both.
+        :param parameters: the parameters of each statement, as for `add`. If one iterable is
+            shorter, the rest of the longer one is ignored.
         :returns: self.
         """
         if isinstance(statements, (str, Statement, PreparedStatement)):
@@ -601,15 +605,15 @@ class BatchStatement(Statement):
     def add_many(
         self, statement: str | SimpleStatement | PreparedStatement, rows: object
     ) -> BatchStatement:
-        """Append `statement` once for each row; returns self.
+        """Append `statement` once for each row; return self.
 
         All rows are bound at once into one buffer. `rows` is an iterable of sequences, mappings,
-        dataclass instances or objects with attributes. Or it is a table with a column for each bind
-        marker, found by name. It may be a structured NumPy array, a pandas DataFrame, an Arrow
-        table or record batch, or any object with Arrow's C interface. The columns of a
+        dataclass instances or objects with attributes, or it is a table. A table has a column for
+        each bind marker, found by name. It may be a structured NumPy array, a pandas DataFrame, an
+        Arrow table or record batch, or any object with Arrow's C interface. The columns of a
         two-dimensional NumPy array are matched to the bind markers by position. Missing values of a
         table are bound as null. NaN is a value for float and double, and null for other types. If
-        this raises, the batch stays as it was.
+        this method raises an error, the batch does not change.
 
         :param statement: a prepared statement, or a query string with bind markers. A query string
             is prepared when the batch is executed; errors in the rows are raised then.
@@ -621,8 +625,8 @@ class BatchStatement(Statement):
         """
         if isinstance(statement, PreparedStatement):
             bound = _rows_of_batch(statement, rows)
-            # Check after binding, because `rows` may be an iterator without a length. No row is
-            # added to the batch yet, so the batch stays as it was.
+            # Check after binding, because `rows` may be an iterator without a length. No row has
+            # been added to the batch yet, so the batch does not change if this fails.
             self._check_room_for(bound.block.count)
             if bound.block.count:
                 self._append_rows(bound)
@@ -638,7 +642,8 @@ class BatchStatement(Statement):
             raise ValueError(
                 f"rows are added for a text with bind markers (? or :name), not {query_head(text)}"
             )
-        # Count the rows now, to refuse too many of them here and not when the batch is executed.
+        # Count the rows now, so that too many rows are refused here, and not when the batch is
+        # executed.
         rows, count = snapshot_and_count(rows)
         self._check_room_for(count)
         if count:
@@ -647,15 +652,15 @@ class BatchStatement(Statement):
         return self
 
     def reserve(self, n: int) -> BatchStatement:
-        """Reserve memory for `n` statements; returns self.
+        """Reserve memory for `n` statements; return self.
 
-        Call this before many calls of `add` with one prepared statement. `add_many` reserves memory
-        by itself.
+        Call this before many calls of `add` with one prepared statement. `add_many` needs no such
+        call.
 
         :param n: the number of statements.
         :raises ValueError: if `n` is more than 65,535.
         """
-        # True is an int in Python, but as a number of statements it is surely a mistake.
+        # Refuse True, which is an int in Python, but surely a mistake as a number of statements.
         if isinstance(n, bool) or not isinstance(n, int):
             raise TypeError(f"n must be a number of statements, but is {n!r}")
         if not 0 <= n <= MAX_STATEMENTS:
@@ -672,7 +677,7 @@ class BatchStatement(Statement):
             )
 
     def clear(self) -> BatchStatement:
-        """Remove all statements; returns self."""
+        """Remove all statements; return self."""
         self._entries.clear()
         self._has_text = False
         self._count = 0
@@ -685,7 +690,7 @@ class BatchStatement(Statement):
         return self
 
     def _adopt_route_and_payload(self, statement: str | Statement) -> None:
-        """Take over the route of `statement`, if the batch has none yet, and its payload."""
+        """Copy the payload of `statement`, and its route if the batch has no route yet."""
         if isinstance(statement, str):
             return
         if (
@@ -695,14 +700,14 @@ class BatchStatement(Statement):
         ):
             self._routing_key = statement.routing_key
             if self.keyspace is None:
-                # Remember whether the keyspace was only taken over from a prepared statement's
-                # table: see `own_keyspace`.
+                # Remember whether the keyspace was only copied from the table of a prepared
+                # statement: see `own_keyspace`.
                 self.keyspace = statement.keyspace
                 self._borrowed_keyspace = (
                     statement.keyspace if isinstance(statement, BoundStatement) else None
                 )
             self.table = statement.table
-        # Merge the payloads: a BATCH message has one for all statements.
+        # Merge the payloads, because a BATCH message has one payload for all statements.
         if statement.custom_payload:
             self.custom_payload = {**(self.custom_payload or {}), **statement.custom_payload}
 
@@ -737,13 +742,13 @@ def batch_of_block(prepared: PreparedStatement, block: RowsBlock) -> BatchStatem
 
 
 def _is_lwt(entry: Entry) -> bool:
-    """Return True if an entry of a batch has a lightweight transaction."""
+    """Return True if an entry of a batch contains a lightweight transaction."""
     if isinstance(entry, BoundRows):
         return entry.prepared.is_lwt()
     if isinstance(entry, BoundRow):
         return entry.bound.is_lwt()
-    # The statement behind the id is looked up only when the batch is executed, so its CQL is
-    # unknown.
+    # The statement with this id is only looked up when the batch is executed, so its CQL is not
+    # known here.
     if isinstance(entry, NamedRow):
         return False
     return is_conditional(entry if isinstance(entry, str) else entry.text)

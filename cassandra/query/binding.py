@@ -1,7 +1,7 @@
-"""Binds values to prepared statements: the Python twin of `cassandra._accel.binding`.
+"""Binds values to prepared statements; the compiled version is `cassandra._accel.binding`.
 
 Most requests begin here. `bind` creates the statement without calling its class, because the
-prepared statement's settings have already passed the checks of `__init__`.
+settings of the prepared statement have already passed the checks of `__init__`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _new = object.__new__
 def bind(prepared: PreparedStatement, values: Any, *_extra: NoReturn) -> BoundStatement:
     """Return a `BoundStatement` of the prepared statement; see `BoundStatement.bind`.
 
+    :param prepared: the prepared statement.
     :param values: a sequence by position, a mapping by column name, or an object by its attributes.
     :raises TypeError: if a value does not fit its column's type, or values are separate arguments.
     :raises ValueError: if there are too many values, a value is out of range, or an object has
@@ -34,7 +35,7 @@ def bind(prepared: PreparedStatement, values: Any, *_extra: NoReturn) -> BoundSt
     bound.prepared_statement = prepared
     bound.block = None
     bound._routing_key = None
-    # The object was created without __init__. Set every slot: reading an unset slot would raise
+    # The object was created without __init__, so set every slot: reading an unset slot would raise
     # AttributeError.
     bound.take_settings(prepared)
     bound._serial_consistency_level = None
@@ -43,15 +44,16 @@ def bind(prepared: PreparedStatement, values: Any, *_extra: NoReturn) -> BoundSt
     bound.keyspace = prepared.table_keyspace
     bound.table = prepared.table
     values_type = type(values)
-    # The fast path is for a row with all columns of the partition key. It takes exact tuples and
-    # lists only: a subclass may have a __len__ of its own, so `BoundStatement.bind` handles it.
+    # The fast path is for a row with all columns of the partition key. It only takes exact tuples
+    # and lists: a subclass may override __len__, so `BoundStatement.bind` handles it.
     if (values_type is tuple or values_type is list) and len(values) >= prepared.needed_values:
         try:
             bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
             raise
-        # `BoundStatement.bind` refuses UNSET_VALUE for a column of the partition key.
+        # If a value is unset, call `BoundStatement.bind`, which refuses UNSET_VALUE for a column of
+        # the partition key.
         if not bound.block.has_unset:
             return bound
     return bound.bind(values)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-    # Imported at the first error: most applications never need it.
+    # Imported at the first error, because most applications never need these modules.
     conversions = Deferred("cassandra.query.conversions")
     records = Deferred("cassandra.protocol.records")
 
@@ -36,16 +36,18 @@ class BoundStatement(Statement, bases.BoundBase):
     """A prepared statement with its values, which `bind` serializes.
 
     :param prepared_statement: the statement, whose settings apply unless you pass others.
-    :param retry_policy: decides on retries; None for the prepared statement's.
-    :param consistency_level: a value of `ConsistencyLevel`; None for the prepared statement's.
-    :param routing_key: the partition key's bytes, or the bytes of each of its columns; None to take
-        them from the values.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the prepared statement's.
-    :param fetch_size: rows per page; None for one page of all rows; the prepared statement's by
-        default.
-    :param keyspace: for routing; None for the keyspace of the statement's table.
+    :param retry_policy: decides on retries; None for the prepared statement's policy.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the prepared statement's
+        level.
+    :param routing_key: the partition key's bytes, or the bytes of each of its columns; None
+        computes the key from the values.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the prepared statement's
+        level.
+    :param fetch_size: rows per page; None for one page of all rows. The default is the prepared
+        statement's setting.
+    :param keyspace: the keyspace for routing; None for the keyspace of the statement's table.
     :param custom_payload: a mapping of strings to bytes for the server's query handler; None for
-        the prepared statement's.
+        the prepared statement's payload.
     :raises ValueError: if `serial_consistency_level` is not serial.
     """
 
@@ -64,8 +66,8 @@ class BoundStatement(Statement, bases.BoundBase):
         keyspace: str | None = None,
         custom_payload: Mapping[str, bytes | None] | None = None,
     ) -> None:
-        # Statement.__init__ is not called: the prepared statement's settings have passed its
-        # checks, and this is a hot path.
+        # Do not call Statement.__init__: this is a hot path, and the prepared statement's settings
+        # have already passed its checks.
         prepared = self.prepared_statement = prepared_statement
         self.block = None
         self.take_settings(prepared)
@@ -93,18 +95,18 @@ class BoundStatement(Statement, bases.BoundBase):
         self.table = prepared.table
 
     def bind(self, values: object) -> BoundStatement:
-        """Serialize `values` and store them in this statement; returns self.
+        """Serialize `values` and store them in this statement; return self.
 
         Names of a mapping that have no bind marker are ignored, unless the prepared statement's
-        `strict_names` is set. An instance of a dataclass or an attrs class must not have a field
+        `strict_names` is True. An instance of a dataclass or an attrs class must not have a field
         without a bind marker. Of any other object, only the attributes named by markers are read.
-        On protocol v4 and later a missing value is "not set" and leaves the column as it is; on v3
+        On protocol v4 and later, a missing value is "not set", so the column keeps its value. On v3
         it is an error.
 
         :param values: a sequence by position, a mapping by column name, or an object by its
             attributes. If there is one bind marker, a string of one character is its value.
-        :raises ValueError: if there are too many values, a column of the partition key has none, or
-            a value is out of range. The message names the column.
+        :raises ValueError: if there are too many values, if a column of the partition key has no
+            value, or if a value is out of range. The message names the column.
         :raises KeyError: if a column has no value on protocol v3.
         :raises TypeError: if a value does not fit its column's type. The message names the column.
         """
@@ -113,14 +115,14 @@ class BoundStatement(Statement, bases.BoundBase):
         if values is None:
             values = ()
         try:
-            # `bind_row` refuses a row without the whole partition key, so the traceback shows the
-            # caller's line. The server would refuse the row only after a round trip.
+            # `bind_row` refuses a row without the whole partition key, so that the traceback shows
+            # the caller's line. The server would only refuse it after a round trip.
             block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             names = [column.name for column in prepared.column_metadata]
             records.note_misspelt_key(error, values, names)
             name_statement(error, prepared.query_string)
-            # The class of the rows of `DataFrame.itertuples`.
+            # `DataFrame.itertuples` returns rows of a class with this name.
             if type(values).__name__ == "Pandas" and "Too many values" in str(error):
                 error.args = (
                     f"{error.args[0]}; the first value is the index of the frame: write "
@@ -129,13 +131,14 @@ class BoundStatement(Statement, bases.BoundBase):
                 )
             raise
         if self._routing_key is not None:
-            self._forget_computed_key()  # it belongs to the values that were bound before
+            self._forget_computed_key()  # it belongs to the previous values
         self.block = block
         return self
 
     def _forget_computed_key(self) -> None:
         """Forget a routing key that was computed from the values, which are about to change."""
-        # Keep a routing key that differs from the key of these values: the application has set it.
+        # Keep a routing key that differs from the key of the old values: the application has set
+        # it.
         indexes = self.prepared_statement.routing_key_indexes
         block = self.block
         if indexes and block is not None and self._routing_key == block.routing_key(indexes):
@@ -150,7 +153,7 @@ class BoundStatement(Statement, bases.BoundBase):
     def values(self) -> list[Any]:
         """The serialized values: bytes, None for null, or `UNSET_VALUE`. Empty before `bind`.
 
-        If you change the list or assign another, the statement sends the new values.
+        If you change the list or assign another list, the statement sends the new values.
         """
         values = SentValues()
         values._statement = self
@@ -171,7 +174,7 @@ class BoundStatement(Statement, bases.BoundBase):
     def raw_values(self) -> list[Any]:
         """The values as Python objects, None for null, or `UNSET_VALUE`. Empty before `bind`.
 
-        The values are read back from their bytes, so that a bound statement holds nothing else.
+        The values are decoded from their bytes, because a bound statement only holds the bytes.
         """
         columns = self.prepared_statement.column_metadata
         return [
@@ -181,13 +184,13 @@ class BoundStatement(Statement, bases.BoundBase):
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key from the bound values, or None if one of them is missing."""
-        # A stored key was set by the application, or computed by an earlier call.
+        """The serialized partition key from the bound values, or None if a part is missing."""
+        # A stored key was set by the application, or was computed by an earlier access.
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes
-        # The server sends no indexes if a column of the partition key has no bind marker. The key
-        # is then not known to the client.
+        # If a column of the partition key has no bind marker, the server sends no indexes. Then the
+        # client cannot know the key.
         if not indexes or self.block is None:
             return None
         self._routing_key = self.block.routing_key(indexes)
@@ -212,18 +215,19 @@ class BoundStatement(Statement, bases.BoundBase):
 
 
 def _read_back(value: Any, cql_type: Any) -> object:
-    """Return the Python object of a serialized value; the bytes if they cannot be decoded."""
+    """Return the Python object of a serialized value, or its bytes if they cannot be decoded."""
     if value is None or value is UNSET_VALUE:
         return value
     try:
         return cql_type.codec().decode_nullable(value)
-    except Exception:  # raised by a type that the application has defined: a repr must not fail
+    except Exception:  # raised by the application's type: a repr must not fail
         return value
 
 
 def refuse_arguments(prepared: PreparedStatement, arguments: Sequence[Any]) -> NoReturn:
     """Raise TypeError for a call of `PreparedStatement.bind` with several arguments.
 
+    :param prepared: the prepared statement.
     :param arguments: all positional arguments.
     :raises TypeError: always.
     """
@@ -250,7 +254,8 @@ def name_statement(error: BaseException, query: str) -> None:
     This also removes the frames of compiled code from the traceback of `error`.
     """
     without_compiled_frames(error)
-    # The error keeps its class and traceback: callers catch TypeError and ValueError.
+    # Change the error in place, so that it keeps its class and traceback: callers catch TypeError
+    # and ValueError.
     if error.args and isinstance(error.args[0], str):
         message = error.args[0]
         error.args = (
@@ -259,7 +264,7 @@ def name_statement(error: BaseException, query: str) -> None:
         )
 
 
-# Maps the class of a value that was bound in place of a vector to the advice on what to write.
+# Maps the class of a value that was bound instead of a vector to the expression that converts it.
 _REPLACEMENTS_FOR_VECTORS = {
     "bytes": "numpy.frombuffer(value, 'float32') for the bytes of an array",
     "str": "json.loads(value) for numbers in a text",
@@ -267,11 +272,11 @@ _REPLACEMENTS_FOR_VECTORS = {
 }
 
 
-# Errors for an array of two dimensions in the place of a vector.
+# Matches errors for a two-dimensional array that was bound instead of a vector.
 _MATRIX_ERRORS = pattern(
     r"(?:array\(\[\[.*|of shape \d+x\S+ )\(ndarray\) has \d+ elements, vector<"
     r"|tensor\(\[\[.*\(Tensor\) has \d+ elements, vector<"
-    # As many rows as the vector has elements.
+    # The matrix has as many rows as the vector has elements.
     r"|: element 0 of vector<[^:]*: .*\((?:ndarray|list)\) is not a number"
     r"|elements for vector<[^:]*: it has \d+ dimensions"
     # A list of lists, as `array.tolist()` returns.
@@ -280,24 +285,24 @@ _MATRIX_ERRORS = pattern(
 )
 
 
-# Errors for the bytes of an array in the place of a vector of floats. Other drivers return blobs as
-# such objects.
+# Matches errors for the bytes of an array that were bound instead of a vector of floats. Other
+# drivers return blobs as objects of these classes.
 _PACKED_VECTORS = pattern(
     r"\((?:bytearray|memoryview)\) has (\d+) elements, vector<float, \d+> takes (\d+)"
 )
 
 
 def _advice_for(message: str, query: str) -> str:
-    """Return advice for a common mistake that `message` does not explain; "" for any other.
+    """Return advice for a common mistake that `message` does not explain; "" for other mistakes.
 
-    For example a list of rows in place of one row, or a dict inside a list.
+    For example, the application has bound a list of rows instead of one row, or a dict in a list.
     """
-    # Inside a collection or a user-defined type, such a value is no row.
+    # Inside a collection or a user-defined type, a list is not a row.
     is_inside = re.search(r": (?:element|field|key|value|item) \S+ of ", message) is not None
     if not is_inside and re.search(
         r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message
     ):
-        # A list was bound to a marker of another type. The right advice depends on the query.
+        # A list was bound to a marker of another type. The query decides which advice is right.
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"
         return (

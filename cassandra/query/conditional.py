@@ -1,6 +1,6 @@
 """Recognizes lightweight transactions by their CQL, for servers that do not mark them.
 
-ScyllaDB marks them when it prepares them; Cassandra does not.
+ScyllaDB marks lightweight transactions when it prepares them, but Cassandra does not.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import re
 from cassandra._patterns import pattern
 
 _IF = pattern(r"\bif\b", re.IGNORECASE)
-# What may contain the word IF without being a condition: comments, literals and quoted names.
+# Matches text in which the word IF is not a condition: comments, literals and quoted names.
 _OTHER = pattern(
     r"--[^\n]*|//[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$\$.*?\$\$", re.DOTALL
 )
-# How a statement begins that can have a condition. CREATE and DROP also have IF (NOT) EXISTS, but
-# are not lightweight transactions.
+# Matches the beginning of statements that can have a condition. CREATE and DROP also have IF (NOT)
+# EXISTS, but they are not lightweight transactions.
 _CHANGES = pattern(r"\s*(?:insert|update|delete|begin)\b", re.IGNORECASE)
 
 
 def is_conditional(text: str) -> bool:
     """Return True if `text` is an INSERT, UPDATE, DELETE or BATCH with ``IF``."""
-    # Most statements end here. IF is a reserved word, so an unquoted name cannot be IF.
+    # Most statements end here. IF is a reserved word, so it cannot be an unquoted name.
     if _IF.search(text) is None:
         return False
     bare = _OTHER.sub(" ", text)

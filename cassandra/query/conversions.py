@@ -1,15 +1,15 @@
-"""Says for a value of a wrong class which expression converts it: advice for error messages.
+"""Advice for error messages: the expression that converts a value of a wrong class.
 
-The errors of codecs are texts such as ``5 (int) is not text (str)``. They are made by compiled code
-too, so we find out the class from the text.
+The errors of codecs are strings such as ``5 (int) is not text (str)``. Compiled code makes them,
+too, so we find out the class of the value from the string.
 """
 
 from __future__ import annotations
 
 import re
 
-# Each item is the pattern of an error, and the expression to write in place of the value. The
-# first pattern that matches is used.
+# Each item is the pattern of an error message, and the expression to write instead of the value.
+# The first pattern that matches is used.
 _EXPRESSIONS = (
     # The markers of USING TTL and USING TIMESTAMP have these names.
     (
@@ -59,14 +59,14 @@ _EXPRESSIONS = (
     (r"\(timedelta\) is not a time ", "(datetime.datetime.min + value).time()"),
     (r"\(Timedelta\) is not a time ", "value.value for nanoseconds"),
     (r"\((?:datetime|Timestamp)\) is not a time ", "value.time()"),
-    # The JSON of a collection or a user-defined type, or the beginning of a longer one.
+    # A string that is the JSON of a collection or a user-defined type, or begins like it.
     (r"'\{.*\(str\) is not a (?:mapping|value of)", "json.loads(value)"),
     (r"'\[.*\(str\) is not a collection of elements ", "json.loads(value)"),
 )
 
 
 def advice_on_conversion(message: str) -> str:
-    """Return advice for a value of a wrong class, such as ``; write str(value)``; "" for others.
+    """Return advice for a value of a wrong class, such as ``; write str(value)``; "" if unknown.
 
     :param message: the message of a codec's error.
     """
@@ -75,7 +75,7 @@ def advice_on_conversion(message: str) -> str:
             "; the rows of frame.iterrows() are pairs of a label and a Series: write "
             "session.load(table, frame), or frame.itertuples(index=False)"
         )
-    # In Python, a NaN is a number; in the rows of a frame, it stands for a value that is missing.
+    # A NaN is a number in Python, but in the rows of a pandas frame it means a missing value.
     if re.search(r"\bnan\)? \(float\d*\) is not (?!a number(?! of)|a real number)", message):
         return (
             "; the rows of a pandas frame have NaN for values that are missing: write "

@@ -1,7 +1,7 @@
 """How a query string depends on the keyspace of the connection that executes it.
 
-Each function reads a query string once, from its beginning to its end. A query string may be long,
-or made by an attacker to take a long time.
+Each function reads a query string only once, from its beginning to its end. A query string may be
+long, or an attacker may have made it to take a long time.
 """
 
 from __future__ import annotations
@@ -13,26 +13,27 @@ from cassandra._patterns import pattern
 # The characters that a USE statement can begin with.
 FIRST_OF_USE = frozenset("uU-/ \t\r\n\f\v")
 
-# No two alternatives can match at the same position, so nothing is tried twice.
+# No two alternatives can match at the same position, so the pattern never backtracks.
 _TOKEN = pattern(r"\s+|--[^\n]*|//[^\n]*|/\*|'[^']*'|\"[^\"]*\"|[A-Za-z_0-9]+|[^\sA-Za-z_0-9'\"]")
 _WORD = pattern(r"[A-Za-z_0-9]+|\"")
 
-# Objects that CREATE, ALTER and DROP find without a current keyspace.
+# Types of objects that CREATE, ALTER and DROP find without a current keyspace.
 _GLOBAL = frozenset({"keyspace", "role", "user"})
-# Objects that are in a keyspace: without its name, the keyspace of the connection applies.
+# Types of objects in a keyspace. If the keyspace is not named, the connection's keyspace applies.
 _IN_KEYSPACES = frozenset({"table", "columnfamily", "type"})
 
 
 class _Unreadable(Exception):
-    """The query string has a literal or comment without an end, or a ``$``, which may begin a
-    literal.
+    """The query string cannot be split into tokens.
+
+    It has a literal or comment without an end, or a ``$``, which may begin a literal.
     """
 
 
 def _read_tokens(text: str) -> Iterator[str]:
     """Yield the tokens of `text` in lower case, without white space and comments.
 
-    A quoted name that contains quotes is split at them: ``"a""b"`` gives ``"a"`` and ``"b"``.
+    A quoted name that contains quotes is split there: ``"a""b"`` gives ``"a"`` and ``"b"``.
 
     :raises _Unreadable: if the rest of `text` cannot be split into tokens.
     """
@@ -54,9 +55,9 @@ def _read_tokens(text: str) -> Iterator[str]:
 
 
 def is_use(text: str) -> bool:
-    """Return True if `text` is a USE statement, in upper or lower case, also after comments.
+    """Return True if `text` is a USE statement, in upper or lower case, even after comments.
 
-    A server that executes it switches the keyspace of the connection.
+    A server that executes a USE statement switches the keyspace of the connection.
 
     :param text: the query string.
     """
@@ -69,10 +70,10 @@ def is_use(text: str) -> bool:
 
 
 def names_its_keyspace(text: str) -> bool:
-    """Return True if `text` means the same whatever the keyspace of the connection is.
+    """Return True if `text` means the same in every keyspace of the connection.
 
-    This holds for a statement that names its tables with their keyspaces, or is about an object
-    that is in no keyspace. Return False if that is not certain.
+    This is true for a statement that names its tables with their keyspaces, or that concerns
+    objects outside keyspaces. Return False if it is not certain.
 
     :param text: the query string.
     """
@@ -89,7 +90,7 @@ def names_its_keyspace(text: str) -> bool:
             return _is_qualified(tokens, skipped=frozenset({"table", "columnfamily"}))
         if verb in ("create", "alter", "drop"):
             object_type = next(tokens, "")
-            # Roles, keyspaces and the like are in no keyspace.
+            # Roles, users and keyspaces are not in a keyspace.
             if object_type in _GLOBAL:
                 return True
             return (
@@ -103,7 +104,7 @@ def names_its_keyspace(text: str) -> bool:
 
 
 def _skip_through(tokens: Iterator[str], word: str) -> bool:
-    """Skip the tokens up to and with `word`. Return False if `word` does not occur."""
+    """Skip the tokens up to and including `word`; return False if `word` does not occur."""
     return any(token == word for token in tokens)
 
 
@@ -117,7 +118,7 @@ def _is_qualified(tokens: Iterator[str], skipped: frozenset[str] = frozenset()) 
         name = next(tokens, "")
     if not name or _WORD.match(name) is None:
         return False
-    # If the keyspace's name contains quotes, `_read_tokens` has split it: skip its further tokens.
+    # If the keyspace's name contains quotes, `_read_tokens` has split it. Skip its other tokens.
     dot = next(tokens, "")
     while name.startswith('"') and dot.startswith('"'):
         dot = next(tokens, "")
@@ -128,9 +129,10 @@ def _is_qualified(tokens: Iterator[str], skipped: frozenset[str] = frozenset()) 
 def _source_is_qualified(tokens: Iterator[str]) -> bool:
     """Return False if the rest of a statement is ``LIKE name``, without the name's keyspace.
 
-    Cassandra creates a table like another one by ``CREATE TABLE keyspace.name LIKE keyspace.name``.
+    Cassandra creates a table like another table by ``CREATE TABLE keyspace.name LIKE
+    keyspace.name``.
     """
-    # If the name of the new table contains quotes, `_read_tokens` has split it: skip its further
+    # If the name of the new table contains quotes, `_read_tokens` has split it. Skip its other
     # tokens.
     token = next(tokens, "")
     while token.startswith('"'):

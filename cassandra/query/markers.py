@@ -1,9 +1,9 @@
 """Finds out whether a query string has bind markers or placeholders.
 
-``?`` and ``:name`` are bind markers: such a query is prepared, and the server gets the values.
-``%s`` and ``%(name)s`` are placeholders, which the client replaces with literals. The scanner skips
-strings, quoted names, comments and ``$$`` bodies. Inside braces, a colon after a word or literal
-belongs to the literal of a map or a user-defined type (CQL, section "Constants").
+``?`` and ``:name`` are bind markers: such a query is prepared, and the values are sent to the
+server. ``%s`` and ``%(name)s`` are placeholders, which the client replaces with literals. The
+scanner skips strings, quoted names, comments and ``$$`` bodies. Inside braces, a colon after a word
+or literal belongs to the literal of a map or a user-defined type (CQL, section "Constants").
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKEN = r"""
 
 @lru_cache(maxsize=1)
 def _scanner() -> re.Pattern[str]:
-    """Compile the pattern on first use; many applications never need it."""
+    """Compile the pattern at the first use, because many applications never need it."""
     return re.compile(_TOKEN, re.VERBOSE | re.DOTALL)
 
 
@@ -46,17 +46,17 @@ class Parameters(enum.Enum):
     PLACEHOLDERS = "placeholders"
 
 
-# Numbers of characters. The results for many query strings up to _MAX_SHORT are cached, and for a
-# few up to _MAX_LONG, which are usually generated. A longer query string is scanned each time,
-# because its cache would hold too much memory.
+# Numbers of characters. We cache the results for many query strings up to _MAX_SHORT. We cache few
+# results for query strings up to _MAX_LONG, which are usually generated. A longer query string is
+# scanned each time, because a cache of such strings would need too much memory.
 _MAX_SHORT = 1 << 13
 _MAX_LONG = 1 << 20
 
 
 def parameters_of(query: str) -> Parameters:
-    """Return the kind of `query`'s parameters.
+    """Return the kind of parameters in `query`.
 
-    :raises ValueError: if it has both kinds.
+    :raises ValueError: if `query` has bind markers and placeholders.
     """
     size = len(query)
     if size <= _MAX_SHORT:
@@ -67,7 +67,7 @@ def parameters_of(query: str) -> Parameters:
 
 
 def _scan(query: str) -> Parameters:
-    """Return the kind of `query`'s parameters, without a cache."""
+    """Return the kind of parameters in `query`, without using a cache."""
     has_markers = has_placeholders = False
     open_braces = 0
     previous_kind = ""
@@ -90,8 +90,7 @@ def _scan(query: str) -> Parameters:
             has_markers = True
             token_kind = "marker"
         elif token_kind == "colon" and open_braces > 0 and previous_kind in _KEY_ENDS:
-            # This colon follows a key of a map literal, so what comes next is a value and not a
-            # marker.
+            # This colon follows a key of a map literal, so the next token is a value, not a marker.
             token_kind = "separator"
         previous_kind = token_kind
     if has_markers and has_placeholders:
@@ -106,7 +105,7 @@ def _scan(query: str) -> Parameters:
 
 
 def tokens_of(query: str) -> list[tuple[str, str]]:
-    """Return the tokens of a query string as (kind, text), without white space and comments."""
+    """Return the tokens of a query string as (kind, string), without white space and comments."""
     return [
         (match.lastgroup or "other", match[0])
         for match in _scanner().finditer(query)
@@ -118,7 +117,7 @@ _cached_for_short = lru_cache(maxsize=1024)(_scan)
 _cached_for_long = lru_cache(maxsize=8)(_scan)
 
 
-# A placeholder of str's operator %, or "%%", which stands for one percent sign.
+# Matches a placeholder of str's operator %, or "%%", which means one percent sign.
 _CONVERSION = pattern(r"%(?:%|(?:\(([^)]*)\))?s)")
 
 
@@ -130,7 +129,7 @@ def separate_minus_signs(template: str, literals: Any) -> str:
     :param template: a query string with placeholders.
     :param literals: a tuple for ``%s``, or a mapping for ``%(name)s``.
     """
-    # Find the placeholders that follow a minus sign and get a literal that begins with one.
+    # Find placeholders after a minus sign that are replaced by a literal with a minus sign.
     positions = []
     literal_index = 0
     for match in _CONVERSION.finditer(template):

@@ -1,7 +1,7 @@
 """Finds the columns whose values are bound to named markers: ``ssn`` in ``SET ssn = :other``.
 
-Servers describe such a marker by its own name, not by that of the column. Column encryption has to
-know the column.
+Servers describe such a marker by its own name, not by the name of the column. Column encryption
+must know the column.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _CLOSING = frozenset(")]}")
 class _List(NamedTuple):
     """An open bracket.
 
-    :param columns: what the values in the brackets are compared or assigned to; None if they are
-        something else, such as the arguments of a function.
-    :param has_rows: True for ``IN (...)``: each value is one for all of the columns.
-    :param start: the index of the bracket.
+    :param columns: the column or columns with which the values in the brackets are compared, or to
+        which they are assigned. None if the values are something else, such as the arguments of a
+        function.
+    :param has_rows: True for ``IN (...)``: each value in the brackets is for all of the columns.
+    :param start: the index of the bracket among the tokens.
     """
 
     columns: _Columns | None
@@ -34,20 +35,20 @@ class _List(NamedTuple):
 
 
 def columns_of_named_markers(query: str) -> dict[str, set[str]]:
-    """Return what the named markers of a statement stand for, by their names.
+    """Return, for each named marker of a statement, the columns of its values.
 
-    The names are those that servers give to ``?`` in the same place: the name of a column,
+    A column is written as servers name a ``?`` in the same position: the name of the column,
     ``(a,b)`` for a tuple, and ``in(a)`` or ``in(a,b)`` for a list. Other markers are left out.
 
     :param query: the query string.
     """
     columns: dict[str, set[str]] = {}
-    # Servers fold names without quotes to lower case.
+    # Servers convert names without quotes to lower case.
     tokens = [text if text.startswith('"') else text.lower() for _, text in tokens_of(query)]
     lists: list[_List] = []  # the open brackets
-    value_number = 0  # how many values precede this one in the innermost bracket
-    numbers: list[int] = []  # `value_number` of each bracket around it, outermost first
-    starts: dict[int, int] = {}  # the opening brackets by the closing ones
+    value_number = 0  # the number of values before this token in the innermost bracket
+    numbers: list[int] = []  # `value_number` of each outer bracket, outermost first
+    starts: dict[int, int] = {}  # closing index -> opening index
     for index, token in enumerate(tokens):
         if token in _OPENING:
             lists.append(_list_at(tokens, index, lists, starts))
@@ -64,13 +65,13 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
                 name = _compared(tokens, index - 1, starts)
                 if name is not None and before == "in":
                     name = f"in({name if isinstance(name, str) else ','.join(name)})"
-            # A marker in an expression, as in ``(:x + 1)``, is not the value.
+            # A marker in an expression, as in ``(:x + 1)``, is not the column's value.
             elif not lists or tokens[index + 2 : index + 3] not in ([","], [")"]):
                 continue
             else:  # a value in brackets: ``VALUES (:x, :y)``, ``a IN (:x, :y)``
                 name, has_rows, _ = lists[-1]
-                # A bracket of ``IN`` has one value for all columns. In other brackets, each column
-                # has a value of its own.
+                # In a bracket of ``IN``, each value is for all columns. In other brackets, each
+                # column has a separate value.
                 if isinstance(name, list) and not has_rows:
                     name = name[value_number] if value_number < len(name) else None
             if name is not None:
@@ -82,17 +83,17 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
 def _list_at(
     tokens: Sequence[str], index: int, lists: Sequence[_List], starts: Mapping[int, int]
 ) -> _List:
-    """Return what a bracket that opens at `index` has.
+    """Return the `_List` of the bracket that opens at `index`.
 
-    :param lists: the open brackets around it.
-    :param starts: the opening brackets by the closing ones.
+    :param lists: the open brackets around this bracket.
+    :param starts: maps the index of a closing bracket to the index of its opening bracket.
     """
     columns: _Columns | None = None
     has_rows = False
     if tokens[index] == "(" and index > 0:
         before = tokens[index - 1]
         if before in ("(", ","):
-            # One of the tuples of ``(a, b) IN ((:x, :y), ...)``.
+            # This is one of the tuples of ``(a, b) IN ((:x, :y), ...)``.
             if lists and lists[-1].has_rows:
                 columns = lists[-1].columns
         else:
@@ -102,11 +103,14 @@ def _list_at(
 
 
 def _compared(tokens: Sequence[str], last: int, starts: Mapping[int, int]) -> _Columns | None:
-    """Return what the operator that ends at `last` compares or assigns to; None if there is none.
+    """Return the columns that the operator ending at `last` compares with or assigns to.
 
-    :param starts: the opening brackets by the closing ones.
+    :param tokens: the tokens of the statement.
+    :param last: the index of the operator's last token.
+    :param starts: maps the index of a closing bracket to the index of its opening bracket.
+    :returns: None if no operator ends at `last`, or if its left side is not a column.
     """
-    # ``(a, b) VALUES (:x, :y)`` has the form of a comparison, too.
+    # ``(a, b) VALUES (:x, :y)`` has the form of a comparison, so treat VALUES as an operator.
     if tokens[last] in ("in", "values"):
         last -= 1
     else:
@@ -119,7 +123,7 @@ def _compared(tokens: Sequence[str], last: int, starts: Mapping[int, int]) -> _C
         return None
     if tokens[last] == ")" and last in starts:
         return [_unquoted(token) for token in tokens[starts[last] + 1 : last] if token != ","]
-    # Nothing that we know is assigned in ``m[?] = :x`` and ``n += :x``.
+    # In ``m[?] = :x`` and ``n += :x``, the value is not the value of a whole column.
     is_name = tokens[last].startswith('"') or tokens[last].replace("_", "a")[0].isalnum()
     return _unquoted(tokens[last]) if is_name else None
 

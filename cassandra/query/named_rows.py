@@ -27,7 +27,7 @@ _NULL, _UNSET = _int32.pack(-1), _int32.pack(-2)
 class NamedRow:
     """A row for a prepared statement of which only the id is known.
 
-    :param query_id: the statement's id from the server.
+    :param query_id: the server's id of the statement.
     :param values: the serialized values: bytes, None or UNSET_VALUE.
     """
 
@@ -60,7 +60,7 @@ class NamedRow:
 
 
 def _with_length(value: Any) -> bytes:
-    """Return a serialized value with its length in front: a [value] of the protocol."""
+    """Return a serialized value preceded by its length: a [value] of the protocol."""
     # native_protocol_v5.spec, section 3
     if value is None:
         return _NULL

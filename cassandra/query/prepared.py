@@ -31,25 +31,28 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, binding
 
-# Settings besides `SETTINGS` that an application may change. Pickles and copies keep them too.
+# Further settings, besides `SETTINGS`, that an application may change. Pickles and copies keep
+# them.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
-# Held while a bind plan is built from the answers of an encryption policy and of a codec registry.
-# If another thread changes one of them meanwhile, it waits for the lock and then builds the plan
-# again.
+# Held while a bind plan is built, because that asks an encryption policy and a codec registry. If
+# another thread changes the policy or the registry in the meantime, it waits for this lock, and
+# then builds the plan again.
 _planning = Lock()
 
 
 @renew_in_child
 def _renew_lock() -> None:
-    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
+    """Replace the lock in a forked child, in which the thread that holds it does not exist."""
     global _planning
     _planning = Lock()
 
 
 def _interned(name: str) -> str:
-    """Return a name as an interned string, if it is one: tests pass None, mocks and strings of
-    other classes as names of tables.
+    """Return a name as an interned string.
+
+    Any object that is not exactly a str is returned unchanged: tests pass None, mocks and instances
+    of subclasses as names of tables.
     """
     return intern(name) if type(name) is str else name
 
@@ -57,26 +60,26 @@ def _interned(name: str) -> str:
 class PreparedStatement(StatementSettings, bases.PreparedBase):
     """A statement that the servers know by its id.
 
-    `Session.prepare` returns it. Bind values with `bind`, or pass them to `Session.execute`. It is
-    safe to share between threads. Bound statements take over the settings that you set on it.
+    `Session.prepare` returns it. Bind values with `bind`, or pass them to `Session.execute`.
+    Threads may share it. Bound statements copy the settings that you set on it.
 
     :param column_metadata: a `ColumnMetadata` for each bind marker.
     :param query_id: the server's id of the statement.
     :param routing_key_indexes: the positions of the partition key's columns among the markers; None
-        or empty if not all of them are markers.
-    :param query: the query string, kept as `query_string`.
-    :param keyspace: the keyspace that the statement was prepared in; None for none.
-    :param protocol_version: the protocol version that values are serialized for.
+        or empty if a column of the key has no marker.
+    :param query: the query string, stored as `query_string`.
+    :param keyspace: the keyspace in which the statement was prepared; None for none.
+    :param protocol_version: the protocol version for which values are serialized.
     :param result_metadata: the columns of the statement's result; None if they come with each
         response.
-    :param result_metadata_id: the server's id of those columns; None on protocol versions without
-        one.
+    :param result_metadata_id: the server's id of these columns; None on protocol versions without
+        such an id.
     :param is_lwt: True if the server has marked it as a lightweight transaction.
     :param column_encryption_policy: the policy that encrypts values of the statement's columns;
         None for none.
-    :param codecs: the registry of the converters of the session that has prepared the statement;
-        None for no converters. The statement applies later changes of the registry too. The
-        registry is not pickled with the statement.
+    :param codecs: the registry of converters of the session that has prepared the statement; None
+        for no converters. Later changes of the registry also apply to the statement. The registry
+        is not pickled with the statement.
     """
 
     __slots__ = (
@@ -109,39 +112,37 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.codecs = codecs
         self._plain_plan: BindPlan | None = None  # None until `plain_plan` builds it
         self._bytes_positions: Collection[int] = ()  # see `take_bytes`
-        # The settings that the application may change afterwards.
+        # The settings that the application may change later.
         self.reset_settings()
         self.serial_consistency_level: int | None = None
         self._is_lwt = is_lwt
-        # One attribute for both, so that another thread never reads the id of one version together
-        # with the columns of another.
+        # This is one attribute for both, so that another thread never reads the id of one version
+        # together with the columns of another version.
         self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
-        # The table's own keyspace, which may differ from the keyspace that the statement was
-        # prepared in.
+        # The keyspace of the table, which may differ from the keyspace in which the statement was
+        # prepared.
         #
-        # These two are interned because each bound statement refers to them: without the GIL, the
-        # references to an interned string are not counted.
+        # Both names are interned because each bound statement refers to them: in Python without the
+        # GIL, references to an interned string are not counted.
         self.table: str | None = None
         self.table_keyspace: str | None = keyspace
         if column_metadata:
             self.table = _interned(column_metadata[0].table_name)
             self.table_keyspace = _interned(column_metadata[0].keyspace_name)
-        # A row with this many values has the whole partition key. Computed once, so that `bind`
-        # needs one comparison for each row.
+        # A row with at least this many values has the whole partition key. Compute the number once,
+        # so that `bind` only needs one comparison for each row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
         # The names of the primary key's columns, as far as they are known: see `bound_columns`.
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
         )
         # Called on the event loop if the server reports new types for the statement's columns. A
-        # cache of prepared statements sets it, to drop this statement.
+        # cache of prepared statements sets this, to drop the statement.
         self.when_changed: Callable[[], object] | None = None
         self._make_bind_plan(result_metadata, result_metadata_id)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a setting, or any other attribute of the application. Warn if the name looks like a
-        misspelt setting.
-        """
+        """Set a setting or any other attribute; warn if the name looks like a misspelt setting."""
         if name not in _NAMES:
             warn_of_misspelt_setting(self, name, _SETTING_NAMES)
         super().__setattr__(name, value)
@@ -150,9 +151,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def strict_names(self) -> bool:
         """True if a mapping must not have names without a bind marker; False by default.
 
-        By default such names are ignored, so that you can bind one dict to several statements. A
-        misspelled name then leaves its column unset. The setting applies to `bind` and to rows of a
-        batch.
+        By default such names are ignored, so that you can bind one dict to several statements. But
+        then a misspelled name leaves its column unset. The setting applies to `bind` and to rows of
+        a batch.
         """
         return self.bind_plan.strict
 
@@ -174,8 +175,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 # Subscribe before reading the converters, so that no change is missed: the registry
                 # calls `renew_codecs` after each change.
                 self.codecs.follow(self)
-            # Likewise, a policy calls `renew_encryption` after a change. A policy without
-            # `subscribe` may encrypt further columns at any time without calling anything.
+            # Likewise, a policy calls `renew_encryption` after a change. A policy without the
+            # method `follow` may encrypt further columns at any time without calling anything.
             subscribe = getattr(policy, "follow", None)  # also None without a policy
             self._is_followed = subscribe is not None and subscribe(self)
             self.bind_plan = self._build_plan(strict=False)
@@ -184,8 +185,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def _build_plan(self, strict: bool, is_plain: bool = False) -> BindPlan:
         """Build a bind plan: the encoders of all bind markers.
 
-        :param strict: True to refuse a mapping with names that have no bind marker.
-        :param is_plain: True to leave out the session's converters.
+        :param strict: True refuses a mapping with names that have no bind marker.
+        :param is_plain: True leaves out the session's converters.
         """
         columns = self.column_metadata
         if self.column_encryption_policy is not None:
@@ -208,11 +209,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
 
     @property
     def plain_plan(self) -> BindPlan:
-        """The bind plan without converters, for values that are plain CQL values already."""
+        """The bind plan without converters, for values that already are plain CQL values."""
         if self.codecs is None or self.codecs.converters is None:
             return self.bind_plan
         plain_plan = self._plain_plan
-        # The application may have set `strict_names` since the plan was built.
+        # The application may have changed `strict_names` after the plan was built.
         if plain_plan is None or plain_plan.strict != self.strict_names:
             with _planning:
                 plain_plan = self._plain_plan = self._build_plan(
@@ -221,7 +222,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return plain_plan
 
     def take_bytes(self, positions: Collection[int]) -> None:
-        """Bind the values at these positions as bytes that are encoded already, from now on.
+        """From now on, expect values at these positions as bytes that are already encoded.
 
         :param positions: indexes of bind markers.
         """
@@ -231,7 +232,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             self.bind_plan = self._build_plan(self.bind_plan.strict)
 
     def renew_codecs(self) -> None:
-        """Use the session's current converters from now on, to bind values and to read rows.
+        """From now on, use the session's current converters to bind values and to read rows.
 
         The codec registry calls this after each change.
         """
@@ -240,10 +241,10 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             self.update_result_metadata(*self.result_metadata_and_id)
 
     def renew_columns(self, columns: Sequence[ColumnMetadata]) -> None:
-        """Bind values for the server's current types from now on.
+        """From now on, bind values for the server's current types.
 
-        Values that were bound before stay valid: each type is either the same, or a user-defined
-        type that has got further fields.
+        Values that are already bound stay valid: each type is either unchanged, or a user-defined
+        type with additional fields.
 
         :param columns: the bind columns, with the names and order of `column_metadata`.
         """
@@ -252,7 +253,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             self.column_metadata = columns
             try:
                 self.bind_plan = self._build_plan(self.bind_plan.strict)
-            except BaseException:  # of an encryption policy or converter of the application
+            except BaseException:  # raised by an encryption policy or converter of the application
                 self.column_metadata = old_columns
                 raise
             self._plain_plan = None  # it was built for the old types
@@ -274,12 +275,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def result_metadata(self) -> Any:
         """The columns of the statement's result, as the server last described them.
 
-        None if the result has no columns. Iterate over it for (keyspace, table, name, type) of each
-        column.
+        None if the result has no columns. Iterate over it to get (keyspace, table, name, type) of
+        each column.
         """
         metadata = self.result_metadata_and_id[0]
-        # An application's own protocol handler may have made metadata of any class, without
-        # `columns`.
+        # An application's protocol handler may have made metadata of any class, without `columns`.
         return None if isinstance(metadata, ResultMetadata) and not metadata.columns else metadata
 
     @property
@@ -290,10 +290,10 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def update_result_metadata(
         self, result_metadata: ResultMetadata | None, result_metadata_id: bytes | None
     ) -> None:
-        """Take over the server's latest description of the result's columns.
+        """Use the server's latest description of the result's columns.
 
         :param result_metadata: the columns, or None.
-        :param result_metadata_id: the bytes of their id, or None.
+        :param result_metadata_id: the server's id of the columns, or None.
         """
         codecs = self.codecs
         while True:
@@ -301,17 +301,17 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             metadata = result_metadata
             if metadata is not None:
                 metadata = self._columns_as_read(metadata, converters)
-            # One assignment, without a lock: other threads see the old pair or the new one.
+            # Use a single assignment instead of a lock: other threads see the old or the new pair.
             self.result_metadata_and_id = (metadata, result_metadata_id)
-            # If another thread has registered a converter meanwhile, start again with the new
+            # If another thread has registered a converter in the meantime, repeat with the new
             # converters.
             if codecs is None or codecs.converters is converters:
                 return
 
     def columns_as_read(self, metadata: ResultMetadata) -> ResultMetadata:
-        """Return `metadata` with the types by which rows of this statement are read.
+        """Return `metadata` with the types with which rows of this statement are read.
 
-        These are the server's types with decryption and the session's converters added.
+        These are the server's types, with decryption and the session's converters added.
 
         :param metadata: the columns as the server describes them, or an earlier result of this
             method.
@@ -322,11 +322,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def _columns_as_read(
         self, metadata: ResultMetadata, converters: Converters | None
     ) -> ResultMetadata:
-        """Return what `columns_as_read` returns, with the given converters."""
+        """Return the same as `columns_as_read`, but with the converters in the argument."""
         policy = self.column_encryption_policy
         if policy is not None:
             metadata = decrypting(metadata, policy)
-        # An application's own protocol handler may have made metadata of any class.
+        # An application's protocol handler may have made metadata of any class.
         return (
             converting(metadata, converters) if isinstance(metadata, ResultMetadata) else metadata
         )
@@ -335,19 +335,19 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         # The function also takes further arguments, only to raise an error with advice.
         def bind(self, values: Any) -> BoundStatement: ...
     else:
-        bind = binding.bind  # compiled if possible, since most requests begin with it
+        bind = binding.bind  # compiled if possible, because most requests begin with it
 
     def is_lwt(self) -> bool:
         """Return True if this is a lightweight transaction.
 
-        ScyllaDB marks lightweight transactions when it prepares them. For other servers the query
+        ScyllaDB marks lightweight transactions when it prepares them. For other servers, the query
         string decides.
         """
         return self._is_lwt
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickle the arguments of `__init__`, which builds a new bind plan, and then the attributes.
-        # `when_changed` and the codec registry are not pickled.
+        # Pickle the arguments of `__init__`, which builds a new bind plan, followed by the
+        # attributes. `when_changed` and the codec registry are not pickled.
         metadata, metadata_id = self.result_metadata_and_id
         settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS)}
         return (
@@ -381,13 +381,13 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return self._with_state(duplicate, copy.deepcopy(state, memo))
 
     def _with_state(self, duplicate: Self, state: tuple[dict[str, Any], dict[str, Any]]) -> Self:
-        """Give a copy its attributes, and the codec registry of this statement, if it has one."""
+        """Give a copy its attributes, and this statement's codec registry if there is one."""
         attributes, settings = state
         duplicate.__dict__.update(attributes)
         for name, value in settings.items():
             setattr(duplicate, name, value)
         if self.codecs is not None:
-            # Later changes of the session's converters must reach the copy too.
+            # Later changes of the session's converters must also reach the copy.
             duplicate.codecs = self.codecs
             self.codecs.follow(duplicate)
             duplicate.renew_codecs()
@@ -407,6 +407,6 @@ PreparedStatement.__module__ = "cassandra.query"
 
 add_habits(PreparedStatement, PREPARED)
 
-# The names of all slots and properties, which need no check of their spelling.
+# The names of all slots and properties, whose spelling need not be checked.
 _NAMES = frozenset(dir(PreparedStatement)) | frozenset(STATEMENT_SETTINGS)
 _SETTING_NAMES = (*SETTINGS, *_OWN_SETTINGS)

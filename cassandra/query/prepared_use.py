@@ -1,4 +1,4 @@
-"""A prepared USE statement, which is executed as a simple statement."""
+"""A prepared USE statement, which is executed like a simple statement."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class BoundUse(BoundStatement):
 class PreparedUse(PreparedStatement):
     """A prepared USE statement.
 
-    A server that executes it switches the keyspace of the connection. The client has to know that,
-    so it sends this statement in the same way as a USE that is not prepared.
+    A server that executes USE switches the keyspace of the connection. The client has to know that,
+    so it sends this statement in the same way as an unprepared USE statement.
     """
 
     __slots__ = ()
 
     def bind(self, values: Any) -> BoundStatement:
-        """Return the bound statement; a USE has no bind markers."""
+        """Return the bound statement. A USE statement has no bind markers."""
         return BoundUse(self).bind(values)

@@ -1,4 +1,4 @@
-"""A mapping of bounded size that forgets the entries used longest ago."""
+"""A mapping of limited size that forgets the entries that were used longest ago."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ V = TypeVar("V")
 
 
 class RecentlyUsed(Generic[K, V]):
-    """A bounded mapping, safe to use from any thread.
+    """A mapping of limited size, safe to use from any thread.
 
-    The mapping holds at most `size` entries, and at most `most_bytes` of text in their keys. For
-    prepared statements this is about a third of the memory. A query string is in the key and again
-    in the prepared statement, and its names are again in the columns.
+    The mapping holds at most `size` entries, and at most `most_bytes` of strings in their keys. For
+    prepared statements, the keys are about a third of the memory: a query string is in the key and
+    in the prepared statement, and its names are also in the columns.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")
@@ -29,15 +29,13 @@ class RecentlyUsed(Generic[K, V]):
             raise ValueError(f"size must be at least 1, but is {size}")
         self.size = size
         self.most_bytes = most_bytes
-        self.held = 0  # bytes of text in the keys
+        self.held = 0  # the number of bytes in the strings of the keys
         self._entries: OrderedDict[K, V] = OrderedDict()
-        self._lock = RLock()  # reentrant: a signal handler may prepare a statement, too
+        self._lock = RLock()  # reentrant, because a signal handler may also prepare a statement
         renewed(self)  # replaces the lock in the child process after a fork
 
     def _renew_locks(self) -> None:
-        """Replace the lock in a forked child, where the thread that held the lock does not
-        exist.
-        """
+        """Replace the lock in a forked child, in which the thread that holds it does not exist."""
         self._lock = RLock()
 
     def get(self, key: K) -> V | None:
@@ -56,20 +54,20 @@ class RecentlyUsed(Generic[K, V]):
                 self.held -= text_size(key)
 
     def put(self, key: K, value: V) -> None:
-        """Remember `value`, and forget the entries used longest ago if the limits are exceeded."""
+        """Store `value`; forget the entries that were used longest ago if a limit is exceeded."""
         cost = text_size(key)
         with self._lock:
-            # Two threads may prepare the same query: count the size of its key once.
+            # Two threads may prepare the same query, so count the size of its key only once.
             if key not in self._entries:
                 self.held += cost
             self._entries[key] = value
             self._entries.move_to_end(key)
-            # The newest entry stays, however long its key is: it is about to be used.
+            # Keep the newest entry, however long its key is, because it is about to be used.
             while len(self._entries) > self.size or (
                 self.held > self.most_bytes and len(self._entries) > 1
             ):
                 self.held -= text_size(self._entries.popitem(last=False)[0])
 
-    # This needs no lock: it is one call into C, which no other thread can interrupt.
+    # This needs no lock, because it is one call into C, which no other thread can interrupt.
     def __len__(self) -> int:
         return len(self._entries)

@@ -1,7 +1,7 @@
-"""Row factories: they decide the form of a result's rows.
+"""Row factories, which decide the form of a result's rows.
 
 A factory is called as ``factory(column_names, rows)`` with a sequence of tuples, and returns the
-rows that the caller sees. The decoder knows the four factories of this module by their
+rows for the caller. The decoder knows the four factories of this module by their attribute
 `row_plan_method`, and builds their rows straight from the bytes.
 """
 
@@ -19,11 +19,11 @@ _Tuples = TypeVar("_Tuples")
 
 
 def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
-    """Mark a factory: the decoder builds its rows with the `RowPlan` method named `method`."""
+    """Mark a factory, so that the decoder builds its rows with the `RowPlan` method `method`."""
 
     def mark(factory: _Factory) -> _Factory:
         # functools.wraps copies attributes to wrappers, but the decoder must call a wrapper. So the
-        # mark contains the function for which it is valid.
+        # attribute also contains the function to which it belongs.
         factory.row_plan_method = (method, factory)  # type: ignore[attr-defined]
         factory.__module__ = "cassandra.query"
         return factory
@@ -32,13 +32,13 @@ def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
 
 
 def rows_of_page(page: Any) -> Any:
-    """Return what a row factory has returned for a page, as rows.
+    """Return the result of a row factory for a page as rows.
 
-    Callers need not pass a list, which is returned as it is.
+    A list is returned unchanged, so callers may skip the call for a list.
 
-    :param page: usually a list. A mapping, such as rows by key, is a single row, as in
-        cassandra-driver: iterating over it would lose its values. A factory that returns None has
-        used the rows itself, so no rows are left.
+    :param page: the result of the factory, usually a list. A mapping, such as rows by key, counts
+        as a single row, as in cassandra-driver, because iterating over it would lose its values. A
+        factory that returns None has used the rows itself, so no rows are left.
     """
     if page is None:
         return []
@@ -62,9 +62,9 @@ def named_tuple_factory(colnames: Sequence[str], rows: Rows) -> list[Any]:
     """Return each row as a named tuple; this is the default.
 
     A column name that is not a valid attribute name is cleaned: ``count(*)`` becomes ``count``. If
-    that does not give a valid name, the field is named ``field_N_``, where N is its position from
-    0. A repeated name gets an underscore: ``a``, ``a_``. The class is created once for each list
-    of column names.
+    the cleaned name is not valid either, the field is named ``field_N_``, where N is its position
+    from 0. A repeated name gets an underscore: ``a``, ``a_``. The class is created once for each
+    list of column names.
 
     :param colnames: the names of the columns, in order.
     :param rows: an iterable of tuples of values.
@@ -95,9 +95,9 @@ def ordered_dict_factory(colnames: Sequence[str], rows: Rows) -> list[OrderedDic
 
 
 class PseudoNamedTupleRow:
-    """A row over an `OrderedDict`, with the columns as attributes.
+    """A row that wraps an `OrderedDict`, with the columns as attributes.
 
-    Meant for rows with too many columns for a named tuple.
+    It is meant for rows with too many columns for a named tuple.
 
     :param ordered_dict: the values by column name, in order.
     """
@@ -109,7 +109,7 @@ class PseudoNamedTupleRow:
     def __getattr__(self, name: str) -> Any:
         try:
             # Read through __dict__: copy and pickle read attributes before `_dict` exists, and
-            # `self._dict` would then call this method again without end.
+            # `self._dict` would then call this method again in an endless recursion.
             return self.__dict__["_dict"][name]
         except KeyError:
             raise AttributeError(f"the row has no column {name!r}") from None

@@ -1,4 +1,4 @@
-"""`SentValues`: a list of a bound statement's serialized values that writes changes back to it."""
+"""`SentValues`: the list of a bound statement's values, which updates the statement."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def block_of(values: Iterable[Any]) -> ValuesBlock:
     The block has the form that `BindPlan.bind` returns.
 
     :param values: the bytes of each value, None for null, or `UNSET_VALUE`.
-    :raises TypeError: if a value is something else. The message names its position.
+    :raises TypeError: if a value is something else. The message has the position of the value.
     """
     parts: list[bytes] = []
     count = 0
@@ -55,8 +55,7 @@ def _method_with_update(name: str) -> Callable[..., Any]:
 
     @wraps(list_method)
     def change_and_write(self: SentValues, *arguments: Any, **named: Any) -> object:
-        # Begin with the statement's current values: they may have been changed through another
-        # list.
+        # Start from the statement's current values, because another list may have changed them.
         list.__setitem__(self, slice(None), self._statement._block_values())
         result = list_method(self, *arguments, **named)
         self._statement.values = self
@@ -68,8 +67,8 @@ def _method_with_update(name: str) -> Callable[..., Any]:
 class SentValues(list[Any]):
     """The serialized values of a bound statement. Changing the list changes the statement.
 
-    `BoundStatement.values` creates it, and sets `_statement`. (An `__init__` of this class would
-    make each creation slower.)
+    `BoundStatement.values` creates it, and sets `_statement`, because an `__init__` of this class
+    would make each creation slower.
     """
 
     __slots__ = ("_statement",)

@@ -1,8 +1,8 @@
-"""The settings of a statement. `SETTINGS` lists their names; other code copies settings by it.
+"""The settings of a statement; `SETTINGS` lists their names, so that other code can copy them.
 
 A request takes its settings from several places, in this order: the options of the call, the
-statement itself, the execution profile and the session. `cassandra.engine.happy_path.resolve`
-combines them.
+statement, the execution profile and the session. `cassandra.engine.happy_path.resolve` combines
+them.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class StatementSettings(bases.SettingsBase):
     is_idempotent: bool
     """True if executing the statement twice does no harm.
 
-    Only then is it sent again after an error that does not show whether it was executed.
+    Only such a statement is sent again after an error that does not show whether it was executed.
     """
 
     retry_policy: RetryPolicy | None
-    """The policy that decides about retries in place of the profile's policy."""
+    """The policy that decides about retries instead of the profile's policy."""
 
     vector_type: str | None
     """The form of numeric vectors in results: "list", "array" or "numpy"."""
 
     def reset_settings(self) -> None:
         """Leave all settings to the profile and the session."""
-        # Set every slot: reading a slot that was never set raises AttributeError.
+        # Set every slot, because reading a slot that was never set raises AttributeError.
         for name in SETTINGS:
             setattr(self, name, None)
         self.fetch_size = FETCH_SIZE_UNSET
@@ -64,7 +64,7 @@ class StatementSettings(bases.SettingsBase):
         self.is_idempotent = False
 
     def take_settings(self, other: StatementSettings) -> None:
-        """Take over all settings of `other`.
+        """Copy all settings of `other`.
 
         :param other: another statement.
         """

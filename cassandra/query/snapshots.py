@@ -1,11 +1,11 @@
-"""Copies of rows whose values are serialized only later, when their statement is prepared.
+"""Makes copies of rows whose values are only serialized later, when their statement is prepared.
 
-The application may change its own row as soon as the call returns, and usually reuses it for the
-next call.
+The application may change a row as soon as the call returns, and usually reuses it for the next
+call.
 
-A row is copied with everything in it that a bind marker can take and the application can change:
-collections, buffers, and objects whose classes declare their fields. Other objects (sessions,
-files, the rest of the application's object graph) are neither copied nor searched.
+A row is copied with everything in it that a bind marker accepts and that the application can
+change: collections, buffers, and objects whose classes declare their fields. Other objects
+(sessions, files, the rest of the application's object graph) are neither copied nor searched.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ CONSTANTS = frozenset(
 """Classes whose instances never change."""
 
 
-# Values are copied down to this depth, and used as they are below it. CQL types are not nested
+# Values are copied down to this depth, and are used uncopied below it. CQL types are not nested
 # deeper.
 _MAX_DEPTH = 50
 
 _NEVER_CHANGE = (str, bytes, int, float, frozenset, range, type, enum.Enum)
 
-# A class that has one of these names declares its fields: dataclasses, attrs, msgspec, pydantic
-# (2.10 and later, older), the mapper's user-defined types.
+# A class that has one of these names declares its fields. The names belong to dataclasses, attrs,
+# msgspec, pydantic (2.10 and later, older), and the mapper's user-defined types.
 _DECLARATIONS = (
     "__dataclass_fields__",
     "__attrs_attrs__",
@@ -69,15 +69,15 @@ _MISSING = object()
 
 
 def snapshot(row: Any) -> Any:
-    """Return a copy of `row`, so that the application may change its own object afterwards.
+    """Return a copy of `row`, so that the application may change its row afterwards.
 
-    The values in it are copied too if they are collections, buffers or objects that declare their
-    fields. Constants, other objects, and objects that cannot be copied are used as they are.
+    The values in the row are also copied if they are collections, buffers or objects that declare
+    their fields. Constants, other objects, and objects that cannot be copied are used uncopied.
 
     :param row: a sequence, a mapping or an object with attributes.
     """
     cls = type(row)
-    # Most rows are tuples, lists or dicts of constants, and need no search.
+    # Most rows are tuples, lists or dicts of constants, and need no recursive copy.
     if isinstance(row, tuple) and _are_constants(row):
         return row
     if cls is list and _are_constants(row):
@@ -86,7 +86,7 @@ def snapshot(row: Any) -> Any:
         return row.copy()
     copier = _Copier()
     if isinstance(row, Mapping) and not isinstance(row, dict):
-        # A dict is enough, because binding only reads a mapping by its names.
+        # A plain dict is enough, because binding only looks up names in a mapping.
         return {name: copier.copy(value) for name, value in row.items()}
     return copier.copy(row, is_row=True)
 
@@ -96,17 +96,20 @@ def _are_constants(values: Iterable[Any]) -> bool:
 
 
 class _Copier:
-    """Copies one row and the values in it. Each object is copied once: a row may have cycles."""
+    """Copies one row and the values in it.
+
+    Each object is copied only once, because a row may contain cycles.
+    """
 
     __slots__ = ("_copies", "_depth", "_originals")
 
     def __init__(self) -> None:
-        self._copies: dict[int, Any] = {}  # by the `id` of the original
-        self._originals: list[Any] = []  # kept alive, because another object could get their ids
+        self._copies: dict[int, Any] = {}  # the copies by the `id` of the original
+        self._originals: list[Any] = []  # kept alive, so that no other object can get their ids
         self._depth = 0
 
     def copy(self, value: Any, is_row: bool = False) -> Any:
-        """Return a copy of a value or of a row, or the object itself if no copy is needed."""
+        """Return a copy of a value or of a row, or the object itself if it needs no copy."""
         cls = type(value)
         if cls in CONSTANTS:
             return value
@@ -120,7 +123,7 @@ class _Copier:
             return value.copy()
         elif isinstance(value, _NEVER_CHANGE):
             return value
-        # The same object may occur twice, or contain itself.
+        # The same object may occur twice, or may contain itself.
         copied = self._copies.get(id(value), _MISSING)
         if copied is not _MISSING:
             return copied
@@ -129,16 +132,16 @@ class _Copier:
         self._depth += 1
         try:
             copied = self._make_copy(value, is_row)
-        except RecursionError:  # the caller's stack is full: every further copy would fail too
+        except RecursionError:  # the stack is full, so every further copy would fail, too
             raise
-        except Exception:  # raised by the application's class: use the object itself
+        except Exception:  # raised by the application's class: use the object uncopied
             copied = value
         finally:
             self._depth -= 1
         return self._remember_copy(value, copied)
 
     def _remember_copy(self, value: object, copied: _Copy) -> _Copy:
-        """Remember that `copied` is the copy of `value`, and return it."""
+        """Record that `copied` is the copy of `value`, and return `copied`."""
         self._copies[id(value)] = copied
         self._originals.append(value)
         return copied
@@ -171,15 +174,16 @@ class _Copier:
             if names:
                 return self._copy_object(value, names)
         if is_container:
-            # Only the container's own `__deepcopy__` or `__reduce__` can copy it. The second
-            # argument makes `deepcopy` take our copies of the items, so that it copies none itself.
+            # Only the container's `__deepcopy__` or `__reduce__` can copy it. The second argument
+            # makes `deepcopy` use our copies of the items instead of copying them.
             items = [*value, *value.values()] if isinstance(value, Mapping) else list(value)
             return copy.deepcopy(value, {id(item): self.copy(item) for item in items})
-        # An object without attributes may be a constant that a codec compares by identity.
+        # An object without attributes may be a constant that a codec compares by identity, so do
+        # not copy it.
         return value
 
     def _copy_tuple(self, value: Any) -> object:
-        """Copy the items of a tuple; returns the tuple itself if none needed a copy."""
+        """Copy the items of a tuple; return the tuple itself if no item needed a copy."""
         items = [self.copy(item) for item in value]
         # An item may contain the tuple itself. In that case, copying the item has already copied
         # the tuple.
@@ -192,22 +196,22 @@ class _Copier:
             return tuple(items)
         if hasattr(value, "_make"):  # a named tuple
             return value._make(items)
-        # Another subclass: do not call its constructor, whose parameters we do not know.
+        # Another subclass: do not call its constructor, because its parameters are unknown.
         duplicate = tuple.__new__(type(value), items)
         if hasattr(value, "__dict__"):
             duplicate.__dict__.update(value.__dict__)
         return duplicate
 
-    # The next two methods read and write items by the methods of `list` and `dict`, because a
+    # The next two methods read and write items with the methods of `list` and `dict`, because a
     # subclass may override them.
     def _copy_list(self, value: Any) -> list[Any]:
-        """Copy a list, also of a subclass, and its items."""
+        """Copy a list (or an instance of a subclass) and its items."""
         duplicate = value.copy() if type(value) is list else copy.copy(value)
-        if duplicate is value:  # the class's own __copy__ made no copy
+        if duplicate is value:  # the __copy__ of the class made no copy
             return value
-        # Remember the copy before the items are copied, because one of them may contain the list.
+        # Record the copy before the items are copied, because an item may contain the list.
         self._remember_copy(value, duplicate)
-        # Call the methods of `list` itself, since a subclass may override them.
+        # Call the methods of `list`, because a subclass may override them.
         for index, item in enumerate(list.__iter__(value)):
             copied = self.copy(item)
             if copied is not item:
@@ -215,13 +219,13 @@ class _Copier:
         return duplicate
 
     def _copy_dict(self, value: Any) -> dict[Any, Any]:
-        """Copy a dict, also of a subclass, and its values."""
+        """Copy a dict (or an instance of a subclass) and its values."""
         duplicate = value.copy() if type(value) is dict else copy.copy(value)
-        if duplicate is value:  # the class's own __copy__ made no copy
+        if duplicate is value:  # the __copy__ of the class made no copy
             return value
-        # Remember the copy before the values are copied, because one of them may contain the dict.
+        # Record the copy before the values are copied, because a value may contain the dict.
         self._remember_copy(value, duplicate)
-        # Call the methods of `dict` itself, since a subclass may override them.
+        # Call the methods of `dict`, because a subclass may override them.
         for key, item in dict.items(value):
             copied = self.copy(item)
             if copied is not item:
@@ -229,9 +233,9 @@ class _Copier:
         return duplicate
 
     def _copy_object(self, value: Any, names: Iterable[str]) -> object:
-        """Copy an object, and the values of its attributes `names`."""
+        """Copy an object, and the values of its attributes in `names`."""
         duplicate = copy.copy(value)
-        if duplicate is value:  # the class's own __copy__ made no copy
+        if duplicate is value:  # the __copy__ of the class made no copy
             return value
         self._remember_copy(value, duplicate)
         for name in names:
@@ -244,13 +248,14 @@ class _Copier:
     def _copy_array(self, value: Any) -> object:
         """Copy an array of NumPy or pandas, and the Python objects in it."""
         duplicate = value.copy()
-        # Only types of NumPy have `hasobject`. pandas' own types hold no object that can change.
+        # Only NumPy's types have `hasobject`. Arrays of pandas' types contain no objects that can
+        # change.
         if not getattr(value.dtype, "hasobject", False):
             return duplicate
         self._remember_copy(value, duplicate)
         numpy = sys.modules["numpy"]
         if isinstance(duplicate, numpy.ndarray):
-            # Work on the array without its mask: an assignment to an element would reset the mask.
+            # Assign to the array without its mask: assigning to an element would reset the mask.
             self._copy_elements(numpy.asarray(duplicate))
         elif isinstance(duplicate, numpy.void):  # a row of a structured array
             self._copy_elements(duplicate)
@@ -261,8 +266,7 @@ class _Copier:
             elements = numpy.empty(len(items), object)
             for index, item in enumerate(items):
                 elements[index] = self.copy(item)
-            # The array inside a Series is only for reading, so make a new Series from the copied
-            # items.
+            # The array in a Series is read-only, so make a new Series from the copied items.
             duplicate = type(value)(elements, index=value.index, dtype=object, name=value.name)
         return duplicate
 
@@ -300,7 +304,7 @@ def _copy_view(view: memoryview) -> memoryview:
     item_format = view.format
     item_code = item_format.lstrip("@=<>!")
     native_order = "<" if sys.byteorder == "little" else ">"
-    # `cast` takes only formats of the machine's own byte order and sizes, which have one letter.
+    # `cast` only accepts formats with the machine's byte order and sizes, which have one letter.
     has_native_order = item_format[:1] in ("=", native_order)
     if has_native_order and struct.calcsize(item_format) == struct.calcsize(item_code):
         item_format = item_code
@@ -314,16 +318,16 @@ def _copy_view(view: memoryview) -> memoryview:
 
 
 def _set_attribute(target: Any, name: str, value: Any) -> None:
-    """Set an attribute of an object, even if its class refuses plain assignments (frozen ones)."""
+    """Set an attribute, even if the class of the object refuses assignments (frozen classes)."""
     try:
         object.__setattr__(target, name, value)
-    except TypeError:  # msgspec's structs take it only by the descriptor of their slot
+    except TypeError:  # msgspec's structs need the descriptor of their slot
         getattr(type(target), name).__set__(target, value)
 
 
 @lru_cache(maxsize=256)
 def _has_declaration(cls: type) -> bool:
-    # Look into the classes' own dicts: metaclasses may have properties of these names.
+    # Look into the dicts of the classes, because metaclasses may have properties with these names.
     return any(name in vars(parent) for parent in cls.__mro__ for name in _DECLARATIONS)
 
 

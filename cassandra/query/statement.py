@@ -55,22 +55,21 @@ column.
 
 
 def _advice_on_values(argument: object) -> str:
-    """Return advice for the error message if `argument` seems to hold parameters, otherwise ""."""
+    """Return advice for an error message if `argument` seems to be parameters, otherwise ""."""
     if isinstance(argument, (tuple, list, dict)):
         return ": parameters are of execute, not of the statement: execute(statement, parameters)"
     return ""
 
 
 def _check_retry_policy(policy: object) -> None:
-    """Raise ValueError if `policy` cannot be asked about retries, or is a class whose methods need
-    an instance.
-    """
+    """Raise ValueError if `policy` is not a retry policy, or is a class instead of an instance."""
     # Check for a method and not for a class, because a policy need not derive from `RetryPolicy`.
     if not hasattr(policy, "on_read_timeout"):
         raise ValueError(
             f"retry_policy must implement RetryPolicy, but is {policy!r}{_advice_on_values(policy)}"
         )
-    # A class with static methods or class methods works as it is.
+    # Accept a class whose methods are static methods or class methods, because it needs no
+    # instance.
     if isinstance(policy, type) and not isinstance(
         class_attribute(policy, "on_read_timeout"), (staticmethod, classmethod)
     ):
@@ -97,28 +96,28 @@ def _check_fetch_size(size: object) -> None:
 class Statement(StatementSettings, bases.StatementBase):
     """Base class of all statements.
 
-    `StatementSettings` has a statement's overrides of the execution profile and the session;
-    `serial_consistency_level` is another override. `keyspace` applies to unqualified names, and is
-    used for routing.
+    `StatementSettings` has the settings with which a statement overrides the execution profile and
+    the session; `serial_consistency_level` is another such setting. `keyspace` applies to
+    unqualified names, and is used for routing.
 
-    :param retry_policy: decides on retries of this statement; None for the profile's.
-    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
+    :param retry_policy: decides on retries of this statement; None for the profile's policy.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's level.
     :param routing_key: the partition key's bytes, or the bytes of each of its columns; None if it
         is not known.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
-    :param fetch_size: rows per page; None for one page of all rows; the session's by default.
-    :param keyspace: the keyspace's name; None for the session's keyspace.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's level.
+    :param fetch_size: rows per page; None for one page of all rows. The default is the session's
+        setting.
+    :param keyspace: the name of the keyspace; None for the session's keyspace.
     :param custom_payload: a mapping of strings to bytes for the server's query handler.
-    :param is_idempotent: True if the statement may be executed more than once: it is then sent
-        again after errors that do not show if it was executed, and to further hosts by speculative
-        execution.
-    :param table: the table's name, for routing to tablets.
+    :param is_idempotent: True if the statement may be executed more than once. Then it is sent
+        again after errors that do not show whether it was executed, and speculative execution
+        sends it to further hosts.
+    :param table: the name of the table, for routing to tablets.
     :raises ValueError: if `retry_policy` is not a retry policy, or `serial_consistency_level` is
         not serial.
     """
 
-    # Applications set attributes of their own on statements, and read them in policies and
-    # listeners.
+    # Applications set additional attributes on statements, and read them in policies and listeners.
     __slots__ = ("__dict__", "__weakref__")
 
     def __init__(
@@ -141,7 +140,7 @@ class Statement(StatementSettings, bases.StatementBase):
         self.consistency_level = consistency_level
         self._routing_key = routing_key
         self._serial_consistency_level: int | None = None
-        # Set through the property, which refuses a level that is not serial.
+        # Use the property, which refuses a level that is not serial.
         if serial_consistency_level is not None:
             self.serial_consistency_level = serial_consistency_level
         self.fetch_size = fetch_size
@@ -155,18 +154,18 @@ class Statement(StatementSettings, bases.StatementBase):
         """The serialized partition key, or None if it is not known.
 
         You may set it as bytes, or as a sequence of bytes, which are joined as the server joins
-        them. A str in place of bytes is encoded as UTF-8.
+        them. A str is accepted instead of bytes, and encoded as UTF-8.
 
         :raises ValueError: if one of several components has more than 65,535 bytes, which no server
             accepts.
-        :raises TypeError: if it was set to anything else.
+        :raises TypeError: if it was set to another type.
         """
         key = self._routing_key
         if key is None or isinstance(key, bytes):
             return key
         if isinstance(key, (str, bytearray, memoryview)):
             return _key_bytes(key)
-        # The result is not cached: the sequence belongs to the application and may still change.
+        # Do not cache the result, because the application may still change the sequence.
         try:
             parts = [_key_bytes(part) for part in key]
         except TypeError as error:
@@ -187,7 +186,7 @@ class Statement(StatementSettings, bases.StatementBase):
     def serial_consistency_level(self) -> int | None:
         """The level of a lightweight transaction's first phase: SERIAL or LOCAL_SERIAL.
 
-        None leaves the choice to the server.
+        None uses the profile's level.
         """
         return self._serial_consistency_level
 
@@ -211,8 +210,9 @@ class Statement(StatementSettings, bases.StatementBase):
         Statement.__init__(self)
 
     def __setstate__(self, state: Any) -> None:
-        # Pickles of cassandra-driver are dicts of the attributes that are not the defaults.
-        # (Not by `cassandra.util.pickles`: the import of statements does not load that package.)
+        # Pickles of cassandra-driver are dicts of the attributes that differ from the defaults. (We
+        # do not use `cassandra.util.pickles`, because importing statements must not load that
+        # package.)
         if isinstance(state, dict):
             self._set_defaults()
             state = (state,)
@@ -233,22 +233,23 @@ def _key_bytes(part: str | bytes | bytearray | memoryview) -> bytes:
 class SimpleStatement(Statement):
     """A statement that is sent as a query string.
 
-    The client writes the parameters, ``%s`` or ``%(name)s``, into the query string.
+    The client writes the parameters into the query string, in place of ``%s`` or ``%(name)s``.
 
     :param query_string: the query string.
-    :param retry_policy: decides on retries of this statement; None for the profile's.
-    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's.
+    :param retry_policy: decides on retries of this statement; None for the profile's policy.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the profile's level.
     :param routing_key: the partition key's bytes, or the bytes of each of its columns; None if it
         is not known.
-    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's.
-    :param fetch_size: rows per page; None for one page of all rows; the session's by default.
+    :param serial_consistency_level: SERIAL or LOCAL_SERIAL; None for the profile's level.
+    :param fetch_size: rows per page; None for one page of all rows. The default is the session's
+        setting.
     :param keyspace: the keyspace of unqualified names, also used for routing; None for the
-        session's. Before version 5 of the protocol, the client first sends a USE on a connection,
-        which takes longer.
+        session's keyspace. Before version 5 of the protocol, the client first sends a USE on a
+        connection, which takes longer.
     :param custom_payload: a mapping of strings to bytes for the server's query handler.
-    :param is_idempotent: True if the statement may be executed more than once: it is then sent
-        again after errors that do not show if it was executed, and to further hosts by speculative
-        execution.
+    :param is_idempotent: True if the statement may be executed more than once. Then it is sent
+        again after errors that do not show whether it was executed, and speculative execution
+        sends it to further hosts.
     :raises TypeError: if the query string is not a str.
     :raises ValueError: if `retry_policy` is not a retry policy, or `serial_consistency_level` is
         not serial.
@@ -294,7 +295,7 @@ class SimpleStatement(Statement):
         return self._query_string
 
     def is_lwt(self) -> bool:
-        # Cached, because an application may execute the statement many times.
+        # Cache the result, because an application may execute the statement many times.
         conditional = self._is_lwt
         if conditional is None:
             conditional = self._is_lwt = is_conditional(self.query_string)
@@ -314,9 +315,9 @@ class SimpleStatement(Statement):
 
 
 class HostTargetingStatement:
-    """Wraps a statement and names the host that `DefaultLoadBalancingPolicy` tries first for it.
+    """Wraps a statement and names the host that `DefaultLoadBalancingPolicy` tries first.
 
-    All other attributes are those of the inner statement.
+    All other attributes are attributes of the inner statement.
 
     :param inner_statement: the statement to wrap.
     :param target_host: the `Host`, its end point or its address.
@@ -327,8 +328,9 @@ class HostTargetingStatement:
         self.target_host = target_host
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this only for names that are not attributes of this object itself. `copy` and
-        # `pickle` look up methods before a copy has its inner statement.
+        # Python only calls this for names that this object does not have. `copy` and `pickle` look
+        # up methods before a copy has its inner statement: without this check, the recursion would
+        # not end.
         if name == "inner_statement":
             raise AttributeError(f"the copy has no {name} yet")
         return getattr(self.inner_statement, name)
@@ -337,15 +339,15 @@ class HostTargetingStatement:
 def are_empty(parameters: object) -> bool:
     """Return True if `parameters` is an empty sequence or mapping.
 
-    A query string is then sent as it is: wrappers pass ``()`` or ``{}`` if there are no parameters.
+    Then the query string is sent unchanged: wrappers pass ``()`` or ``{}`` for no parameters.
     """
-    # Do not test `not parameters`: an object of the application may be false, and the truth value
-    # of an array raises an error.
+    # Do not use `not parameters`: an application's object may be false, and the truth value of an
+    # array raises an error.
     return isinstance(parameters, (tuple, list, dict, Mapping, Sequence)) and not len(parameters)
 
 
 class InterpolatedText(str):
-    """A query string with values written into it.
+    """A query string into which values were written.
 
     `template` is the query string without the values, for messages and logs.
     """
@@ -358,8 +360,10 @@ class InterpolatedText(str):
     def of(cls, template: str, values: object, display_text: str) -> InterpolatedText:
         """Fill the placeholders of `template` with `values`.
 
-        If they do not fit, this raises the error of str's operator ``%``.
+        If the values do not fit, this raises the error of str's operator ``%``.
 
+        :param template: the query string with placeholders.
+        :param values: a tuple of literals for ``%s``, or a dict for ``%(name)s``.
         :param display_text: the query string for messages and logs.
         """
         text = cls(
@@ -388,7 +392,7 @@ def bind_params(
     encode: Callable[[object], str] = (encoder or Encoder()).cql_encode_all_types
     if is_table(params):
         refuse_table(params)
-    # A str is a sequence too: "abc" would silently become three parameters.
+    # Refuse a str, which is a sequence: "abc" would silently become three parameters.
     if isinstance(params, (str, bytes)) or not isinstance(params, Iterable):
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
@@ -399,7 +403,7 @@ def bind_params(
     if isinstance(params, Mapping):
         values = {name: encode(value) for name, value in params.items()}
     else:
-        # Make a tuple of any other iterable: a generator can be read only once.
+        # Make a tuple of any other iterable, because a generator can be read only once.
         params = params if isinstance(params, (tuple, list)) else tuple(params)
         values = tuple(map(encode, params))
     template = query
@@ -426,8 +430,9 @@ def bind_params(
 
 
 def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
-    """Return why the placeholders of `query` do not fit, with advice for the usual mistakes.
+    """Return why the placeholders of `query` do not fit, with advice for common mistakes.
 
+    :param query: the query string with placeholders.
     :param error: the error of the operator ``%``.
     :param params: the parameters as they were passed.
     """
@@ -438,7 +443,7 @@ def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
         re.search(r"%[-+#0]*\d*(?:\.\d+)?[difeg]\b", query_without_percent_signs)
         and "real number" in reason
     ):
-        # Python's message would ask for a number, which was passed.
+        # Python's message would ask for a number, although a number was passed: it is now a string.
         return "write %s for every value, also for numbers; a literal % is written %%"
     if re.search(r"%(?![(s%])", query_without_percent_signs):
         return f"{reason}; a literal % is written %%"
@@ -450,7 +455,7 @@ def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
     if has_names and has_plain_placeholder:
         return f"{reason}; %s is for a sequence, write %(name)s"
     if not has_names and has_name_placeholder:
-        # A named tuple and a pandas Series have names, but are no mappings.
+        # A named tuple and a pandas Series have names, but they are not mappings.
         for method in ("_asdict", "to_dict"):
             if hasattr(params, method):
                 return f"{reason}; %(name)s is for a mapping, write parameters.{method}()"
@@ -463,8 +468,8 @@ def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
 def _refuse_lone_surrogates(text: str, params: Any) -> None:
     """Raise EncodeValueError if a parameter makes it impossible to encode the statement `text`.
 
-    JSON can contain half a surrogate pair, so web services get such strings from their clients. As
-    for a bound value, the error names the parameter.
+    JSON can contain half a surrogate pair, so web services get such strings from their clients. The
+    error names the parameter, like the error for a bound value.
     """
     try:
         text.encode()
@@ -487,9 +492,9 @@ _PLACEHOLDER = r"%%|(?P<head>\bIN\s*)?%(?:\((?P<name>[^)]*)\))?s"
 def _put_tuples_in_parentheses(
     query: str, params: Any, values: Any, encode: Callable[[object], str]
 ) -> tuple[str, Any]:
-    """Return the query string and its literals, with tuples after ``IN`` written in parentheses.
+    """Return the query string and its literals, with tuples after ``IN`` in parentheses.
 
-    ``IN %s`` needs ``(1, 2)``. In any other position a tuple is written as a list, ``[1, 2]``.
+    ``IN %s`` needs ``(1, 2)``. In any other position, a tuple is written as a list, ``[1, 2]``.
     """
     is_by_name = isinstance(params, Mapping)
     values = dict(values) if is_by_name else list(values)
@@ -499,14 +504,14 @@ def _put_tuples_in_parentheses(
         nonlocal position
         name, after_in = match["name"], match["head"] is not None
         has_name = name is not None
-        # Leave ``%%`` as it is. Also leave a placeholder that does not fit the parameters (``%s``
+        # Leave ``%%`` unchanged. Also leave a placeholder that does not fit the parameters (``%s``
         # with a mapping, ``%(name)s`` with a sequence): the caller raises an error for it.
         if match[0] == "%%" or has_name != is_by_name:
             return match[0]
         name_or_position: Any = name if is_by_name else position
         position += 1
         has_parameter = name_or_position in values if is_by_name else name_or_position < len(values)
-        # Leave a placeholder as it is if it does not follow IN, or if there is no parameter for it.
+        # Leave a placeholder unchanged if it does not follow IN, or if it has no parameter.
         if not after_in or not has_parameter:
             return match[0]
         value = params[name_or_position]
@@ -516,7 +521,8 @@ def _put_tuples_in_parentheses(
         if not is_by_name:
             values[name_or_position] = literal
             return match[0]
-        # Use a new name for this literal: the same parameter may occur elsewhere without ``IN``.
+        # Use a new name for this literal, because the same parameter may occur elsewhere without
+        # ``IN``.
         values[f"IN {name_or_position}"] = literal
         return f"{match['head']}%(IN {name})s"
 
@@ -529,7 +535,7 @@ def _literal_after_in(value: tuple[Any, ...], encode: Callable[[object], str]) -
     """Return the literal of a tuple after ``IN``, in parentheses."""
     literal = encode(value)
     if not literal.startswith("["):
-        return literal  # the application has registered an encoder of its own for tuples
+        return literal  # the application has registered an encoder for tuples
     items = [
         _literal_after_in(item, encode) if isinstance(item, tuple) else encode(item)
         for item in value
@@ -540,7 +546,7 @@ def _literal_after_in(value: tuple[Any, ...], encode: Callable[[object], str]) -
 def query_head(query: object, size: int = 100) -> str:
     """Return the quoted beginning of a query string, for messages.
 
-    Values that were written into the query string are left out: they may be secrets.
+    Values that were written into the query string are left out, because they may be secrets.
     """
     if isinstance(query, InterpolatedText):
         query = query.template

@@ -1,4 +1,4 @@
-"""Query traces, which the coordinator writes into the keyspace system_traces."""
+"""Query traces, which the coordinator writes to the keyspace system_traces."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, asyncio="asyncio")
 
-# The first and the longest interval between two reads, in seconds.
+# The shortest and the longest interval between two reads, in seconds.
 _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25
-# The events count as complete if they have stayed the same for this many seconds:
+# The events are complete if no events were added for this many seconds:
 _SETTLED = 0.0  # if the coordinator's events reach to the end of the request
 _UNSETTLED = 0.1  # if they do not
 _NO_EVENTS = 0.5  # if there are no events
-# The coordinator's events reach to the end if the last one is after this share of the duration.
+# The coordinator's events reach to the end if the last event is after this share of the duration.
 _END_SHARE = 0.8
 _MIN_TIMEOUT = 0.1  # minimum timeout of each read in seconds, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
@@ -47,12 +47,13 @@ _Sleep = Callable[[float], Awaitable[None]]
 
 
 class QueryTrace:
-    """The steps that the servers took for one request; `populate` reads them.
+    """The steps that the servers took for one request.
 
-    `duration` is a timedelta, `started_at` a datetime, `coordinator` and `client` are addresses,
-    `parameters` are the request's parameters, and `events` is a list of `TraceEvent`.
+    A new object has only the id; `populate` or `apopulate` reads the rest from the servers.
+    `duration` is a timedelta, `started_at` a datetime, and `coordinator` and `client` are
+    addresses. `parameters` are the request's parameters, and `events` is a list of `TraceEvent`.
 
-    :param trace_id: the id from the response.
+    :param trace_id: the trace's id, from the response of the request.
     :param session: the session that reads the trace's tables.
     """
 
@@ -82,15 +83,15 @@ class QueryTrace:
         :param max_wait: seconds for all reads together. With None, only the session's timeout for
             each read applies.
         :param wait_for_complete: True to wait until the servers have written the duration and no
-            more events arrive. False takes what there is.
+            more events arrive. False to read only what the servers have written so far.
         :param query_cl: consistency level of the reads; None for LOCAL_ONE.
         :raises TraceUnavailable: if the trace is not complete within `max_wait`, or cannot be read.
         """
         coroutine = self._populate(
             self._execute, _sleep, monotonic, max_wait, wait_for_complete, query_cl
         )
-        # `_execute` and `_sleep` block instead of suspending, so one step runs the coroutine to its
-        # end.
+        # `_execute` and `_sleep` block instead of suspending, so one call of `send` runs the whole
+        # coroutine.
         with suppress(StopIteration):
             coroutine.send(None)
 
@@ -105,7 +106,7 @@ class QueryTrace:
         :param max_wait: seconds for all reads together. With None, only the session's timeout for
             each read applies.
         :param wait_for_complete: True to wait until the servers have written the duration and no
-            more events arrive. False takes what there is.
+            more events arrive. False to read only what the servers have written so far.
         :param query_cl: consistency level of the reads; None for LOCAL_ONE.
         :raises TraceUnavailable: if the trace is not complete within `max_wait`, or cannot be read.
         """
@@ -126,11 +127,14 @@ class QueryTrace:
         wait_for_complete: bool,
         query_cl: int | None,
     ) -> None:
-        """Read the trace. `execute`, `sleep` and `clock` come from the blocking or the
-        asyncio API.
+        """Read the trace, for `populate` and `apopulate`.
+
+        :param execute: executes a statement and returns its result.
+        :param sleep: waits for a number of seconds.
+        :param clock: returns the time in seconds.
         """
         deadline = None if max_wait is None else clock() + max_wait
-        # One replica is enough, because we read the trace again until it is complete.
+        # A read from one replica is enough, because we read the trace again until it is complete.
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl
 
         async def read(table: str, columns: str) -> Rows:
@@ -141,18 +145,19 @@ class QueryTrace:
 
         interval = _FIRST_WAIT
         try:
-            # Read the session's row until it is complete.
+            # Read the row of `sessions` until it is complete.
             while True:
                 rows = await read("sessions", _SESSION_COLUMNS)
                 is_last = deadline is not None and clock() + interval > deadline
-                # If this is the last attempt, also accept a row that has only a duration.
+                # In the last attempt, also accept a row that has only a duration.
                 if self._set_session_if_complete(rows, wait_for_complete, is_last):
                     break
                 if is_last:
                     raise TraceUnavailable(
                         f"trace {self.trace_id} was not complete within {max_wait} seconds"
                     )
-                # Double the interval, so that a slow coordinator is not queried all the time.
+                # Double the interval, so that we do not read too often while a slow coordinator
+                # writes.
                 await sleep(interval)
                 interval *= 2
             # Then read the events.
@@ -179,8 +184,8 @@ class QueryTrace:
     ) -> Rows:
         """Read the events until no more arrive, and return them.
 
-        The servers write each event separately, and do not write how many there are. So the events
-        count as complete if they stay the same for some time (`_time_to_settle`).
+        The servers write each event separately, and nowhere write how many events there are. So the
+        events count as complete if no events were added for some time (`_time_to_settle`).
         """
         interval = _FIRST_WAIT
         unchanged_for = 0.0
@@ -196,11 +201,11 @@ class QueryTrace:
         return rows
 
     def _time_to_settle(self, rows: Rows) -> float:
-        """Return for how many seconds the events must stay the same to count as complete."""
+        """Return how many seconds without new events we wait until the events count as complete."""
         if not rows:
             return _NO_EVENTS
-        # The microseconds at which the coordinator's events happened: the columns 2 and 3 of
-        # `_EVENT_COLUMNS` are source and source_elapsed.
+        # The times of the coordinator's events, in microseconds since the start of the request.
+        # Columns 2 and 3 of `_EVENT_COLUMNS` are source and source_elapsed.
         coordinator_times = [
             row[3] for row in rows if row[2] == self.coordinator and row[3] is not None
         ]
@@ -223,7 +228,8 @@ class QueryTrace:
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,
         )
-        # A profile may trace all requests: reading a trace must not create another trace.
+        # An execution profile may trace all requests, but reading a trace must not create another
+        # trace.
         options: dict[str, Any] = {"trace": False}
         if deadline is not None:
             options["timeout"] = max(deadline - clock(), _MIN_TIMEOUT)
@@ -232,17 +238,17 @@ class QueryTrace:
     def _set_session_if_complete(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:
         """Set the attributes from the row of system_traces.sessions, and return True.
 
-        If the row is missing, or is not complete and `wait_for_complete` is true, return False.
+        Return False if the row is missing, or if it is incomplete and `wait_for_complete` is true.
 
-        :param is_last: True if there is no time to read the row again: a row that has only a
+        :param is_last: True if there is no time to read the row again. A row that has only a
             duration is then accepted.
         """
-        # Without a duration (the first column), events may still be missing: the coordinator writes
-        # it last.
+        # Without a duration (the first column), events may still be missing, because the
+        # coordinator writes the duration last.
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
         # Without started_at (the third column), the rest of the row is missing. The coordinator
-        # writes it separately, and the replica may get it later than the duration.
+        # writes these columns separately, and the replica may receive them later than the duration.
         if wait_for_complete and rows[0][2] is None and not is_last:
             return False
         (
@@ -265,7 +271,7 @@ class QueryTrace:
 
 
 async def _sleep(seconds: float) -> None:
-    """Block the thread for `seconds`: takes the place of asyncio.sleep where no event loop runs."""
+    """Block the thread for `seconds`: `populate` uses this function instead of `asyncio.sleep`."""
     _threads.sleep(seconds)
 
 
@@ -273,10 +279,10 @@ class TraceEvent:
     """One step of a traced request on one node.
 
     :param description: the node's action.
-    :param timeuuid: the step's id, which contains its time; the time is kept as `datetime`.
+    :param timeuuid: the step's id, which contains its time. The attribute `datetime` has this time.
     :param source: the address of the node.
-    :param source_elapsed: microseconds since the node began with the request, kept as a timedelta;
-        None if they are not known.
+    :param source_elapsed: microseconds from the time when the node began with the request to this
+        step; None if they are not known. The attribute `source_elapsed` is a timedelta.
     :param thread_name: the name of the node's thread.
     """
 

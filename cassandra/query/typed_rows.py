@@ -1,11 +1,11 @@
-"""Rows as instances of an application's own classes.
+"""Row factories that make instances of an application's classes (the argument `row_type`).
 
 A class may be a dataclass, named tuple, typed dict, attrs class, msgspec struct or pydantic model.
-For each list of result columns, the columns' names and CQL types are compared once with the fields
-and annotations of the class. The outcome is a *row maker*, a function that makes instances from an
-iterable of rows, which is cached. Each row then costs one call of the class. A value is converted
-only if the decoder returns another class than the annotation asks for (dates, sets, maps,
-user-defined types).
+For each list of result columns, we compare the columns' names and CQL types once with the fields
+and annotations of the class. From these, we build a *row maker*, a function that makes instances
+from an iterable of rows, and cache it. Each row then costs one call of the class. A value is
+converted only if the decoder returns another class than the annotation requires (for dates, sets,
+maps and user-defined types).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Args = tuple[Any, ...]
 _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
 _MOST_MAKER_BYTES = 1 << 24  # maximum memory of the row makers that are cached for a class
-# Estimated memory of a row maker, and what each column adds to it.
+# The estimated memory of a row maker in bytes, without its columns and for each column.
 _MAKER_BYTES = 2000
 _COLUMN_BYTES = 500
 
@@ -53,13 +53,14 @@ class _ModelField(Protocol):
 
     @property
     def alias(self) -> str | None:
-        """The name that validation expects, unless there is a `validation_alias`; None for the
-        field's own name.
+        """The name that validation expects if the field has no `validation_alias`.
+
+        None means the field's own name.
         """
 
 
 class Field(NamedTuple):
-    """A field of a row's class: its name, its annotation, and whether a row must have a value."""
+    """A field of a row class: its name, its annotation, and whether a row must have its value."""
 
     name: str
     annotation: Any
@@ -71,8 +72,9 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
     :raises TypeError: if this kind of class cannot be used for rows.
     """
-    # The factory is an attribute of the class, so that both are garbage-collected together. Read it
-    # from the class's own dict: an inherited factory would make instances of the base class.
+    # Store the factory in an attribute of the class, so that both are garbage-collected together.
+    # Read the attribute from the class's own dict, because an inherited factory would make
+    # instances of the base class.
     factory: TypedRows | None = getattr(row_type, "__dict__", {}).get(_FACTORY_ATTRIBUTE)
     if factory is None:
         factory = _factories.get(row_type) if isinstance(row_type, type) else None
@@ -81,8 +83,8 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
         try:
             setattr(row_type, _FACTORY_ATTRIBUTE, factory)
         except (AttributeError, TypeError):
-            # This dict keeps its classes alive. A program may make classes at run time for ever, so
-            # clear the dict at a limit.
+            # This dict keeps its classes alive. An application may create any number of classes at
+            # run time, so clear the dict at a limit.
             if len(_factories) >= MOST_MAKERS:
                 _factories.clear()
             _factories[row_type] = factory
@@ -90,40 +92,44 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
 
 class _Misfit(ValueError):
-    """A value does not fit its annotation.
+    """The error for a value that does not fit its annotation.
 
     `_row_converter` adds the column to the message, and `TypedRows.rows_of` adds the row.
     """
 
 
 class TypedRows:
-    """Makes instances of one class from rows: a row factory that also knows the columns' types."""
+    """Row factory that makes instances of one class, and converts values by the columns' types."""
 
     def __init__(self, row_type: type[Any]) -> None:
         self._kind = _class_kind(row_type)  # dataclass, named tuple, pydantic model, ...
         self.row_type = row_type
         self._fields = self._kind.fields(row_type)
-        # A cache of row makers, by `ResultMetadata.columns_key`.
+        # The cached row makers, by `ResultMetadata.columns_key`.
         self._makers: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(
             MOST_MAKERS, _MOST_MAKER_BYTES
         )
 
     def rows_of(self, metadata: ResultMetadata, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return `rows`, tuples of the columns of `metadata`, as instances of the class.
+        """Return `rows` as instances of the class.
 
+        :param metadata: the metadata of the result, with the columns' names and types.
+        :param rows: tuples with a value for each column.
         :raises TypeError: if a column and its field do not fit each other. The message names both.
-        :raises ValueError: if a value does not fit the annotation, such as a value that no member
-            of an enum has. The message names row and column.
+        :raises ValueError: if a value does not fit the annotation. For example, no member of an
+            enum has this value. The message names the row and the column.
         """
         key = metadata.columns_key
         make_rows = self._makers.get(key)
         if make_rows is None:
             make_rows = self._maker_of([(column.name, column.type) for column in metadata.columns])
-            # The memory of the cache is limited, so pass an estimate of the memory that the
-            # function takes. Names count three times: about three copies of them are kept.
+            # The memory of the cache is limited, so pass an estimate of the row maker's memory. It
+            # counts each name three times, because a row maker keeps about three copies of the
+            # names.
             size = _MAKER_BYTES + _COLUMN_BYTES * len(metadata.columns) + 3 * text_size(key)
             make_rows = self._makers.keep(key, make_rows, size)
-        # The iterator's position shows which row failed. Counting rows would cost time for each.
+        # If a row fails, the iterator's position shows which. Counting the rows would take time for
+        # each.
         iterator = iter(rows)
         try:
             return make_rows(iterator)
@@ -132,7 +138,7 @@ class TypedRows:
             raise ValueError(f"row {row}, {error}") from error.__cause__
 
     def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Make instances from the columns' names, without their types: no value is converted."""
+        """Make instances without converting values, because only the columns' names are known."""
         return self._maker_of([(name, None) for name in names])(rows)
 
     def _maker_of(self, columns: Sequence[tuple[str, Any]]) -> Callable[[Iterable[Any]], list[Any]]:
@@ -151,9 +157,12 @@ def _make_row_maker(
 ) -> Callable[[Iterable[Any]], list[Any]]:
     """Return a function that makes instances of `row_type` from rows.
 
+    :param row_type: the class.
+    :param kind: how to inspect the class and make its instances.
+    :param fields: the fields of the class.
     :param columns: (name, CQL type) of each column, or of each field of a user-defined type. If the
         type is None, values are not converted.
-    :param noun: the word for a column in messages about values: "column" or "field".
+    :param noun: the word for a column in error messages about values: "column" or "field".
     :raises TypeError: if the columns and the fields of the class do not fit each other.
     """
     class_name = row_type.__qualname__
@@ -185,7 +194,7 @@ def _make_row_maker(
 
 
 def _check_names(names: Sequence[str], fields: Sequence[Field], class_name: str) -> None:
-    """Raise TypeError unless each column has its own field, and each required field a column."""
+    """Raise TypeError unless each column has one field and each required field has a column."""
     field_names = [field.name for field in fields]
     for name in names:
         if name not in field_names:
@@ -211,13 +220,14 @@ def _row_converter(
 ) -> Callable[[Sequence[Any]], list[Any]]:
     """Return a function that converts the values of one row.
 
-    :param conversions: (position, conversion, description for messages) of the columns to convert.
+    :param conversions: a tuple (position, conversion, description for error messages) for each
+        column to convert.
     """
 
     def convert_row(row: Sequence[Any]) -> list[Any]:
-        """Return the row's values, converted; the error names the column."""
+        """Return the converted values of a row; an error names the column."""
         values = list(row)
-        done_count = 0  # how many conversions have succeeded: the next one is the one that fails
+        done_count = 0  # how many conversions succeeded
         try:
             for index, convert, _ in conversions:
                 values[index] = convert(values[index])
@@ -233,10 +243,10 @@ def _row_converter(
 
 
 class Kind(NamedTuple):
-    """How to inspect one kind of class (dataclass, named tuple, ...) and to make its instances.
+    """The functions for one kind of class (dataclass, named tuple, ...).
 
-    `matches` returns True if a class is of this kind, `fields` returns its fields, and `maker`
-    returns a row maker for a class, its fields and the names of the columns.
+    `matches` returns True if a class is of this kind, and `fields` returns the fields of the class.
+    `maker` returns a row maker for a class, its fields and the names of the columns.
     """
 
     matches: Callable[[Any], bool]
@@ -260,17 +270,19 @@ def _annotations_of(cls: type[Any]) -> dict[str, Any]:
 
 
 def _annotations_of_fields(cls: type[Any]) -> dict[str, Any]:
-    """Return the annotations of a dataclass's fields, without those of its `InitVar` parameters.
+    """Return the annotations of a dataclass's fields, without its `InitVar` parameters.
 
-    On Python 3.10, `typing.get_type_hints` refuses an `InitVar` that is annotated as a string.
+    We leave them out because on Python 3.10, `typing.get_type_hints` refuses an `InitVar` that is
+    annotated as a string.
     """
     fields = {field.name for field in dataclasses.fields(cls)}
     hints: dict[str, Any] = {}
-    # Go from the furthest base class to `cls` itself: a class may redefine a field of its bases,
-    # and its own annotation must win.
+    # Go from the furthest base class to `cls` itself: if a class redefines a field of a base class,
+    # the annotation of the class must win.
     for base in reversed(cls.__mro__):
-        # Resolve the annotations through a temporary class that has nothing else. Names are looked
-        # up in its module, which is that of `base`.
+        # Resolve the annotations through a temporary class that has only these annotations.
+        # `get_type_hints` looks up names in the module of the temporary class, so set this to the
+        # module of `base`.
         annotations = {
             name: hint for name, hint in inspect.get_annotations(base).items() if name in fields
         }
@@ -290,12 +302,12 @@ def _maker_by_call(
 ) -> Callable[[Iterable[Any]], list[Any]]:
     """Return a row maker that calls the class with the values of each row.
 
-    It passes them by position if the columns are the first parameters of the class, in any order.
-    Otherwise it passes them by name.
+    The row maker passes the values by position if the columns are the first parameters of the
+    class, in any order. Otherwise, it passes the values by name.
     """
     leading_parameters = _positional_parameters(cls)[: len(names)]
-    # Use `starmap` if the order is the same: it calls the class from C, without a Python frame for
-    # each row.
+    # If the order is the same, too, use `starmap`: it calls the class from C, without a Python
+    # frame for each row.
     if list(names) == leading_parameters:
         return lambda rows: list(itertools.starmap(cls, rows))
     if sorted(names) == sorted(leading_parameters):
@@ -321,7 +333,8 @@ def _dataclass_fields(cls: type[Any]) -> list[Field]:
     """Return the parameters of the dataclass's __init__ as fields, in order."""
     hints = _annotations_of(cls)
     no_default = dataclasses.MISSING
-    # `dataclasses.fields` leaves out InitVar parameters, which __init__ takes too.
+    # Do not use `dataclasses.fields`: it leaves out InitVar parameters, which are also parameters
+    # of __init__.
     fields = [
         field
         for field in cls.__dataclass_fields__.values()
@@ -368,8 +381,8 @@ def _attrs_fields(cls: type[Any]) -> list[Field]:
         Field(
             getattr(field, "alias", None) or field.name.lstrip("_"),
             hints.get(field.name, Any),
-            # attrs marks a missing default by its object NOTHING. Recognise that object by its type
-            # or text, so that attrs need not be imported.
+            # attrs marks a missing default by its object NOTHING. Recognise this object by its type
+            # or its repr, so that we need not import attrs.
             type(field.default).__name__ == "_Nothing" or repr(field.default) == "NOTHING",
         )
         for field in cls.__attrs_attrs__
@@ -421,7 +434,10 @@ _KINDS = (
 
 
 def _class_kind(cls: object) -> Kind:
-    """Return how to use `cls` for rows; raises TypeError if its kind is not supported."""
+    """Return the kind of `cls`.
+
+    :raises TypeError: if rows cannot be instances of `cls`.
+    """
     if isinstance(cls, type) or typing.is_typeddict(cls):
         for kind in _KINDS:
             if kind.matches(cls):
@@ -452,9 +468,9 @@ def _is_row_class(cls: object) -> TypeGuard[type[Any]]:
 
 # -- CQL types and annotations ---------------------------------------------------------------------
 
-# Maps a CQL type to the classes of its decoded values. An annotation fits without conversion if it
-# is one of these classes or a base class of one. An int also fits an annotation of float, as for
-# type checkers.
+# Maps a CQL type to the classes of its decoded values. An annotation needs no conversion if it is
+# one of these classes, or a base class of one. As for type checkers, an int also fits an annotation
+# of float.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
     cls.typename: cls._values for cls in SCALARS if cls._values is not None
 }
@@ -486,14 +502,14 @@ def _mismatch(cql_type: CqlType, annotation: object, column: str, field: str) ->
 def _conversion_for(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion from `cql_type` to `annotation`; None if values fit as they are.
+    """Return the conversion from `cql_type` to `annotation`; None if values need no conversion.
 
     :param column: the description of the column in error messages.
     :param field: the description of the class's field in error messages.
-    :raises TypeError: if values of `cql_type` cannot become what `annotation` asks for.
+    :raises TypeError: if values of `cql_type` cannot be converted to `annotation`.
     """
-    # Only a type with a converter registered by the application has `native_type`. Use what that
-    # converter returned as it is.
+    # Only a type for which the application registered a converter has `native_type`. Do not convert
+    # the values that this converter returns.
     if "native_type" in getattr(cql_type, "__dict__", ()):
         return None
     annotation, allows_none = _unwrap_annotation(annotation)
@@ -506,8 +522,8 @@ def _conversion_for(
         return None
     make_empty = _EMPTY.get(_bare(cql_type).typename) if not allows_none else None
     if make_empty is not None:
-        # Servers store an empty collection as null. If the annotation does not allow None, make an
-        # empty collection again.
+        # Servers store an empty collection as null. If the annotation does not allow None, convert
+        # the null back to an empty collection.
         return lambda value: convert(value if value is not None else make_empty())
     return lambda value: None if value is None else convert(value)
 
@@ -525,8 +541,8 @@ def _bare(cql_type: CqlType) -> CqlType:
 def _unwrap_annotation(annotation: Any) -> tuple[Any, bool]:
     """Return the annotation without its wrappers, and whether it allows None.
 
-    ``Annotated[int | None, ...]`` gives ``(int, True)``. The wrappers are Annotated, NewType,
-    Required, NotRequired, InitVar, type aliases and the None of a union.
+    For example, ``Annotated[int | None, ...]`` gives ``(int, True)``. The wrappers are Annotated,
+    NewType, Required, NotRequired, InitVar, type aliases, and a union with None.
     """
     allows_none = False
     while True:
@@ -559,9 +575,9 @@ def _unwrap_annotation(annotation: Any) -> tuple[Any, bool]:
 def _conversion_for_union(
     cql_type: CqlType, members: Sequence[Any], column: str, field: str
 ) -> Convert | None:
-    """Return the conversion to a union: each value becomes the first member that it fits.
+    """Return the conversion to a union, which converts a value to the first member that it fits.
 
-    Return None if values fit as they are.
+    Return None if values need no conversion.
     """
     conversions: list[Convert] = []
     last_error: TypeError | None = None
@@ -572,12 +588,12 @@ def _conversion_for_union(
             last_error = error
             continue
         if convert is None:
-            # Every value fits this member as it is, so further members are never tried. If it is
-            # the first one, the union needs no conversion at all.
+            # Every value fits this member without conversion, so the following members are never
+            # used. If this is the first member that fits, the union needs no conversion at all.
             conversions += [_unchanged] if conversions else ()
             break
         conversions.append(convert)
-    else:  # no member takes every value as it is
+    else:  # no member fits every value without conversion
         if not conversions:
             union: object = typing.Union[tuple(members)]  # noqa: UP007
             raise _mismatch(cql_type, union, column, field) from last_error
@@ -587,7 +603,10 @@ def _conversion_for_union(
 
 
 def _convert_to_first(conversions: Sequence[Convert], value: object) -> object:
-    """Convert a value to the first member of a union that accepts it; `_Misfit` if none does."""
+    """Convert a value to the first member of a union that accepts it.
+
+    :raises _Misfit: if no member accepts the value.
+    """
     errors: list[Exception] = []
     for convert in conversions:
         try:
@@ -600,9 +619,9 @@ def _convert_to_first(conversions: Sequence[Convert], value: object) -> object:
 def _conversion_for_one(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion to an annotation that is not a union; None if values fit as they are.
+    """Return the conversion to an annotation that is not a union; None if none is needed.
 
-    The conversion does not get None: `_conversion_for` handles null.
+    The conversion is not called with None, because `_conversion_for` handles null.
     """
     if hasattr(cql_type, "mapped_class"):  # a user-defined type, which may have any name
         return _conversion_of_udt(cql_type, annotation, column, field)
@@ -624,14 +643,14 @@ def _conversion_for_one(
         return partial(_convert_to_member, annotation)
     classes = _SCALARS.get(name)
     if classes is None:
-        return None  # a custom type: use what its codec returns
+        return None  # a custom type: do not convert the values of its codec
     if not isinstance(annotation, type) or not any(issubclass(cls, annotation) for cls in classes):
         return _raise_mismatch(cql_type, annotation, column, field)
     return None
 
 
 def _convert_by(convert: Convert, value: object) -> object:
-    """Convert a value; a ValueError of the conversion becomes a `_Misfit`."""
+    """Convert a value, and replace a ValueError of `convert` by a `_Misfit`."""
     try:
         return convert(value)
     except ValueError as error:
@@ -639,7 +658,10 @@ def _convert_by(convert: Convert, value: object) -> object:
 
 
 def _convert_to_member(enum_class: type[enum.Enum], value: object) -> enum.Enum:
-    """Return the member of an enum whose value is `value`; `_Misfit` if there is none."""
+    """Return the member of an enum whose value is `value`.
+
+    :raises _Misfit: if there is no such member.
+    """
     try:
         return enum_class(value)
     except ValueError as error:
@@ -655,8 +677,10 @@ def _convert_to_member(enum_class: type[enum.Enum], value: object) -> enum.Enum:
 def _raise_mismatch(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
-    """Raise the error for a column whose type does not fit. Never returns: with this return type,
-    callers may write ``return _raise_mismatch(...)``.
+    """Raise the error for a column whose type does not fit an annotation.
+
+    The function never returns. It has a return type only so that callers may write ``return
+    _raise_mismatch(...)``.
     """
     raise _mismatch(cql_type, annotation, column, field)
 
@@ -664,7 +688,7 @@ def _raise_mismatch(
 def _conversion_of_list(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a list to a list or tuple, with its elements converted."""
+    """Return the conversion of a list to a list or tuple of converted elements."""
     make: type[Any]
     if origin is tuple and (not arguments or arguments[-1] is ...):
         make = tuple
@@ -681,7 +705,7 @@ def _conversion_of_list(
 def _conversion_of_set(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a set to a set or frozenset, with its elements converted."""
+    """Return the conversion of a set to a set or frozenset of converted elements."""
     if origin not in _SETS:
         return _raise_mismatch(cql_type, annotation, column, field)
     make_set: Callable[[Any], Any] = frozenset if origin is frozenset else set
@@ -696,7 +720,7 @@ def _conversion_of_set(
 def _conversion_of_map(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a map to a dict, with its keys and values converted."""
+    """Return the conversion of a map to a dict of converted keys and values."""
     if origin not in _MAPS:
         return _raise_mismatch(cql_type, annotation, column, field)
     convert_key = convert_value = None
@@ -704,8 +728,8 @@ def _conversion_of_map(
         convert_key = _conversion_for(cql_type.subtypes[0], arguments[0], column, field)
         convert_value = _conversion_for(cql_type.subtypes[1], arguments[1], column, field)
     if convert_key is None and convert_value is None:
-        # The decoder may return another Mapping class, because a dict cannot hold unhashable keys.
-        # Only an annotation of dict itself then needs a conversion.
+        # A dict cannot hold unhashable keys, so the decoder may return another Mapping class for
+        # such maps. Only an annotation of dict itself then needs a conversion.
         return dict if origin is dict else _unchanged
     key_converter, value_converter = convert_key or _unchanged, convert_value or _unchanged
     return lambda items: {key_converter(k): value_converter(v) for k, v in items.items()}
@@ -714,10 +738,12 @@ def _conversion_of_map(
 def _conversion_of_tuple(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a tuple, with each element converted to its own annotation; None if
-    no element needs it.
+    """Return the conversion of a tuple, which converts each element to its own annotation.
+
+    Return None if no element needs a conversion.
     """
-    # The decoder returns a tuple, which also fits the abstract classes of `_LISTS`, but not `list`.
+    # The decoder returns a tuple. A tuple also fits the abstract classes in `_LISTS`, but not
+    # `list`.
     if origin is not tuple and origin not in _LISTS[1:]:
         return _raise_mismatch(cql_type, annotation, column, field)
     subtypes = cql_type.subtypes
@@ -741,8 +767,8 @@ def _conversion_of_tuple(
 def _conversion_of_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a vector to a tuple; None for any other annotation that fits."""
-    # The setting `vector_type` decides if vectors are lists or arrays, so accept both as they are.
+    """Return the conversion of a vector to a tuple; None for other annotations that fit."""
+    # The setting `vector_type` decides if vectors are lists or arrays, so accept both unconverted.
     if origin is tuple:
         return _conversion_of_list(cql_type, annotation, origin, arguments, column, field)
     if origin in _LISTS:
@@ -758,7 +784,7 @@ def _conversion_of_udt(
 ) -> Convert | None:
     """Return the conversion of a user-defined type to a dict, a tuple or an application's class.
 
-    Return None if the values that the decoder returns fit as they are.
+    Return None if the decoder's values fit without conversion.
     """
     names = list(cql_type.fieldnames)
     if (typing.get_origin(annotation) or annotation) in (dict, _ABCS.Mapping):
@@ -778,7 +804,7 @@ def _conversion_of_udt(
             return None
         return _raise_mismatch(cql_type, annotation, column, field)
     kind = _class_kind(annotation)
-    # Compare the type's fields with the class once, and not for each value.
+    # Compare the type's fields with the class only once, and not for each value.
     make_rows = _make_row_maker(
         annotation,
         kind,
@@ -790,7 +816,8 @@ def _conversion_of_udt(
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 
     def convert(value: object) -> object:
-        # If the class is registered for the type, the decoder has already made the instance.
+        # If the application registered the class for the type, the decoder has already made an
+        # instance.
         if is_class and isinstance(value, annotation):
             return value
         if isinstance(value, Mapping):

@@ -1,6 +1,7 @@
 """Warns if a value that is bound to ``USING TIMESTAMP ?`` has a wrong unit.
 
-Servers accept such a write, but older values win over it, or it wins over all later writes.
+The unit is microseconds. Servers accept a write with a timestamp in another unit, but the write
+then loses against older values, or wins over all later writes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind as bind_plans
 
-# The name that servers give to the marker of ``USING TIMESTAMP ?``.
+# The name that servers give to the bind marker of ``USING TIMESTAMP ?``.
 _UNNAMED = "[timestamp]"
 _NAMED = pattern(r"\bTIMESTAMP\s*:(\w+)", re.IGNORECASE)
 
@@ -29,10 +30,10 @@ _NAMED = pattern(r"\bTIMESTAMP\s*:(\w+)", re.IGNORECASE)
 def bind_plan_of(
     prepared: PreparedStatement, columns: Sequence[ColumnMetadata], strict: bool = False
 ) -> BindPlan:
-    """Return a bind plan for a prepared statement. It checks the first write timestamp, if any.
+    """Return a bind plan for a prepared statement, which checks the first write timestamp.
 
     :param prepared: the statement.
-    :param columns: its bind markers.
+    :param columns: the statement's bind markers.
     :param strict: see `BindPlan`.
     """
     query, routing_key_indexes = prepared.query_string, prepared.routing_key_indexes
@@ -49,17 +50,18 @@ def bind_plan_of(
 
 
 class WriteTimePlan(bind_plans.BindPlan):
-    """A bind plan that looks at the write timestamp of a row, and warns if its unit is wrong.
+    """A bind plan that warns if the write timestamp of a row has a wrong unit.
 
-    It looks at the first timestamp only, since that takes longer than binding the row. Then it lets
-    its statement use a plan that does not look.
+    The plan checks only the first row that has a timestamp, because the check takes longer than
+    binding a row. The plan then replaces itself in its statement by a plan without the check.
 
-    It does not override `bind_many`: loads have a check of their own, which names the row.
+    The plan does not override `bind_many`, because bulk loads have a separate check, which names
+    the row.
     """
 
     __slots__ = ("positions", "prepared")
 
-    positions: tuple[int, ...]  # of the bind markers of timestamps
+    positions: tuple[int, ...]  # the positions of the timestamps' bind markers
     prepared: weakref.ref[PreparedStatement]
 
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
@@ -75,17 +77,18 @@ class WriteTimePlan(bind_plans.BindPlan):
         block.append(self.bind_row(row, version))
 
     def look_at(self, block: ValuesBlock) -> ValuesBlock:
-        """Look at the write timestamps of a row, and return its values unchanged.
+        """Check the write timestamps of a row, and return the row's values unchanged.
 
         :param block: the values of the row.
         """
         values = block.values()
-        # A value that is null or not set is no timestamp.
+        # A value that is null or not set is not a timestamp.
         timestamps = [
             int.from_bytes(values[position], "big", signed=True)
             for position in self.positions
             if isinstance(values[position], bytes)
         ]
+        # Stop checking: give the statement a plan without the check, unless its plan was replaced.
         prepared = self.prepared()
         if timestamps and prepared is not None and prepared.bind_plan is self:
             prepared.bind_plan = bind_plans.BindPlan(

@@ -122,8 +122,10 @@ class KeyspaceMetadata(Faulty):
         types_in_order: dict[str, UserType] = {}
 
         def add_type(name: str, using_types: tuple[str, ...]) -> None:
-            """Add the types that `name` uses, and then `name`; `using_types` are the callers'
-            types."""
+            """Add the types that `name` uses, then `name` itself.
+
+            :param using_types: the types that led to `name`, outermost first.
+            """
             user_type = self.user_types.get(name)
             # Stop if a type uses itself, which is only possible in damaged rows: it would never
             # end.

@@ -93,8 +93,7 @@ class _Columnar(Faulty, bases.ColumnarBase):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options by name, as the server reported them. You may change them before an
-        export."""
+        """The options by name, as the server reported them. Changes apply to later exports."""
         # Build them at the first access, because a schema may have thousands of tables.
         if self._options is None:
             self._options = table_options(self._names, self._row)

@@ -1,13 +1,13 @@
-"""Converts Arrow arrays of any nesting to values that codecs take.
+"""Converts Arrow arrays of any nesting to values that codecs accept.
 
-`arrow_values` walks an Arrow array and its CQL type together. It converts whole child arrays,
-not one value after the other. Times with nanoseconds, and dates and times outside the years 1 to
-9999, do not fit Python's datetime classes, so they become the integers that the wire format has.
-A value that does not fit the CQL type stays as it is: binding refuses it and names its position.
-Arrays are recognized by the names of their classes, so that pyarrow need not be imported.
+`arrow_values` walks an Arrow array and its CQL type together. It converts whole child arrays
+instead of single values. Times with nanoseconds, and dates and times outside the years 1 to 9999,
+do not fit Python's datetime classes, so they become the integers of the wire format. A value that
+does not fit the CQL type is not converted: binding refuses it and names its position. Arrays are
+recognized by the names of their classes, so that pyarrow need not be imported.
 
-Each function ``_values_of_lists``, ``_values_of_dates``, ... converts an array for one CQL type,
-and returns None if the objects that pyarrow's `to_pylist` makes can be bound as they are.
+Each function ``_values_of_lists``, ``_values_of_dates``, ... converts an array for one CQL type. It
+returns None if the objects that pyarrow's `to_pylist` returns can be bound unchanged.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 _Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
 
 _DAY_MILLIS = 86_400_000
-# The format letters of `struct` for plain numbers: by the letter of Arrow's C data interface
-# (`Layout.format`), and by the class of the Arrow array.
+# The format letters of the module `struct` for plain numbers: by the letter of Arrow's C data
+# interface (`Layout.format`), and by the class of the Arrow array.
 _NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
 _NUMBER_ARRAYS = {
     "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f",
     "DoubleArray": "d",
 }  # fmt: skip
-# From this mean length on, lists of numbers become slices of Arrow's memory. For shorter lists
+# From this mean length on, lists of numbers become slices of Arrow's memory. For shorter lists,
 # `to_pylist` is faster.
 _MIN_LONG_LENGTH = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
@@ -62,9 +62,10 @@ _BINARIES = frozenset(
 
 
 def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
-    """Return the values of `array` for bind markers of `cqltype`; None for nulls.
+    """Return the values of `array` for bind markers of `cqltype`; None for each null.
 
     :param array: an array or a chunked array of pyarrow.
+    :param cqltype: the CQL type of the bind marker.
     """
     cqltype = bare(cqltype)
     chunks = getattr(array, "chunks", None)
@@ -83,7 +84,7 @@ def _convert_array(
 ) -> tuple[pyarrow.Array, list[Any] | None]:
     """Return the plain array, without dictionary and extension type, and its values for `cqltype`.
 
-    The values are None if the objects that pyarrow's `to_pylist` makes can be bound as they are.
+    The values are None if the objects that pyarrow's `to_pylist` returns can be bound unchanged.
     """
     if hasattr(array, "dictionary_decode"):
         array = without_views(array).dictionary_decode()
@@ -94,18 +95,19 @@ def _convert_array(
 
 
 def _convert_values(values: Iterable[Any], convert: Convert) -> list[Any]:
-    """Convert all values but None."""
+    """Convert all values except None."""
     return [None if value is None else convert(value) for value in values]
 
 
 def _slice_items(array: pyarrow.Array, items: Any, ends: Sequence[int]) -> list[Any]:
-    """Split `items` at the positions `ends` into the lists of `array`, with None for its nulls."""
+    """Split `items` at the positions `ends` into the lists of `array`; None for each null."""
     return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
 
 
 def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return the lists, sets or vectors of an array as lists; None if pyarrow's objects can be
-    bound.
+    """Return the lists, sets or vectors of an array as lists.
+
+    None if the objects that pyarrow returns can be bound unchanged.
     """
     if type(array).__name__ not in _LISTS:
         return None
@@ -118,7 +120,7 @@ def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
         if numbers is not None:
             return _slice_items(array, numbers, ends)
     plain_child, items = _convert_array(child, element)
-    # If the elements need no conversion, the caller's `to_pylist` of the whole array is enough.
+    # If the elements need no conversion, the caller can use `to_pylist` of the whole array.
     if items is None and plain_child is child:
         return None
     return _slice_items(array, plain_child.to_pylist() if items is None else items, ends)
@@ -127,7 +129,7 @@ def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
 def _numbers_in_memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
     """Return the memory of an array of plain numbers without nulls, which codecs read directly.
 
-    Return None if the array holds anything else, or numbers of another format than `cqltype`.
+    Return None if the array holds anything else, or numbers with another format than `cqltype`.
     """
     code = _NUMBER_ARRAYS.get(type(array).__name__)
     if code is None or array.null_count or not len(array):
@@ -143,8 +145,9 @@ def _numbers_in_memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | N
 
 
 def _values_of_maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return the maps of an array as dicts, or as `Pairs` if a dict cannot hold the keys; None for
-    other arrays.
+    """Return the maps of an array as dicts, or as `Pairs` if a dict cannot hold the keys.
+
+    None for other arrays.
     """
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
@@ -178,8 +181,9 @@ def _values_of_tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | Non
 
 
 def _values_of_udts(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return the structs of an array as tuples of a user-defined type's fields, found by name; None
-    if they do not fit the type.
+    """Return the structs of an array as tuples of a user-defined type's fields, found by name.
+
+    None if the structs do not fit the type.
     """
     if type(array).__name__ != "StructArray":
         return None
@@ -187,7 +191,7 @@ def _values_of_udts(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     field_names = list(cqltype.fieldnames)
     if not set(names) <= set(field_names):
         return None
-    # A field that the struct does not have is null.
+    # A field that the struct lacks is null.
     fields = [
         _values_of_chunk(array.field(name), subtype) if name in names else [None] * len(array)
         for name, subtype in zip(field_names, cqltype.subtypes, strict=True)
@@ -206,8 +210,9 @@ _ARROW_CONTAINERS: dict[CqlType, _Reader] = {
 
 
 def _values_of_dates(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return the dates of an array as the unsigned numbers of the wire format, in which 1970-01-01
-    is 2**31; None for other arrays.
+    """Return the dates of an array as unsigned numbers of the wire format; None for other arrays.
+
+    In the wire format, 1970-01-01 is 2**31.
     """
     name = type(array).__name__
     if name == "Date32Array":
@@ -235,7 +240,7 @@ def _nanoseconds_of(array: pyarrow.Array) -> list[Any]:
 
 
 def _values_of_timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return the moments of an array as milliseconds, rounded down; None for other arrays."""
+    """Return the timestamps of an array in milliseconds, rounded down; None for other arrays."""
     name = type(array).__name__
     if name == "Date32Array":
         return _convert_values(array.cast("int32").to_pylist(), lambda day: day * _DAY_MILLIS)
@@ -252,8 +257,9 @@ def _values_of_timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] |
 
 
 def _values_of_durations(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return intervals, durations and structs of three numbers as `Duration`; None for other
-    arrays.
+    """Return intervals, durations and structs of three numbers as `Duration`.
+
+    None for other arrays.
     """
     name = type(array).__name__
     if name == "MonthDayNanoIntervalArray":
@@ -291,8 +297,9 @@ def _values_of_uuids(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
 
 
 def _values_of_opaque_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Decode values of a type that has no Arrow type and is stored as its serialized bytes; None if
-    the array does not hold bytes.
+    """Decode values of a type that has no Arrow type, and is stored as its serialized bytes.
+
+    None if the array does not hold bytes.
     """
     return (
         _convert_values(array.to_pylist(), reader_of(cqltype))

@@ -1,8 +1,8 @@
 """Binds tables as rows: NumPy arrays, pandas and Arrow tables, and other Arrow data.
 
 The names of the bind markers select the columns of a table. Each column becomes a list of Python
-values. Missing values (Arrow's nulls; NaT, NA and None of pandas) become None, which is bound as
-null. NaN is a value for float and double, and missing for every other CQL type.
+values. Missing values become None, which is bound as null: nulls of Arrow, and NaT, NA and None of
+pandas. NaN is a value for float and double, and missing for every other CQL type.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ def is_frame(rows: object) -> TypeGuard[Frame]:
 
 
 def is_arrow(rows: object) -> bool:
-    """Return True if `rows` offers its data through Arrow's C interface."""
+    """Return True if `rows` exports its data through Arrow's C interface."""
     return hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "__arrow_c_array__")
 
 
 def snapshot_and_count(rows: object) -> tuple[object, int]:
     """Return a copy of `rows` and the number of rows.
 
-    The application may change its own object afterwards.
+    The copy lets the application change `rows` afterwards.
 
     :raises TypeError: if `rows` is neither a table nor an iterable.
     """
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise _no_rows(rows)
-    # A DataFrame also offers Arrow's interface, but reading that needs pyarrow. So it is handled as
-    # pandas below.
+    # A DataFrame also exports Arrow data, but reading that data needs pyarrow. So copy a DataFrame
+    # as pandas data below.
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         table = arrow_table(rows)
         return table, table.num_rows
@@ -90,9 +90,9 @@ def _copy_of_frame(frame: Any) -> Frame:
 def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
     """Return `rows` as an iterable of rows for the bind markers `columns`.
 
-    Tables are read by their columns; everything else is returned as it is.
+    Tables are read column by column; any other iterable is returned unchanged.
 
-    :raises ValueError: if a table lacks the column of a marker, or has one without a marker.
+    :raises ValueError: if a marker has no column in the table, or a column has no marker.
     :raises TypeError: if `rows` is neither a table nor an iterable.
     """
     cls = type(rows)
@@ -119,7 +119,7 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
 
 
 def values_module() -> ModuleType:
-    """Import `cassandra.query.tables.values` on first use; most applications bind no tables."""
+    """Import `cassandra.query.tables.values` on first use, because few applications bind tables."""
     from cassandra.query.tables import values as table_values
 
     return table_values
@@ -169,9 +169,11 @@ def _match_columns(
 ) -> TableRows:
     """Match a table's columns with the bind markers by name.
 
-    :param column_of_name: returns the column of a name.
+    :param columns: the bind markers.
+    :param names: the names of the table's columns.
+    :param column_of_name: returns the column that has a given name.
     :param read_values: returns the values of a column for a CQL type.
-    :raises ValueError: if the names are not the same, or two columns have one name.
+    :raises ValueError: if columns and markers have different names, or two columns the same name.
     """
     marker_names = [column.name for column in columns]
     missing = [name for name in marker_names if name not in names]
@@ -186,7 +188,8 @@ def _match_columns(
             f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
             f"but the bind markers are {', '.join(marker_names) or 'none'}"
         )
-    # Refuse repeated names: for them, `column_of_name` would return the first column, or both.
+    # Refuse repeated names, for which `column_of_name` would return the first column or both
+    # columns.
     if len(set(names)) < len(names):
         raise ValueError(
             f"two columns of the table have the same name: {', '.join(map(str, names))}"
@@ -198,7 +201,7 @@ def _match_columns(
 
 
 def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
-    """Return the rows of a structured or a two-dimensional NumPy array."""
+    """Return the rows of a NumPy array, which is structured or two-dimensional."""
     array_values = values_module().array_values
     names = array.dtype.names
     if names is not None:
@@ -222,8 +225,12 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
 
 
 def advice_on_matrix(array: Array, columns: Columns) -> str:
-    """Return advice for an array of two dimensions whose rows are vectors of a column; "" for any
-    other array.
+    """Return advice to append to the error for an array with the wrong number of columns.
+
+    The advice is for two-dimensional arrays whose rows are probably vectors of one column. It is ""
+    for all other arrays.
+
+    :param array: a two-dimensional array.
 
     :param columns: the columns that are written.
     """
@@ -240,7 +247,9 @@ def advice_on_matrix(array: Array, columns: Columns) -> str:
 
 
 def arrow_table(rows: object) -> pa.Table | pa.RecordBatch:
-    """Return `rows` as a table or record batch of pyarrow.
+    """Return `rows` as a pyarrow Table or RecordBatch.
+
+    :param rows: an object that exports Arrow data.
 
     :raises DependencyException: if pyarrow is not installed.
     """
@@ -258,13 +267,14 @@ def arrow_table(rows: object) -> pa.Table | pa.RecordBatch:
 
 
 def arrow_batches(table: Any) -> pa.RecordBatchReader:
-    """Return a reader of what an object with `__arrow_c_stream__` exports.
+    """Return a reader of the record batches that an object with `__arrow_c_stream__` exports.
 
-    :raises TypeError: for a column of polars or DuckDB that Arrow cannot hold.
+    :raises TypeError: for a polars or DuckDB column whose values Arrow cannot represent.
     """
     import pyarrow
 
-    # Without polars, the object is none of its frames: do not import it.
+    # Look in `sys.modules` and do not import polars: if it is not imported, `table` is not one of
+    # its frames.
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(table, (polars.DataFrame, polars.Series)):
         schema = table.schema if isinstance(table, polars.DataFrame) else {table.name: table.dtype}
@@ -278,10 +288,10 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
 
 
 def storage_of(array: Any) -> Any:
-    """Return the storage of an Arrow array of an extension type; other arrays as they are.
+    """Return the storage of an Arrow array of an extension type; other arrays unchanged.
 
-    :param array: an array of pyarrow.
-    :raises TypeError: for tensors whose elements are stored in another order.
+    :param array: a pyarrow array.
+    :raises TypeError: for tensors whose dimensions are stored in another order.
     """
     if not hasattr(array, "storage"):
         return array
@@ -295,15 +305,17 @@ def storage_of(array: Any) -> Any:
 
 
 def without_views(column: Any) -> Any:
-    """Return a column of Arrow whose dictionary, if it has one, has no values of a "view" type.
+    """Return an Arrow column without dictionary values of a "view" type.
 
-    polars exports Categorical and Enum with such dictionaries. pyarrow cannot repeat their values,
-    neither in `dictionary_decode` nor in `take`.
+    Other columns are returned unchanged.
 
-    :param column: an array or a chunked array of pyarrow.
+    polars exports Categorical and Enum columns with dictionaries of such types. pyarrow cannot
+    repeat their values, neither in `dictionary_decode` nor in `take`.
+
+    :param column: a pyarrow array or chunked array.
     """
     replacement = _REPLACEMENTS_OF_VIEWS.get(str(getattr(column.type, "value_type", "")))
-    # Lists have a type of values, too, but no type of indices.
+    # A list type also has a `value_type`, but only a dictionary type has an `index_type`.
     if replacement is None or not hasattr(column.type, "index_type"):
         return column
     chunks = getattr(column, "chunks", None)
@@ -317,18 +329,20 @@ def without_views(column: Any) -> Any:
     )
 
 
-# Maps the "view" types of Arrow to types of the same values that pyarrow can repeat.
+# Maps each "view" type of Arrow to a type that has the same values and that pyarrow can repeat.
 _REPLACEMENTS_OF_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
 
 
 def _check_polars_type(column: str, dtype: Any) -> None:
-    """Raise TypeError if Arrow does not get the values of a polars column.
+    """Raise TypeError if a polars column does not export its values correctly to Arrow.
 
-    :param dtype: the type of the column, or of values inside it.
+    :param column: the name of the column.
+    :param dtype: the polars type of the column or, in the recursion, of the values inside it.
     """
     kind = type(dtype).__name__
     if kind == "Object":
-        # polars exports the addresses of the objects, which would be written as blobs.
+        # polars would export the addresses of the objects, and we would write these addresses as
+        # blobs.
         raise TypeError(
             f"the polars column {column!r} has the type Object: Arrow does not get its values. "
             "Give the column a type of polars (bytes become Binary), or pass the rows: "
@@ -346,17 +360,19 @@ def _check_polars_type(column: str, dtype: Any) -> None:
         _check_polars_type(column, field.dtype)
 
 
-# Types of DuckDB of which Arrow gets other values, and types of which it gets these.
+# Maps the DuckDB types whose values change in the export to Arrow to types whose values do not.
 _CASTS_FOR_ARROW = {"uhugeint": "VARCHAR", "bit": "BLOB", "time with time zone": "TIME"}
 
 
 def _check_duckdb_type(column: str, dtype: Any) -> None:
-    """Raise TypeError if Arrow gets other values than those of a DuckDB column.
+    """Raise TypeError if a DuckDB column exports other values to Arrow than it contains.
 
-    DuckDB exports UHUGEINT as a decimal, of which numbers from 2**127 on are negative, the bits of
-    a BIT with a byte before them, and TIME WITH TIME ZONE without the zone.
+    DuckDB exports UHUGEINT as a decimal, in which numbers from 2**127 on become negative. It
+    exports the bits of a BIT with an extra byte before them, and TIME WITH TIME ZONE without the
+    zone.
 
-    :param dtype: the type of the column, or of values inside it.
+    :param column: the name of the column.
+    :param dtype: the DuckDB type of the column or, in the recursion, of the values inside it.
     """
     if dtype.id in _CASTS_FOR_ARROW:
         raise TypeError(

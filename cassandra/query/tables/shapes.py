@@ -1,6 +1,6 @@
-"""Protocols: the attributes that the driver reads from arrays and tables of NumPy and pandas.
+"""Protocols of the attributes that the driver reads from NumPy and pandas objects.
 
-Any object with these attributes is accepted, so neither library has to be imported.
+The driver accepts any object with these attributes, so it need not import NumPy or pandas.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Column(Protocol):
-    """A bind marker: its name, and the CQL type of its values."""
+    """A bind marker: its name and the CQL type of its values."""
 
     @property
     def name(self) -> str:
@@ -26,7 +26,8 @@ class Column(Protocol):
         """The CQL type of the values, a class of `cassandra.cqltypes`."""
 
 
-# These are protocols, because with annotations of NumPy or pandas, mypy would need these packages.
+# These are protocols because annotations with NumPy's or pandas' classes would make mypy need these
+# packages.
 class Array(Protocol):
     """A NumPy array, which may be structured or masked."""
 
@@ -40,7 +41,7 @@ class Array(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The length in each dimension."""
+        """The number of elements in each dimension."""
 
     def __len__(self) -> int: ...
 
@@ -49,7 +50,7 @@ class Array(Protocol):
     def __getitem__(self, key: Any, /) -> Any: ...
 
     def astype(self, dtype: Any, /) -> Any:
-        """Return the same values as another type."""
+        """Return the values converted to another NumPy type."""
 
     def copy(self) -> Self:
         """Return a copy that the application has no reference to."""
@@ -63,7 +64,7 @@ class Series(Protocol):
 
     @property
     def array(self) -> Any:
-        """The values in pandas' own array class."""
+        """The values as an array of pandas, such as `ArrowExtensionArray`."""
 
     @property
     def dt(self) -> Any:
@@ -74,7 +75,7 @@ class Series(Protocol):
         """The type of its values."""
 
     def isna(self) -> Any:
-        """Return a mask of the missing values."""
+        """Return a mask that is True for each missing value."""
 
     def to_numpy(self) -> Array:
         """Return the values as a NumPy array."""

@@ -1,4 +1,4 @@
-"""Functions on CQL types and scalar values, for reading tables of any library."""
+"""Functions for CQL types and scalar values, which the readers of tables of all libraries use."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ DURATION_PARTS = ("months", "days", "nanoseconds")
 class Pairs(list[tuple[Any, Any]]):
     """A map as a list of pairs, for keys that a dict cannot hold.
 
-    These are keys that are not hashable, such as maps, and the float keys 0.0 and -0.0: CQL tells
-    them apart, but a dict does not.
+    A dict cannot hold keys that are not hashable, such as maps. It also cannot hold both of the
+    float keys 0.0 and -0.0, which CQL distinguishes.
     """
 
     __slots__ = ()
@@ -57,10 +57,11 @@ def bare(cqltype: CqlType) -> CqlType:
 
 
 def kind_of(cqltype: CqlType) -> str:
-    """Return the kind of `cqltype` by which the functions for scalar values are looked up.
+    """Return the kind of `cqltype`, by which the functions for scalar values are looked up.
 
-    The kind is that of the type's layout (`cassandra.protocol.columnar.layouts`), except "uuid",
-    "timestamp", and "opaque" for a type that tables hold as serialized bytes.
+    This is the kind of the type's layout (`cassandra.protocol.columnar.layouts`), with three
+    exceptions: "uuid", "timestamp", and "opaque" for a type that tables contain as serialized
+    bytes.
 
     :param cqltype: a type without wrappers, see `bare`.
     """
@@ -74,8 +75,8 @@ def kind_of(cqltype: CqlType) -> str:
 
 def container_of(cqltype: CqlType) -> CqlType | None:
     """Return the container class that `cqltype` derives from, or None if it is not a container."""
-    # A subclass of the application, with its own serialization, may take other Python values than
-    # its base class. So it does not count as a container.
+    # A subclass that the application defines may override the serialization, and so accept other
+    # Python values than its base class. It does not count as a container.
     if cqltype._overridden():
         return None
     return next((base for base in _CONTAINERS if issubclass(cqltype, base)), None)
@@ -85,14 +86,17 @@ _CONTAINERS = (ListType, SetType, VectorType, MapType, UserType, TupleType)
 
 
 def map_maker(key: CqlType) -> Callable[[Iterable[Any]], Any]:
-    """Return a function that makes a map from pairs whose keys have the type `key`."""
+    """Return a function that makes a map from pairs whose keys have the CQL type `key`."""
     key = bare(key)
     is_plain = container_of(key) is None and key.codec().cql_name not in ("float", "double")
     return _dict_of_pairs if is_plain else Pairs
 
 
 def _dict_of_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return a map as a dict. A key that occurs twice is an error: one value would be lost."""
+    """Return a map as a dict.
+
+    :raises EncodeValueError: for a key that occurs twice, because one of its values would be lost.
+    """
     pairs = list(pairs)
     result = dict(pairs)
     if len(result) < len(pairs):
@@ -109,13 +113,14 @@ def element_of(cqltype: CqlType) -> CqlType:
 
 
 def whole_number(value: object) -> object:
-    """Return the int that a string or decimal represents; `value` itself if it is not an
-    integer.
+    """Return the int that a string or decimal represents.
+
+    Return `value` itself if it is not an integer or has too many digits (see below).
     """
     try:
         number = decimal.Decimal(value)  # type: ignore[arg-type]
-        # "1e1000000000" is short, but as an int it would fill the memory. So leave numbers with
-        # more digits than the limit and than the string itself as they are.
+        # "1e1000000000" is short, but as an int it would exhaust the memory. So do not convert a
+        # number that has more digits than both `_MOST_DIGITS` and the string.
         is_small = number.is_finite() and number.adjusted() <= max(
             _MOST_DIGITS, len(value) if isinstance(value, str) else 0
         )
@@ -128,24 +133,25 @@ def whole_number(value: object) -> object:
 
 
 def uuid_of(value: object) -> object:
-    """Return the UUID of 16 bytes; `value` itself if it is anything else."""
+    """Return the UUID that 16 bytes represent; any other value is returned unchanged."""
     return uuid.UUID(bytes=value) if isinstance(value, bytes) and len(value) == 16 else value
 
 
 def reader_of(cqltype: CqlType) -> Convert:
     """Return a function that decodes the bytes of a value of `cqltype`.
 
-    Bytes that are not a valid value of the type stay as they are: binding refuses them and names
-    their position.
+    Bytes that are not a valid value of the type are returned unchanged. Binding then refuses them
+    with an error that names their position.
     """
     codec = cqltype.codec()
 
     def read(value: object) -> object:
-        """Decode `value` if it is bytes of the type; otherwise return it unchanged."""
+        """Decode `value` if it is bytes; return it unchanged if it is not bytes or is not valid."""
         if not isinstance(value, bytes):
             return value
         # The codecs limit how many nulls the values of one page may expand to
-        # (`limits.null_cells`). Begin a new page, so that the limit applies to each cell by itself.
+        # (`limits.null_cells`). Begin a new page for each cell, so that the limit applies to each
+        # cell separately.
         begin_page()
         try:
             return codec.decode_nullable(value)

@@ -1,10 +1,10 @@
-"""Converts values of tables to the form that codecs take: NumPy arrays, columns and cells of
-pandas.
+"""Converts the values of NumPy arrays, pandas columns and their cells to values for codecs.
 
 Missing values become None: NaT, NA and None of pandas, and NaN for any type but float and double.
-Cells have the forms in which pyarrow, or a result's ``to_pandas``, returns nested values. These are
-arrays for lists, lists of pairs for maps, and dicts for tuples and user-defined types. A value that
-does not fit the CQL type stays as it is: binding refuses it and names its position.
+Nested values in cells may have the forms that pyarrow, or a result's ``to_pandas``, returns. These
+are arrays for lists, lists of pairs for maps, and dicts for tuples and user-defined types. A value
+that does not fit the CQL type is returned unchanged: binding then refuses it and names its
+position.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 _FLOATS = frozenset({"float", "double"})
 _INTEGER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
-_EXACT_BITS = 53  # all integers below 2**53 are floats of 64 bits
-_NAT = -(1 << 63)  # the integer by which NumPy stores NaT, its missing date or duration
-# The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out:
-# their numbers do not overflow, because converting makes them smaller.
+_EXACT_BITS = 53  # a float of 64 bits can represent each integer below 2**53 exactly
+_NAT = -(1 << 63)  # the integer with which NumPy stores NaT, a missing date or duration
+# The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out,
+# because converting from these units makes the numbers smaller, so they cannot overflow.
 _LENGTHS = {
     **NANOS,
     "m": 60 * NANOS["s"],
@@ -55,14 +55,15 @@ _LENGTHS = {
     "M": 31 * 86_400 * NANOS["s"],
     "Y": 366 * 86_400 * NANOS["s"],
 }
-# How many of the units that are shorter than a nanosecond make one.
+# For each unit that is shorter than a nanosecond: how many of the unit make one nanosecond.
 _PER_NANOSECOND = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 
 
 class Float32(float):
-    """A number of a table's column of 32-bit floats, which may have lost digits as an integer.
+    """A number from a table's column of 32-bit floats.
 
-    Binding refuses it for an integer type, and the error names the width.
+    An integer in such a column may have lost digits. Binding refuses a `Float32` for an integer
+    type, and the error names the number of bits.
     """
 
     __slots__ = ()
@@ -76,8 +77,8 @@ class Float16(float):
     exact_bits = 11
 
 
-# The classes of floats that are narrower than those of Python, by the bits of the integers that all
-# fit them.
+# Maps a number of bits to the class of floats that represent all integers of that many bits. It
+# contains the classes for floats that are narrower than Python's.
 _NARROW_FLOATS: dict[int, Callable[[float], float]] = {24: Float32, 11: Float16}
 _EXACT_BITS_OF_SIZES = {2: 11, 4: 24}  # by the size of the floats in bytes
 _EXACT_BITS_OF_ARROW = {"halffloat": 11, "float": 24, "double": 53}
@@ -86,14 +87,14 @@ _EXACT_BITS_OF_ARROW = {"halffloat": 11, "float": 24, "double": 53}
 def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS) -> list[Any]:
     """Convert floats for a column whose CQL type is neither float nor double.
 
-    NaN becomes None. If the type is an integer type, a float such as 3.0 becomes an int. But from
-    2**53 on, or from 2**24 on with 32 bits, floats do not hold all integers. If a column of
-    integers has become one of floats, as pandas makes it for NaN, such a float may be another
-    integer. It stays a float, which binding refuses.
+    NaN becomes None. For an integer type, a float such as 3.0 becomes an int. But not all integers
+    from 2**53 on are 64-bit floats (2**24 for 32 bits), so such a float may come from another
+    integer. For example, pandas turns a column of integers into floats if it contains NaN. So these
+    floats are not converted, and binding refuses them.
 
     :param name: the name of the CQL type.
-    :param exact_bits: how many bits an integer may have to fit the floats of the table: 53, 24 for
-        floats of 32 bits, or 11 for floats of 16 bits.
+    :param exact_bits: how many bits an integer may have to be exact in the floats of the table: 53,
+        or 24 for floats of 32 bits, or 11 for floats of 16 bits.
     """
     is_integer_type = name in _INTEGER_TYPES
     limit = 1 << exact_bits
@@ -116,8 +117,8 @@ def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS)
 
 
 def _exact_bits_of(dtype: Any) -> int:
-    """Return the argument `exact_bits` of `without_nan` for a type of NumPy or pandas."""
-    # The values of categories and of sparse columns have types of their own.
+    """Return the argument `exact_bits` of `without_nan` for a NumPy or pandas type."""
+    # In a categorical or sparse type, `dtype` is wrapped: get the type of the values.
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     dtype = getattr(dtype, "subtype", dtype)
     if getattr(dtype, "kind", "") != "f":
@@ -131,11 +132,12 @@ def _exact_bits_of(dtype: Any) -> int:
 def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     """Return the values of a NumPy array for bind markers of `cqltype`.
 
-    If the array has more than one dimension, each value is an array.
+    If the array has more than one dimension, each returned value is an array or, for dates and
+    durations, a list.
     """
     if array.ndim > 1:
-        # Codecs of collections and vectors accept arrays. The rows of a masked array are masked
-        # arrays too, so their nulls are not lost.
+        # Codecs of collections and vectors accept arrays, so the rows need no conversion. The rows
+        # of a masked array are also masked arrays, so their nulls are not lost.
         item_type = type_of_items(array, cqltype)
         if array.dtype.kind in "mM" and item_type is not None:
             return [_values_of_moments(row, item_type) for row in array]
@@ -143,9 +145,9 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     cqltype = bare(cqltype)
     cql_name = cqltype.codec().cql_name
     dtype_kind = array.dtype.kind
-    # The kind of a NumPy type is M for datetime64, m for timedelta64, O for Python objects and f
-    # for floats. Convert dates and times to numbers, because CQL has dates and times that Python's
-    # datetime cannot hold.
+    # The kind of a NumPy type is "M" for datetime64, "m" for timedelta64, "O" for Python objects
+    # and "f" for floats. Convert dates and times to numbers, because some dates and times of CQL
+    # are outside the range of Python's datetime.
     if dtype_kind == "M" and cql_name == "date":
         return _convert_moments(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
     if dtype_kind == "M" and cql_name == "timestamp":
@@ -153,7 +155,8 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     if dtype_kind == "m" and cql_name == "time":
         return _convert_moments(array, "timedelta64[ns]", None)
     if dtype_kind == "m" and cql_name == "duration" and _unit_name(array.dtype) in ("M", "Y"):
-        # A duration counts months apart from nanoseconds, because months have no fixed length.
+        # A CQL duration counts months separately, because months have no fixed length in
+        # nanoseconds.
         return _convert_moments(array, "timedelta64[M]", lambda value: Duration(value, 0, 0))
     if dtype_kind == "m" and cql_name == "duration":
         return _convert_moments(array, "timedelta64[ns]", lambda value: Duration(0, 0, value))
@@ -168,12 +171,12 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
 
 
 class _UnfitMoment:
-    """A date or duration of NumPy in a column whose CQL type has neither. Binding refuses it.
+    """A NumPy date or duration in a column of another CQL type, which binding refuses.
 
-    NumPy itself offers such values as Python ints if their unit is nanoseconds, or months. An
-    integer column would store the number, a date column would take it for another day.
+    NumPy converts such values to Python ints if their unit is nanoseconds or months. An integer
+    column would store this number, and a date column would store a wrong day.
 
-    :param value: the scalar of NumPy.
+    :param value: the NumPy scalar.
     """
 
     __slots__ = ("_value",)
@@ -185,7 +188,8 @@ class _UnfitMoment:
         return repr(self._value)
 
 
-# The error names the class of a value, so these have the names of NumPy's scalars.
+# The error of binding names the class of a value, so these classes have the names of NumPy's scalar
+# classes.
 _UNFIT_MOMENTS = {
     kind: type(name, (_UnfitMoment,), {"__slots__": ()})
     for kind, name in (("M", "datetime64"), ("m", "timedelta64"))
@@ -193,7 +197,7 @@ _UNFIT_MOMENTS = {
 
 
 def _unfit_moments(array: Array) -> list[Any]:
-    """Return dates or durations as values that binding refuses; None for missing ones."""
+    """Return NumPy dates or durations as values that binding refuses; None for missing values."""
     unfit_moment = _UNFIT_MOMENTS[array.dtype.kind]
     return [
         None if plain is None or value != value else unfit_moment(value)
@@ -204,8 +208,8 @@ def _unfit_moments(array: Array) -> list[Any]:
 def type_of_items(array: Array, cqltype: CqlType) -> CqlType | None:
     """Return the CQL type of the numbers in an array that is bound to a column of type `cqltype`.
 
-    In an array with one dimension, each number is a value of the column. In an array with two, each
-    row is a value, if the type is a list, set or vector.
+    The numbers of an array with one dimension are values of the column. In an array with two
+    dimensions, each row is a value, so the column's type must be a list, set or vector.
 
     :returns: None if the array cannot be bound to the column.
     """
@@ -218,24 +222,26 @@ def type_of_items(array: Array, cqltype: CqlType) -> CqlType | None:
 
 
 def _values_of_moments(array: Array, element: CqlType) -> list[Any] | None:
-    """Return the dates or times of a vector, or of another collection, as a list.
+    """Return the dates or durations of one list, set or vector as a list.
 
-    Codecs do not accept arrays of dates and times.
+    They need converting because codecs do not accept NumPy arrays of dates or durations.
 
-    :param element: the type of the elements.
-    :returns: None if all elements are masked.
+    :param array: the values of the collection.
+    :param element: the CQL type of the elements.
+    :returns: None for a masked array in which all elements are masked.
     """
     values = array_values(array, element)
-    # A row of a masked array is null if all its elements are.
+    # A row of a masked array is bound as null if all its elements are masked.
     is_null = getattr(array, "mask", None) is not None and all(value is None for value in values)
     return None if is_null and values else values
 
 
 def _convert_moments(array: Array, unit: str, convert: Convert | None) -> list[Any]:
-    """Return an array of dates or durations as numbers of `unit`; None for NaT.
+    """Convert an array of dates or durations to a list of numbers of `unit`; NaT becomes None.
 
-    :param convert: applied to each number that is not missing; None to leave the numbers as they
-        are.
+    :param unit: the NumPy type with the unit, such as "datetime64[ms]".
+    :param convert: a function that is applied to each number that is not missing; None to return
+        the numbers unchanged.
     """
     numbers = _convert_unit(array, unit)
     if convert is None:
@@ -244,9 +250,12 @@ def _convert_moments(array: Array, unit: str, convert: Convert | None) -> list[A
 
 
 def _convert_unit(array: Array, unit: str) -> list[int | None]:
-    """Return an array of dates or durations as numbers of `unit`, also those beyond 64 bits.
+    """Convert an array of dates or durations to a list of numbers of `unit`.
 
-    Missing values are None if the array is masked, and None or NaT's number otherwise.
+    The numbers may exceed 64 bits. Missing values are None if the array is masked. Otherwise, they
+    are None or the number of NaT.
+
+    :param unit: the NumPy type with the unit, such as "datetime64[ms]".
     """
     try:
         converted = array.astype(unit)
@@ -255,12 +264,12 @@ def _convert_unit(array: Array, unit: str) -> list[int | None]:
             None if source is None else _convert_scalar(value, unit)
             for source, value in zip(array.astype("int64").tolist(), array, strict=True)
         ]
-    # `tolist` makes all Python ints in C; a loop over NumPy scalars is many times slower.
+    # `tolist` makes all Python ints in C. A loop over NumPy scalars would be many times slower.
     numbers: list[int | None] = converted.astype("int64").tolist()
     ratio = _unit_ratio(array.dtype, unit)
     if ratio <= 1:
-        # NumPy subtracts before it divides, which overflows near the smallest number: the day of
-        # `pandas.Timestamp.min` would be one of the year 2262.
+        # To round down, NumPy subtracts before it divides, and the subtraction overflows near the
+        # smallest number: the day of `pandas.Timestamp.min` would be in the year 2262.
         sources = array.astype("int64")
         has_overflowed = (sources < 0) & (converted.astype("int64") >= 0)
         if not has_overflowed.any():
@@ -271,8 +280,8 @@ def _convert_unit(array: Array, unit: str) -> list[int | None]:
                 numbers, has_overflowed.tolist(), sources.tolist(), strict=True
             )
         ]
-    # Older versions multiply without a check for overflow. A product that has overflowed does not
-    # convert back to the same value: multiply such values as Python ints.
+    # NumPy before 2.5 multiplies without a check for overflow. A product that has overflowed does
+    # not convert back to the same value, so multiply such values as Python ints.
     has_overflowed = converted.astype(array.dtype) != array
     if not has_overflowed.any():
         return numbers
@@ -285,7 +294,7 @@ def _convert_unit(array: Array, unit: str) -> list[int | None]:
 
 
 def _unit_name(dtype: Any) -> str:
-    """Return the unit of a NumPy type of dates or durations, such as "s"; "" if it has none."""
+    """Return the unit of a NumPy type of dates or durations, such as "s"; "" for no unit."""
     # For example, "<M8[25s]" counts in units of 25 seconds.
     text: str = dtype.str.rstrip("]").partition("[")[2]
     return text.lstrip("0123456789")
@@ -294,9 +303,11 @@ def _unit_name(dtype: Any) -> str:
 def _unit_ratio(dtype: Any, unit: str) -> int:
     """Return how many times longer the unit of a NumPy type is than `unit`.
 
-    This is 0 or 1 if the unit is not longer. For years and months, which have no fixed length, we
-    use the greatest length. The ratio is needed only for values that overflow. These are out of
-    range with any length, so binding refuses them.
+    The ratio is 0 or 1 if the unit is not longer. Years and months have no fixed length: we use the
+    greatest length, because the ratio is needed only for values that overflow. Such values are out
+    of range with any length, and binding refuses them.
+
+    :param unit: the NumPy type with the unit, such as "datetime64[ms]".
     """
     _, _, text = dtype.str.rstrip("]").partition("[")
     name = _unit_name(dtype)
@@ -305,9 +316,11 @@ def _unit_ratio(dtype: Any, unit: str) -> int:
 
 
 def _floored(source: int, dtype: Any, unit: str) -> int:
-    """Return a number of the unit of a NumPy type as a number of the longer `unit`, rounded down.
+    """Convert a number from the unit of a NumPy type to the longer `unit`, rounded down.
 
-    :param unit: a unit of fixed length.
+    :param source: the number.
+    :param dtype: the NumPy type, whose unit has a fixed length.
+    :param unit: the NumPy type with the longer unit, such as "datetime64[D]".
     """
     _, _, text = dtype.str.rstrip("]").partition("[")
     name = _unit_name(dtype)
@@ -317,7 +330,7 @@ def _floored(source: int, dtype: Any, unit: str) -> int:
 
 
 def _convert_scalar(value: Any, unit: str) -> int | None:
-    """Return a NumPy scalar as a number of `unit`; None for NaT."""
+    """Return a NumPy date or duration as a number of `unit`; None for NaT."""
     source = value.astype("int64").item()
     if source == _NAT:
         return None
@@ -333,7 +346,7 @@ def _convert_scalar(value: Any, unit: str) -> int | None:
 
 
 def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
-    """Return the values of a plain or chunked pyarrow array for bind markers of `cqltype`."""
+    """Return the values of a pyarrow array or chunked array for bind markers of `cqltype`."""
     values = arrow.arrow_values(array, cqltype)
     name = bare(cqltype).codec().cql_name
     is_dictionary = hasattr(array.type, "index_type")
@@ -349,7 +362,8 @@ def series_values(series: Series, cqltype: CqlType) -> list[Any]:
         return arrow_values(series.array.__arrow_array__(), cqltype)
     if series.dtype.kind in "mM":
         if getattr(series.dtype, "tz", None) is not None:
-            # A date is the local date of the series' time zone, but a timestamp is counted in UTC.
+            # For a CQL date, use the local date in the series' time zone. A CQL timestamp is
+            # counted in UTC.
             is_day = cqltype.codec().cql_name == "date"
             series = series.dt.tz_localize(None) if is_day else series.dt.tz_convert(None)
         return array_values(series.to_numpy(), cqltype)
@@ -392,9 +406,9 @@ def object_values(values: list[Any], cqltype: CqlType, exact_bits: int = _EXACT_
 
 
 def cell_reader(cqltype: CqlType) -> Convert | None:
-    """Return a function that converts the objects in cells to values for `cqltype`.
+    """Return a function that converts the objects in cells to values of `cqltype`.
 
-    Return None if the objects need no conversion.
+    :returns: None if the objects need no conversion.
     """
     cqltype = bare(cqltype)
     base = container_of(cqltype)
@@ -406,9 +420,9 @@ def cell_reader(cqltype: CqlType) -> Convert | None:
 
 
 def _keep_none(convert: Convert | None) -> Convert:
-    """Return a conversion that leaves None as it is and applies `convert` to other values.
+    """Return a function that returns None for None and applies `convert` to other values.
 
-    If `convert` is None, all values stay as they are.
+    If `convert` is None, the function returns all values unchanged.
     """
     if convert is None:
         return lambda value: value
@@ -416,12 +430,12 @@ def _keep_none(convert: Convert | None) -> Convert:
 
 
 def _list_cells(cqltype: CqlType) -> Convert:
-    """Return a function that converts a cell with a list, a set, a vector or an array."""
+    """Return a function that converts a cell that contains a list, a set, a vector or an array."""
     element = element_of(cqltype)
     convert_element = cell_reader(element)
-    # Kinds of NumPy arrays (durations, dates, objects, floats) whose items must be converted one
-    # by one. Codecs read arrays of other kinds in one step. For elements that are floats in CQL,
-    # they read arrays of floats in one step, too.
+    # The items of NumPy arrays of these kinds (durations, dates, objects, floats) must be converted
+    # one by one. Codecs read arrays of other kinds in one step, and also arrays of floats if the
+    # elements are floats in CQL.
     converted_kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:
@@ -436,7 +450,7 @@ def _list_cells(cqltype: CqlType) -> Convert:
 
 
 def _map_cells(cqltype: CqlType) -> Convert:
-    """Return a function that converts a cell with a mapping or a list of pairs."""
+    """Return a function that converts a cell that contains a mapping or a list of pairs."""
     convert_key, convert_item = (_keep_none(cell_reader(subtype)) for subtype in cqltype.subtypes)
     make_map = map_maker(cqltype.subtypes[0])
 
@@ -454,7 +468,7 @@ def _map_cells(cqltype: CqlType) -> Convert:
 
 
 def _tuple_cells(cqltype: CqlType) -> Convert:
-    """Return a function that converts a cell with a tuple, a list or a mapping."""
+    """Return a function that converts a cell that contains a tuple, a list or a mapping."""
     converts = [_keep_none(cell_reader(subtype)) for subtype in cqltype.subtypes]
 
     def read(cell: object) -> object:
@@ -467,7 +481,10 @@ def _tuple_cells(cqltype: CqlType) -> Convert:
 
 
 def _udt_cells(cqltype: CqlType) -> Convert:
-    """Return a function that converts a cell with the fields by name or by position."""
+    """Return a function that converts the fields of a user-defined type.
+
+    A cell may contain the fields by name, in a mapping, or by position, in a tuple or list.
+    """
     converts_by_name = {
         name: _keep_none(cell_reader(subtype))
         for name, subtype in zip(cqltype.fieldnames, cqltype.subtypes, strict=True)
@@ -496,18 +513,18 @@ _CELLS: dict[CqlType, Callable[[Any], Convert]] = {
 
 
 def nanoseconds_of(value: object) -> Any:
-    """Return the nanoseconds of a timedelta or pandas Timedelta; other values as they are."""
+    """Return the nanoseconds of a timedelta or pandas Timedelta; other values unchanged."""
     if not isinstance(value, datetime.timedelta):
         return value
-    # Compute with ints: `total_seconds` is a float, which loses nanoseconds beyond 104 days.
+    # Compute with ints: `total_seconds` returns a float, which loses nanoseconds beyond 104 days.
     nanos = (value.days * 86_400 + value.seconds) * NANOS["s"] + value.microseconds * NANOS["us"]
     return nanos + getattr(value, "nanoseconds", 0)
 
 
 def moment_of(value: object) -> object:
-    """Return the milliseconds of a pandas Timestamp; other values as they are.
+    """Return a pandas Timestamp as milliseconds since 1970; other values unchanged.
 
-    A Timestamp covers more years than `datetime`, so it must not become a `datetime`.
+    A Timestamp covers more years than `datetime`, so we do not convert it to a `datetime`.
     """
     if not hasattr(value, "asm8"):
         return value
@@ -515,10 +532,9 @@ def moment_of(value: object) -> object:
 
 
 def day_of(value: Any) -> object:
-    """Return the date of a pandas Timestamp as the number of the wire format; other values as they
-    are.
+    """Return the local date of a pandas Timestamp as a number; other values unchanged.
 
-    The date is the local date in the Timestamp's time zone.
+    The number is the one that the protocol uses. The date is local in the Timestamp's time zone.
     """
     if not hasattr(value, "asm8"):
         return value
@@ -529,16 +545,16 @@ def day_of(value: Any) -> object:
 
 
 def duration_of(value: Any) -> object:
-    """Return a Duration; a value that does not represent a duration is returned as it is.
+    """Return a Duration for a value that represents a duration; other values unchanged.
 
-    These represent a duration: a pandas offset, a pyarrow interval, a timedelta, and a mapping with
-    months, days and nanoseconds. Some releases of pyarrow make offsets with microseconds, too.
+    A duration may be a timedelta, a pandas offset, a pyarrow interval, or a mapping with months,
+    days and nanoseconds. Some releases of pyarrow make offsets that also have microseconds.
     """
     if isinstance(value, datetime.timedelta):
         return Duration(0, 0, nanoseconds_of(value))
     if type(value).__name__ == "MonthDayNano":
         return Duration(*value)
-    # An offset of pandas has its parts in `kwds`.
+    # A pandas offset stores its parts in `kwds`.
     parts = getattr(value, "kwds", value)
     known_parts = {*DURATION_PARTS, "microseconds"}
     if not isinstance(parts, Mapping) or not parts or not set(parts) <= known_parts:
