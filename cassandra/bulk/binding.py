@@ -2,7 +2,7 @@
 
 A chunk is a number of rows that a load reads and binds together (see `cassandra.bulk.chunks`). To
 bind a row means to encode its values for the statement's bind markers. A load binds the next chunk
-in its reader thread, while the requests of the present chunk are sent.
+in its reader thread, while the requests of the current chunk are sent.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class Binder:
             if type_name in self._columns_by_type and column.type is plain_column.type:
                 self._columns_by_type[type_name].append((index, plain_column.name))
         # The load's second statement, for rows that only have values of static columns; None if the
-        # load has no such statement.
+        # load needs only one statement.
         self.static_rows: StaticRows | None = None
         # The positions of static columns, if rows of one partition may disagree about their values.
         # Then the order of the rows decides which value is kept.
@@ -248,7 +248,7 @@ class Binder:
         # Check the values of the application's rows for probable mistakes.
         if chunk.source is None:
             self._look_at_values(source, row_numbers, chunk)
-        # (row numbers, block) of all rows that could be bound. This is one part unless rows fail.
+        # (row numbers, block) of all rows that could be bound. There is one part unless rows fail.
         bound_parts: list[tuple[Sequence[int], Any]] = []
         # Readers of files return CQL values, so the application's converters must not be applied.
         is_plain = self.is_plain or chunk.source is not None
@@ -256,7 +256,8 @@ class Binder:
         if len(bound_parts) == 1:
             row_numbers, block = bound_parts[0]
         else:
-            # Some rows failed, so the others were bound in several parts. Join their blocks.
+            # Some rows failed, so the other rows were bound in several parts. Join the blocks of
+            # these parts.
             row_numbers = [number for numbers, _ in bound_parts for number in numbers]
             block = bind_rows(self._prepared, [])
             for _, part in bound_parts:
@@ -495,8 +496,10 @@ class Binder:
     def _refused_rows(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
     ) -> list[tuple[int, BaseException]]:
-        """Return (number, error) for each row that servers would refuse because of its key, its
-        time to live, its write time or a null inside a collection.
+        """Return (number, error) for each row that servers would refuse.
+
+        Servers refuse a row because of its key, its time to live, its write time or a null inside a
+        collection.
 
         :param keys: the positions of the key among the bind markers.
         :param row_numbers: the number of each row in its chunk.
@@ -506,6 +509,7 @@ class Binder:
         ttl_position = names.index("[ttl]") if "[ttl]" in names else None
         time_position = names.index("[timestamp]") if "[timestamp]" in names else None
         collections = collection_columns(prepared, self.cql_types)
+        # For each row, find the first value that servers refuse.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             data = row.data
             spans = _spans(data, block.width)
@@ -543,7 +547,7 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> tuple[Any, Sequence[int]]:
-        """Remove the rows that lack the field of their write time, which is therefore unset.
+        """Remove the rows without a write time, because their field for it is missing.
 
         A server would use the time of the load for them, and so replace newer values.
 
@@ -608,6 +612,7 @@ class Binder:
         rows: list[bytes] = []
         numbers: list[int] = []
         has_null = False
+        # Fail the rows without any counter value; in all other rows, replace null counters.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             data = row.data
             spans = _spans(data, block.width)
@@ -780,7 +785,7 @@ def _has_many_forms(cql_type: Any) -> bool:
 
 
 def _comparable(value: Any) -> Any:
-    """Return a hashable object that is the same for all encodings of a key.
+    """Return a hashable object that is the same for all encodings of a key that a server equates.
 
     Different keys may also have the same object, for example lists in another order. The only
     consequence is that their rows are sent one after another.
@@ -844,8 +849,9 @@ def _refused_ttl(data: bytes, span: tuple[int, int]) -> ValueError | None:
 
 
 def _advise_for_strings(error: Exception, row: Any) -> bool:
-    """Add advice to the error of a row in which all values are strings, as `csv.DictReader`
-    returns them.
+    """Add advice to the error of a row in which all values are strings.
+
+    For example, `csv.DictReader` returns such rows.
 
     :returns: True if there is advice.
     """

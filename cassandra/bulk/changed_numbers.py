@@ -21,7 +21,8 @@ from cassandra._later_warnings import warn
 from cassandra.bulk.lost_times import value_in_row
 from cassandra.query.tables.rows import is_array
 
-# How many values of a chunk to check. More than one, because values such as 0.5 are stored exactly.
+# How many values of a chunk to check. We check several, because values such as 0.5 are stored
+# exactly.
 ROWS = 100
 
 # The CQL types whose columns are checked.

@@ -119,7 +119,9 @@ def check_path(name: str, path: object) -> None:
 
 
 class Checkpoint:
-    """A small JSON file that is replaced atomically, so it is never half written.
+    """The progress of a load or scan, in a small JSON file.
+
+    The file is replaced atomically, so it is never half written.
 
     The attribute `path` is the file; None if nothing is saved. `state` has the keyword arguments of
     the last `save` of an earlier run. It is {} if no earlier run has saved anything.

@@ -107,7 +107,7 @@ class _Parser(CommandParser):
         super().error(message)
 
 
-# For names that commands have in other tools: our command that does the same.
+# Maps the names that commands have in other tools to our command that does the same.
 _COMMANDS_OF_OTHERS = {
     **dict.fromkeys(("import", "insert", "write", "upload", "restore"), "load"),
     **dict.fromkeys(("export", "dump", "read", "download", "backup"), "unload"),
@@ -123,7 +123,7 @@ _ADVICE_ON_VALUES = {
     "--format: invalid choice: 'json'": "JSON is read and written as lines, jsonl",
 }
 
-# Advice for options of dsbulk and other tools: what to write instead.
+# Maps options of dsbulk and other tools to advice on what to write instead.
 _COUNTERPARTS = {
     **dict.fromkeys(
         ("-k", "-t", "--keyspace", "--table", "--schema.keyspace", "--schema.table"),
@@ -184,15 +184,18 @@ def _add_command(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    # Options that are not about connections or requests.
     parser.add_argument("table", metavar="TABLE", help="keyspace.table")
     add_option = parser.add_argument
     add_option("--config", type=Path, metavar="FILE", help="a TOML file with options")
     add_option("--json", action="store_true", help="print the report as JSON")
+    # Options of the connection to the cluster.
     connection = parser.add_argument_group("connection")
     connection.add_argument(
         "--hosts", nargs="+", metavar="HOST", help="contact points (default: 127.0.0.1)"
     )
     add_connection_options(connection)
+    # Options of the requests.
     add_option = parser.add_argument_group("requests").add_argument
     add_option(
         "--consistency-level", metavar="LEVEL", help="such as LOCAL_QUORUM (default: LOCAL_ONE)"
@@ -258,6 +261,7 @@ def _add_copy_options(parser: argparse.ArgumentParser) -> None:
     add_option = parser.add_argument
     add_option("other", metavar="OTHER_TABLE", help="keyspace.table that is written")
     add_option("--to-hosts", nargs="+", metavar="HOST", help="contact points of another cluster")
+    # The options of the connection to the other cluster begin with "--to-".
     add_connection_options(parser, "to-")
     _add_scan_options(parser)
     add_option(

@@ -382,7 +382,7 @@ def _keys_of(
     # Clustering columns must have values even if their positions are unknown.
     key_names.update(column.name for column in table.clustering_key)
     # If a part of the partition key has no bind marker, as in VALUES (?, 'x', ?), rows can still be
-    # told apart by its other parts.
+    # distinguished by its other parts.
     known_partition = () if partition_positions else known(table.partition_key)
     keys = Keys(partition_positions, known(table.clustering_key), known_partition)
     return keys, key_names

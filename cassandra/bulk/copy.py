@@ -294,7 +294,7 @@ class _Copy:
             "cluster": describe_cluster(other.cluster.metadata),
         }
         self._prepared: list[Any] = []
-        self._target_types: list[type[_CassandraType]] = []  # of the columns of `_names`
+        self._target_types: list[type[_CassandraType]] = []  # by index in `_names`
         self._plain_rows = PlainRows(self._is_copied_as_bytes)
         # The positions in a row of the values that the statements take as bytes; None before the
         # first page.
@@ -395,6 +395,7 @@ class _Copy:
 
         It can if it only has the partition key and static columns, and the copy has a statement for
         static columns.
+
         :param row: a row whose first clustering column is null.
         :raises LoadError: if no statement can write the row. That happens if a column of the
             target's key is not in the primary key of the source table.
@@ -464,7 +465,7 @@ class _Copy:
             return []
         if not columns_by_using:
             # The row only has its key. CQL cannot select the TTL and write time of a key, so write
-            # the row without a TTL and with the present time.
+            # the row without a TTL and with the current time.
             now = wall_time_ns() // 1000
             columns_by_using[
                 tuple(0 if function == "TTL" else now for function in self._kept_functions)

@@ -693,6 +693,7 @@ def _converted_rows(
     Usually all rows can be converted a column at a time, which takes one loop in C per column. If
     that fails, we convert row by row, to find the rows that fail.
     """
+    # Convert whole columns. This fails if rows differ in length, or if a value cannot be converted.
     try:
         columns = list(zip(*rows, strict=True))
         if len(columns) == width:

@@ -207,6 +207,7 @@ def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[in
     :raises ValueError: if a required column has no field, if two fields have the same name, or if a
         field has no column and `reading.is_closed` is True.
     """
+    # Find the field of each column.
     positions: list[int | None] = []
     for column in reading.columns:
         field = reading.field(column)
@@ -219,6 +220,7 @@ def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[in
         if not count and column.is_needed:
             raise ValueError(no_column(source, field, names))
         positions.append(names.index(field) if count else None)
+    # Refuse fields without a column, unless the load may ignore them.
     if reading.is_closed:
         fields = {reading.field(column) for column in reading.columns}
         if (error := unknown_field(names, fields, reading.ignored)) is not None:
@@ -463,7 +465,7 @@ def _has_integers_for_dates(cql_type: Any, arrow_type: Any) -> bool:
     if not inner_types:
         return False
     names = getattr(cql_type, "fieldnames", None)
-    element_type = getattr(arrow_type, "value_type", None)  # of a list
+    element_type = getattr(arrow_type, "value_type", None)  # None for a type that is not a list
     if element_type is not None and len(inner_types) == 1:
         return _has_integers_for_dates(inner_types[0], element_type)
     # The entries of a CQL map may also come from an Arrow list of structs.

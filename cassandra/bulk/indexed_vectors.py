@@ -69,6 +69,7 @@ def fault_of(column: IndexedVector, value: bytes) -> ValueError | None:
 
     :param value: the vector's numbers as big-endian floats.
     """
+    # NaN and infinite numbers.
     fault = first_non_finite(value)
     if fault is not None:
         index, number = fault
@@ -76,6 +77,7 @@ def fault_of(column: IndexedVector, value: bytes) -> ValueError | None:
             f"the vector in column {column.name!r} has {number} at index {index}, which its index "
             "cannot hold"
         )
+    # Vectors whose length in 32 bits is zero or infinite.
     if column.refuses_zeros and is_of_length_zero(value):
         return ValueError(
             f"the vector in column {column.name!r} has only zeros, or numbers whose squares are 0 "

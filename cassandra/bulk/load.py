@@ -28,7 +28,7 @@ What None means:
 
 * instead of a bound chunk: the source has no more rows;
 * instead of a plan: the target is a prepared statement, so no table was looked up;
-* instead of a list of field names: each row has names of its own, or rows have no names;
+* instead of a list of field names: each row has separate names, or rows have no names;
 * as `max_errors`: any number of rows may fail.
 """
 

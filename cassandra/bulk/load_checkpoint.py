@@ -161,6 +161,7 @@ class LoadCheckpoint:
         """Save the position after a chunk in which each row has an outcome.
 
         :param chunk: the current chunk.
+        :raises OSError: if the checkpoint cannot be saved.
         """
         report = self.report
         # The counts of all chunks up to this one, including the chunks of earlier runs.

@@ -348,6 +348,7 @@ def _check_formats(name: str, value: object) -> None:
     for format in formats:
         if format in named_formats:
             continue
+        # A string without "%" is not a format. List the formats that have a name.
         if not isinstance(format, str) or "%" not in format:
             listed = " or ".join(
                 f"{name_of_format!r} for {meaning}"

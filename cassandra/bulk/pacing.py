@@ -39,7 +39,7 @@ class Pace:
 
         :param count: the number of requests.
         :param seconds: the time from the first request to the last response.
-        :param is_overloaded: True if a server reported overload, or did not answer in time.
+        :param is_overloaded: True if a server reported overload, or did not respond in time.
         """
         if is_overloaded:
             self.limit = max(1, int(self.limit * _SHRINK))

@@ -11,7 +11,7 @@ from cassandra._habits import LOAD_REPORT, add_habits
 from cassandra.errors import DriverException, NoHostAvailable
 
 MOST_FAILURES = 100  # the maximum number of failed rows that a report describes
-MOST_EXAMPLES = 10  # how many of them `str(report)` shows
+MOST_EXAMPLES = 10  # how many of these rows `str(report)` shows
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ class LoadReport:
         verb = "would be written" if self.is_dry else "written"
         row_count = self.read - self.failed if self.is_dry else self.written
         retried = f", {self.retries:,} retried" if self.retries else ""
+        # Begin with the rows that were written. Then describe the rows that were not written.
         lines = [
             f"{counted(row_count, 'row')} {verb} to {self.target} in {self.seconds:.1f} s "
             f"({self.rows_per_second:,.0f} rows/s, {self.bytes:,} bytes, "

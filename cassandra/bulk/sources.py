@@ -433,6 +433,7 @@ def _rows_in_manifest(folder: str) -> dict[str, Any]:
 
 def _instead_of_file(path: str) -> str:
     """Return what the user probably meant by a path that does not exist; "" if we have no idea."""
+    # The path may be a query, or the content of a file.
     if re.match(r"\s*(select|with|from)\s", path, re.IGNORECASE):
         return (
             ": a source is a file or rows, and no query: pass what the query returns, such as "
@@ -445,6 +446,7 @@ def _instead_of_file(path: str) -> str:
         )
     if "\n" in path:
         return ": save the text as a file, whose fields are converted to the types of the columns"
+    # The path may be a URL, or have parts that only a shell expands.
     scheme, colon, _ = path.partition("://")
     if colon and scheme.isalnum():
         return (
@@ -455,6 +457,7 @@ def _instead_of_file(path: str) -> str:
         return f": write os.path.expanduser({path!r}), because only a shell replaces ~"
     if "$" in path:
         return f": write os.path.expandvars({path!r}), because only a shell replaces variables"
+    # The arguments may be in the wrong order, or the source may be a list of values.
     if _TABLE_NAME.fullmatch(path) or re.fullmatch(r"\w+", path):
         return ": the table comes first, load(table, source)"
     if "," in path or ";" in path:

@@ -24,7 +24,7 @@ from cassandra.query.tables.rows import is_array
 if TYPE_CHECKING:
     from cassandra.bulk.chunks import Chunk, Column, Reading
 
-# How many rows of a chunk to check. More than one, because the first values may be null.
+# How many rows of a chunk to check. We check several, because the first values may be null.
 ROWS = 100
 # The kinds of NumPy's numeric types: signed integers, unsigned integers, and floats.
 _NUMBERS = ("i", "u", "f")
@@ -197,6 +197,7 @@ def _advice_for_digits(millis: int, is_text: bool) -> str | None:
     if timestamp_format is None:
         return None
     try:
+        # The digits must be a valid date of our time, or they probably mean something else.
         moment = datetime.datetime.strptime(digits, timestamp_format)
     except ValueError:
         return None

@@ -220,10 +220,11 @@ class BindPlan:
     """Binds values to the markers of one prepared statement; immutable and shared by threads.
 
     As in the compiled version, its methods do not call methods that a subclass overrides.
+
+    :param columns: the `ColumnMetadata` of each bind marker.
     :param routing_key_indexes: positions of the markers of the partition key, in key order.
     :param strict: True refuses a mapping with a name that has no bind marker. False ignores the
         name.
-        name is ignored.
     """
 
     __slots__ = ("_cql_names", "_encoders", "_names", "columns", "routing_key_indexes", "strict")

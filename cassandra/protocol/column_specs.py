@@ -307,9 +307,9 @@ class ResultMetadata:
         self.has_user_types = has_user_types
         self._global = is_global
         # `rows_at` compares these bytes with the beginning of a RESULT. A RESULT begins with
-        # `_head` if the server has sent the column specs, and with the others if it has set the
-        # flag No_metadata instead. If further pages follow, the flags differ, so none of these
-        # bytes match.
+        # `_head` if the server has sent the column specs. It begins with one of the other byte
+        # strings if the server has set the flag No_metadata instead. If further pages follow, the
+        # flags differ, so none of these byte strings match.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
         # Cassandra sets the flag Global_tables_spec even together with No_metadata.
         skipped_heads = [
@@ -474,6 +474,7 @@ class ResultMetadata:
         if vectors == "list":
             return self
         variants = self._variants
+        # Make the variant at its first use, and keep it: its codecs are built only once.
         other = variants.get(vectors)
         if other is None:
             other = ResultMetadata(

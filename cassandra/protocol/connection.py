@@ -93,7 +93,7 @@ class AuthenticationWanted(NamedTuple):
 
 
 class Challenge(NamedTuple):
-    """The server has sent this token during the login; call `respond` with the answer to it."""
+    """The server has sent this token during the login; call `respond` with the client's token."""
 
     token: bytes | None
 
@@ -328,7 +328,7 @@ class ProtocolConnection:
         )
 
     def _choose_cql_version(self, offered: Sequence[str]) -> str:
-        """Return the CQL version for STARTUP: the requested version, or the first one offered."""
+        """Return the CQL version for STARTUP: the requested one, or the first that is offered."""
         requested = self._cql_version
         if requested is not None and offered and requested not in offered:
             raise ConnectionException(

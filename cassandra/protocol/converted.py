@@ -170,6 +170,8 @@ def _converted_type(plain_type: CqlType, converter: Converter[Any, Any]) -> CqlT
         plain_codec = plain_type.build_codec(codecs, version, vectors)
         cql_name = plain_codec.cql_name
         encode, decode = plain_codec.encode, plain_codec.decode
+        # A converter may work in one direction only. Then the plain codec is used for the other
+        # direction.
         if to_cql is not None:
 
             def encode(value: object) -> bytes:
@@ -373,25 +375,25 @@ class ConvertedMetadata(SubstituteMetadata):
 
     @property
     def native(self) -> ResultMetadata:
-        """See `ResultMetadata.native`."""
+        """The same columns without converters."""
         return self.source
 
     @property
     def server_columns(self) -> Sequence[ColumnMetadata]:
-        """See `ResultMetadata.server_columns`."""
+        """The columns with the server's types, before converters and decryption."""
         return self.source.server_columns
 
     @property
     def page_columns(self) -> Sequence[ColumnMetadata]:
-        """See `ResultMetadata.page_columns`."""
+        """The columns from which a `ColumnPlan` is made: without converters, and decrypted."""
         return self.source.page_columns
 
     def page_reader(self, column_plan: PagePlan) -> PagePlan:
-        """See `ResultMetadata.page_reader`."""
+        """Return the object that decodes pages into arrays, to which converters do not apply."""
         return self.source.page_reader(column_plan)
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """See `ResultMetadata.for_user_types`."""
+        """Return the same columns with the UDT classes of `user_types`; self if nothing changes."""
         source = self.source.for_user_types(user_types)
         return self if source is self.source else converting(source, self.converters)
 

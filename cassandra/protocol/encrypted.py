@@ -259,6 +259,7 @@ def _guarded_type(
 
         def encode(value: object) -> bytes:
             """Encode a value, and encrypt it if the policy now encrypts the column."""
+            # Ask the policy for each value, because columns may be added to the policy at any time.
             codec = plain_codec
             if policy.contains_column(column):
                 encrypted_type = _encrypted_type(
@@ -512,11 +513,11 @@ class SubstituteMetadata(ResultMetadata):
 
     @property
     def columns_key(self) -> Hashable:
-        """See `ResultMetadata.columns_key`."""
+        """A hashable key: if two metadata objects have equal keys, they have the same columns."""
         return tuple((column.name, column.type) for column in self.columns)
 
     def with_id(self, metadata_id: bytes | None) -> ResultMetadata:
-        """See `ResultMetadata.with_id`."""
+        """Return a copy with another metadata id; self if the id is the same."""
         if metadata_id == self.metadata_id:
             return self
         other = self._with_source(self.source.with_id(metadata_id))
@@ -527,7 +528,7 @@ class SubstituteMetadata(ResultMetadata):
         return other
 
     def with_vectors(self, vectors: str) -> ResultMetadata:
-        """See `ResultMetadata.with_vectors`."""
+        """Return the same columns with another class for vectors of numbers in rows."""
         if vectors == "list":
             return self
         other = self._variants.get(vectors)
@@ -558,23 +559,23 @@ class DecryptingMetadata(SubstituteMetadata):
 
     @property
     def server_columns(self) -> Sequence[ColumnMetadata]:
-        """See `ResultMetadata.server_columns`."""
+        """The columns with the server's types: an encrypted column is a blob."""
         return self.source.columns
 
     @property
     def page_columns(self) -> Sequence[ColumnMetadata]:
-        """See `ResultMetadata.page_columns`."""
+        """The columns from which a `ColumnPlan` is made, with the types of the decrypted values."""
         return [
             column._replace(type=getattr(column.type, "plain_type", column.type))
             for column in self.columns
         ]
 
     def page_reader(self, column_plan: PagePlan) -> PagePlan:
-        """See `ResultMetadata.page_reader`."""
+        """Return a reader that decrypts each page, and then lets `column_plan` decode the page."""
         return DecryptedPages(column_plan, self.columns)
 
     def for_user_types(self, user_types: UserTypes | None) -> ResultMetadata:
-        """See `ResultMetadata.for_user_types`."""
+        """Return the same columns with the UDT classes of `user_types`; self if nothing changes."""
         source = self.source.for_user_types(user_types)
         return self if source is self.source else decrypting(source, self._policy)
 
@@ -621,7 +622,7 @@ class DecryptedPages:
         self.layout = column_plan.layout
 
     def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
-        """See `ColumnPlan.read`."""
+        """Decrypt the `row_count` rows at `offset`, and decode them into columns."""
         page = self._decrypted_rows(body, offset, row_count)
         return self._column_plan.read(page, 0, row_count)
 

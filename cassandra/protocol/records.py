@@ -201,12 +201,14 @@ def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     cassandra-driver, the values of these keys are ignored.
     """
     markers = tuple(names)
+    # Warn only once for each list of bind markers.
     if _warned.get(markers):
         return
     unknown = [key for key in row if key not in markers]
     if not unknown:
         return
     _warned.keep(markers, True, text_size(markers))
+    # Suggest the name of a marker that is similar.
     suggestions = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
     message = (
         f"a mapping has values for {', '.join(map(repr, unknown[:5]))}"
@@ -215,6 +217,7 @@ def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     )
     if suggestions:
         message += f". Did you mean {suggestions[0]!r} by {unknown[0]!r}?"
+    # A misspelt name is probably a mistake, so raise a Python warning. Otherwise only log it.
     without_value = [marker for marker in markers if marker not in row]
     if any(_is_misspelt(str(key), marker) for key in unknown for marker in without_value):
         warn(message)

@@ -306,7 +306,6 @@ def shared_columns(
     :returns: a list of values for each column.
     :raises DecodeError: if a value goes past the end of the page. Errors of `readers` are raised
         unchanged.
-        unchanged.
     """
     check_row_count(len(body), offset, row_count, len(readers))
     columns: list[list[Any]] = [[] for _ in readers]

@@ -263,8 +263,8 @@ class BatchStatement(Statement):
         self._has_text = False  # True if an entry is a query string that is sent unprepared
         self._count = 0  # the number of statements; an entry may contain several statements
         self._reserved = 0  # the argument of `reserve`
-        # The last entry, while rows may still be added to it. Building a request closes the entry,
-        # because the values of the request must not change any more.
+        # The last entry, while `add` may still append rows to it. Building a request closes the
+        # entry, because the values of the request must not change any more.
         self._open: BoundRows | TextRows | None = None
         # The entry whose first row gives the batch's routing key; None if no entry has such a row.
         self._routed_by: BoundRows | None = None

@@ -189,6 +189,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         :param is_plain: True leaves out the session's converters.
         """
         columns = self.column_metadata
+        # Replace the types of encrypted columns, then the types of columns with converters.
         if self.column_encryption_policy is not None:
             columns = bound_columns(
                 columns,
@@ -200,6 +201,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         converters = self.codecs.converters if self.codecs is not None else None
         if converters is not None and not is_plain:
             columns = converted_columns(columns, converters)
+        # Columns that a copy writes as bytes take the bytes unchanged.
         if self._bytes_positions:
             columns = [
                 column._replace(type=BytesType) if index in self._bytes_positions else column

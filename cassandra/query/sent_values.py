@@ -31,6 +31,8 @@ def block_of(values: Iterable[Any]) -> ValuesBlock:
     parts: list[bytes] = []
     count = 0
     has_unset = False
+    # In the protocol, each value is its length in 4 bytes, then its bytes. Null and unset values
+    # have negative lengths.
     for value in values:
         if value is None:
             parts.append(_NULL)

@@ -26,7 +26,7 @@ _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25
 # The events are complete if no events were added for this many seconds:
 _SETTLED = 0.0  # if the coordinator's events reach to the end of the request
-_UNSETTLED = 0.1  # if they do not
+_UNSETTLED = 0.1  # if the coordinator's events do not reach to the end
 _NO_EVENTS = 0.5  # if there are no events
 # The coordinator's events reach to the end if the last event is after this share of the duration.
 _END_SHARE = 0.8

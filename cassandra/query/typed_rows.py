@@ -128,8 +128,8 @@ class TypedRows:
             # names.
             size = _MAKER_BYTES + _COLUMN_BYTES * len(metadata.columns) + 3 * text_size(key)
             make_rows = self._makers.keep(key, make_rows, size)
-        # If a row fails, the iterator's position shows which. Counting the rows would take time for
-        # each.
+        # If a row fails, the iterator's position shows which row it was. Counting rows would slow
+        # down every row.
         iterator = iter(rows)
         try:
             return make_rows(iterator)
@@ -196,6 +196,7 @@ def _make_row_maker(
 def _check_names(names: Sequence[str], fields: Sequence[Field], class_name: str) -> None:
     """Raise TypeError unless each column has one field and each required field has a column."""
     field_names = [field.name for field in fields]
+    # Each column must have exactly one field.
     for name in names:
         if name not in field_names:
             advice = ""
@@ -207,6 +208,7 @@ def _check_names(names: Sequence[str], fields: Sequence[Field], class_name: str)
             )
         if names.count(name) > 1:
             raise TypeError(f'two columns are named "{name}": {class_name} can take one')
+    # Each required field must have a column.
     missing_names = [field.name for field in fields if field.required and field.name not in names]
     if missing_names:
         raise TypeError(
@@ -306,8 +308,8 @@ def _maker_by_call(
     class, in any order. Otherwise, it passes the values by name.
     """
     leading_parameters = _positional_parameters(cls)[: len(names)]
-    # If the order is the same, too, use `starmap`: it calls the class from C, without a Python
-    # frame for each row.
+    # If the columns also have the order of the parameters, use `starmap`: it calls the class from
+    # C, without a Python frame for each row.
     if list(names) == leading_parameters:
         return lambda rows: list(itertools.starmap(cls, rows))
     if sorted(names) == sorted(leading_parameters):
@@ -445,6 +447,7 @@ def _class_kind(cls: object) -> Kind:
     elif _is_row_class(type(cls)):
         name = type(cls).__name__
         raise TypeError(f"row_type must be a class, but is {cls!r}: write row_type={name}")
+    # The class is not supported: suggest what the user probably meant.
     advice = ""
     if cls in (dict, "dict"):
         advice = ": for dicts, write session.row_factory = dict_factory (of cassandra.query)"

@@ -65,15 +65,15 @@ class WriteTimePlan(bind_plans.BindPlan):
     prepared: weakref.ref[PreparedStatement]
 
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
-        """Encode values by position (see `BindPlan.bind`)."""
+        """Encode values by position, and check the write timestamp; see `BindPlan.bind`."""
         return self.look_at(super().bind(values, version))
 
     def bind_row(self, row: Any, version: int) -> ValuesBlock:
-        """Encode one row (see `BindPlan.bind_row`)."""
+        """Encode one row, and check its write timestamp; see `BindPlan.bind_row`."""
         return self.look_at(super().bind_row(row, version))
 
     def bind_into(self, block: RowsBlock, row: object, version: int) -> None:
-        """Bind `row` and append it to `block`."""
+        """Bind `row`, check its write timestamp, and append the row to `block`."""
         block.append(self.bind_row(row, version))
 
     def look_at(self, block: ValuesBlock) -> ValuesBlock:

@@ -440,7 +440,7 @@ class Aggregate:
     def as_cql_query(self, formatted: bool = False) -> str:
         """Return the CREATE AGGREGATE statement, without a semicolon.
 
-        :param formatted: write each clause on its own line.
+        :param formatted: True writes each clause on a separate line.
         """
         aggregate_name = f"{maybe_escape_name(self.keyspace)}.{protect_type_or_function(self.name)}"
         clauses = [

@@ -127,8 +127,8 @@ class KeyspaceMetadata(Faulty):
             :param using_types: the types that led to `name`, outermost first.
             """
             user_type = self.user_types.get(name)
-            # Stop if a type uses itself, which is only possible in damaged rows: it would never
-            # end.
+            # Stop if a type uses itself (which is only possible in damaged rows): the recursion
+            # would never end.
             if user_type is None or name in types_in_order or name in using_types:
                 return
             for field_type in user_type.field_types:

@@ -474,7 +474,7 @@ class KeyspaceSource(_Source):
 
 
 class Schema:
-    """All keyspaces at one moment.
+    """A snapshot of all keyspaces.
 
     `version` is the schema version that the server has reported: schemas with the same version are
     equal. None means that the version is not known.

@@ -179,6 +179,7 @@ class TableMetadata(_Columnar, bases.TableBase):
 
         If the table cannot be created, the result is a comment.
         """
+        # If the table cannot be recreated from its CQL, put the CQL into a comment that says so.
         if self._error is not None:
             return incomplete(
                 f"Table {self.keyspace_name}.{self.name}", self._error, self._all_as_cql()

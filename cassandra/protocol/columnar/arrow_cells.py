@@ -12,8 +12,7 @@ returns unsuitable objects:
   the years 1 to 9999. We return `pandas.Timestamp`.
 
 The containers are the same as in pyarrow: an array for a list, a list of pairs for a map, and a
-dict
-for a struct.
+dict for a struct.
 """
 
 from __future__ import annotations

@@ -217,6 +217,9 @@ def _sparse(cells: Cells, step: int, width: int) -> mmap:
 
     The operating system only allocates the pages of this memory to which we write. Nulls are
     skipped, so they cost no memory.
+
+    :param step: the size of a cell in bytes.
+    :param width: the size of a number in bytes.
     """
     memory = mmap(-1, len(cells) * step)
     for row, cell in enumerate(cells):

@@ -52,6 +52,7 @@ class ColumnOptions(NamedTuple):
 
         :raises ValueError: if an option has an unknown value.
         """
+        # Check `decimals`: "text", or a valid precision and scale.
         if self.decimals != "text":
             if not isinstance(self.decimals, (tuple, list)) or len(self.decimals) != 2:
                 raise ValueError(f"decimals is 'text' or (precision, scale), not {self.decimals!r}")
@@ -67,10 +68,13 @@ class ColumnOptions(NamedTuple):
                 raise ValueError(
                     f"decimals has a scale of -{precision} to {precision}, not {scale}"
                 )
+        # Check the other options.
         if self.varints not in ("text", "int64"):
             raise ValueError(f"varints is 'text' or 'int64', not {self.varints!r}")
         if self.durations not in ("interval", "struct"):
             raise ValueError(f"durations is 'interval' or 'struct', not {self.durations!r}")
+        # A list of two numbers is allowed for `decimals`, but the options must be hashable: use a
+        # tuple.
         decimals = (
             self.decimals
             if self.decimals == "text"

@@ -131,6 +131,7 @@ def _decode_with_extras(
     cached: ResultMetadata | None,
 ) -> Any:
     """Decode a message that is not a RESULT, or that has a trace id, warnings or a payload."""
+    # Read the tracing id, warnings and custom payload, which precede the message.
     trace_id, warnings, payload, pos = read_extras(flags, body)
     message: Any
     if opcode == RESULT:
@@ -142,6 +143,7 @@ def _decode_with_extras(
         if reader is None:
             raise ProtocolError(f"opcode {opcode} is not a response")
         message = reader(Cursor(body, pos))
+    # Attach them to the message.
     if flags & _EXTRAS:
         message.trace_id = trace_id
         message.warnings = warnings

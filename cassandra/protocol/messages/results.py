@@ -182,7 +182,7 @@ class ResultMessage(StreamedResult):
         self._own = {**(self._own or {}), name: value}
 
     def take_rows(self, body: bytes, count: int) -> None:
-        """See `StreamedResult.take_rows`."""
+        """Store the encoded rows, so that they are decoded when they are accessed."""
         self._encoded = EncodedRows(body, 0, count)
         self.row_count = count
 
@@ -202,7 +202,7 @@ class ResultMessage(StreamedResult):
         features: ProtocolFeatures | None,
         user_types: UserTypes | None,
     ) -> None:
-        """See `StreamedResult.read_other`."""
+        """Read the fields of a RESULT whose kind is not ROWS."""
         _read_fields_of_kind(self, Cursor(body), version, features, user_types)
 
     @property
@@ -432,8 +432,10 @@ def _read_prepared(
     metadata_id = None
     if version >= 5 or (features is not None and features.use_metadata_id):
         metadata_id = cursor.short_bytes()
+    # Read the metadata of the bind markers.
     flags = cursor.int32()
     count = cursor.int32()
+    # Since version 4, the metadata says which bind markers have the partition key.
     if version >= 4:
         pk_count = cursor.int32()
         if pk_count < 0 or pk_count * 2 > len(cursor.data) - cursor.pos:
@@ -443,6 +445,7 @@ def _read_prepared(
         message.is_lwt = features.lwt_info.get_lwt_flag(flags & 0xFFFFFFFF)
     bind_markers = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
     message.bind_metadata = list(bind_markers.columns)
+    # Read the metadata of the rows that the statement returns.
     result_metadata = (
         _read_result_metadata(cursor, user_types, None)[0]
         if _has_result_metadata(cursor)

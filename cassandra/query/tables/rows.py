@@ -204,6 +204,8 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
     """Return the rows of a NumPy array, which is structured or two-dimensional."""
     array_values = values_module().array_values
     names = array.dtype.names
+    # A structured array has named columns. In any other array, columns belong to markers by
+    # position.
     if names is not None:
         if array.ndim != 1:
             raise ValueError(f"a structured array of rows has one dimension, not {array.ndim}")
@@ -353,10 +355,10 @@ def _check_polars_type(column: str, dtype: Any) -> None:
             f"the polars column {column!r} has the type {kind}, which Arrow does not have: pass "
             "the rows, frame.iter_rows(named=True), or cast the column"
         )
-    inner = getattr(dtype, "inner", None)  # of List and Array
+    inner = getattr(dtype, "inner", None)  # the type of the elements of a List or Array
     if inner is not None:
         _check_polars_type(column, inner)
-    for field in getattr(dtype, "fields", ()):  # of Struct
+    for field in getattr(dtype, "fields", ()):  # only Struct has fields
         _check_polars_type(column, field.dtype)
 
 
@@ -381,5 +383,5 @@ def _check_duckdb_type(column: str, dtype: Any) -> None:
         )
     if dtype.id in ("list", "array", "struct", "map", "union"):
         for _, child in dtype.children:
-            if hasattr(child, "id"):  # not the length of an array
+            if hasattr(child, "id"):  # skip the length of an array, which is no type
                 _check_duckdb_type(column, child)

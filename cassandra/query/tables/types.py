@@ -115,7 +115,7 @@ def element_of(cqltype: CqlType) -> CqlType:
 def whole_number(value: object) -> object:
     """Return the int that a string or decimal represents.
 
-    Return `value` itself if it is not an integer or has too many digits (see below).
+    Return `value` itself if it is not an integer, or if its exponent means too many digits.
     """
     try:
         number = decimal.Decimal(value)  # type: ignore[arg-type]

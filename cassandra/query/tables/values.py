@@ -110,6 +110,7 @@ def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS)
         )
         for value in values
     ]
+    # Let the error of binding name the width of the floats that are not converted.
     narrow = _NARROW_FLOATS.get(exact_bits)
     if is_integer_type and narrow is not None:
         return [narrow(value) if type(value) is float else value for value in converted]
@@ -534,7 +535,8 @@ def moment_of(value: object) -> object:
 def day_of(value: Any) -> object:
     """Return the local date of a pandas Timestamp as a number; other values unchanged.
 
-    The number is the one that the protocol uses. The date is local in the Timestamp's time zone.
+    The number counts days as in the protocol: 1970-01-01 is 2**31. The date is local in the
+    Timestamp's time zone.
     """
     if not hasattr(value, "asm8"):
         return value
