@@ -27,7 +27,8 @@ from cassandra.protocol.records import is_record
 from cassandra.query.tables.rows import TableRows, is_array, rows_of
 from cassandra.sentinels import UNSET_VALUE
 
-# The names of the last fields of each line. In the file, they begin with an underscore.
+# The names of the last fields of each line in a file of failed rows. In the file, the names begin
+# with an underscore.
 _NOTES = ("source", "row", "line", "error")
 
 # How many rows of a table to convert at a time: converting a single row takes as long.
@@ -345,7 +346,7 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
         lines = file.read().splitlines()
     keys: set[RowKey] = set()
     for line in lines:
-        # Ignore an incomplete last line, and lines without notes: somebody has edited them.
+        # Ignore an incomplete last line, and lines without notes, which somebody has edited.
         with suppress(ValueError, RecursionError):
             fields = parsed_json(line.decode())
             if isinstance(fields, dict) and (notes := _notes_in(fields)) is not None:

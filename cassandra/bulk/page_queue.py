@@ -24,7 +24,7 @@ class Fetch:
         self.state = state
         self.attempts = 0  # the number of requests for this page that have failed
         self.handle: Any = None  # the result or future of the request in flight
-        self.sent_at = 0.0  # when the request was sent, by `cassandra._clocks.monotonic`
+        self.sent_at = 0.0  # when the request was sent, in seconds of a monotonic clock
 
 
 class PageQueue:
@@ -108,7 +108,7 @@ class PageQueue:
         self._page_bytes = max(size, self._page_bytes + (size - self._page_bytes) / 8)
         if state is not None:
             # Put the next page at the front of the queue, so that this range is finished before
-            # others are begun.
+            # other ranges are begun.
             self._waiting.appendleft(Fetch(fetch.number, state))
 
     def used(self, fetch: Fetch, state: bytes | None) -> None:

@@ -77,7 +77,7 @@ class _UsedPage(NamedTuple):
 
     :param page: the result set.
     :param token_range: the token range of the page.
-    :param sent_at: when the page's request was sent, by `cassandra._clocks.monotonic`.
+    :param sent_at: when the page's request was sent, in seconds of a monotonic clock.
     """
 
     page: Page

@@ -174,6 +174,7 @@ def _query_of(
 
     :param aggregates: the names of the aggregates that are defined in the keyspace.
     """
+    # What to select: all columns, the CQL selectors in a string, or the columns in a list.
     if columns is None:
         selectors = ", ".join(escape_name(column) for column in table.columns)
     elif isinstance(columns, str):
@@ -198,6 +199,7 @@ def _query_of(
                 _refuse_unknown_name(table, column, columns)
         selectors = ", ".join(escape_name(column) for column in columns)
     conditions = []
+    # The condition for a token range, then the condition of the application.
     if has_tokens:
         key = ", ".join(escape_name(column.name) for column in table.partition_key)
         conditions = [f"token({key}) > ? AND token({key}) <= ?"]

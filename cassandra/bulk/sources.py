@@ -85,6 +85,7 @@ def format_of(path: str, format: str | None, instead: str = "") -> str:
     :param instead: further advice for the error message, after the advice to write the format.
     :raises ValueError: if the format is unknown.
     """
+    # The application has specified the format.
     if format is not None:
         if format not in ("csv", "jsonl", "parquet"):
             instead = ": JSON is read as lines, 'jsonl'" if format in ("json", "ndjson") else ""
@@ -96,6 +97,7 @@ def format_of(path: str, format: str | None, instead: str = "") -> str:
     ending = os.path.splitext(bare_name(path))[1]
     known_format = _ENDINGS.get(ending)
     if known_format is None:
+        # The name ends like a file of another format: say how to load such a file.
         pandas_reader = _READERS_OF_PANDAS.get(ending)
         if pandas_reader is not None:
             raise ValueError(
@@ -281,6 +283,7 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
         # does not end the load in the middle.
         _formats_of(paths, reading)
         return _chunks_of_files(paths, reading)
+    # These objects are iterable, but their items are not rows.
     if isinstance(source, (bytes, bytearray)):
         raise TypeError(
             "rows come from a file, a frame, a mapping of columns or an iterable, not from "
@@ -302,9 +305,11 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
             f"rows come from a table, and a {type(source).__name__} is a single column: write "
             "load(table, {name: series}), or a frame"
         )
+    # The source is a table: an array, a data frame or Arrow data.
     if is_array(source) or is_frame(source) or is_arrow(source):
         return _chunks(_parts_of_table(source, reading), reading.skip.row)
     if not isinstance(source, Iterable):
+        # An object that is not iterable: say how to get rows from it.
         instead = ""
         if hasattr(source, "collect"):  # LazyFrame of polars, for example
             instead = (
@@ -747,6 +752,7 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
         "header": reading.header is not True,
         "encoding": reading.encoding != "utf-8",
     }
+    # Options that have their default value have no effect on any file.
     options = [name for name, differs in differs_from_default.items() if differs]
     if not options:
         return
@@ -762,6 +768,7 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
                 "the file, or leave the option out"
             )
         return
+    # The source has no text files.
     what = "Parquet" if file_formats else type(source).__name__
     raise ValueError(
         f"{_without_effect(options, 'files of text')} on {what}: convert the values before the "

@@ -446,6 +446,7 @@ def _check_folder(target: str | Path, format: str) -> None:
             "path of the folder; session.scan(table) has the rows"
         )
     name = os.fspath(target)
+    # A URL, or a path that only a shell would expand.
     scheme, colon, _ = name.partition("://")
     if colon and scheme.isalnum():
         raise ValueError(
@@ -464,6 +465,7 @@ def _check_folder(target: str | Path, format: str) -> None:
             f"unload writes a folder of files, and not to {name!r}: name a folder, then read its "
             "files, for example by cat folder/part-*; in Python, session.scan(table) has the rows"
         )
+    # A name that ends like the name of a file.
     ending = os.path.splitext(name)[1].lower()
     if ending in OTHER_ENDINGS:
         raise ValueError(

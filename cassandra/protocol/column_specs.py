@@ -523,6 +523,7 @@ def read_columns(
             f"{count} columns, more than limits.columns ({limits.columns}) allows (see "
             "cassandra.limits)"
         )
+    # The keyspace and table come once before all columns, or before each column.
     keyspace = table = ""
     if is_global:
         keyspace, table = cursor.string(), cursor.string()

@@ -358,7 +358,7 @@ class BatchStatement(Statement):
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key of the first statement that has one; None if none has."""
+        """The first serialized partition key of the statements; None if no statement has a key."""
         # Compute the key here and not in `add`: most batches are routed once, after all rows are
         # added.
         if self._routing_key is None and self._routed_by is not None:

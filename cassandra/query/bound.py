@@ -131,7 +131,7 @@ class BoundStatement(Statement, bases.BoundBase):
                 )
             raise
         if self._routing_key is not None:
-            self._forget_computed_key()  # it belongs to the previous values
+            self._forget_computed_key()  # the key belongs to the previous values
         self.block = block
         return self
 
@@ -309,6 +309,7 @@ def _advice_for(message: str, query: str) -> str:
             "; the values of one row are bound here: for many rows, write "
             f"{many_rows_advice('batch.add_many(prepared, rows)')}"
         )
+    # Something else than a list was bound to a vector or another collection.
     if " is not a collection of elements for vector<" in message:
         for class_name, replacement in _REPLACEMENTS_FOR_VECTORS.items():
             if f"({class_name}) is not" in message:
@@ -318,6 +319,7 @@ def _advice_for(message: str, query: str) -> str:
         return f"; write {_REPLACEMENTS_FOR_VECTORS['bytes']}"
     if "'[" not in message and "(str) is not a collection of elements for " in message:
         return "; a single text is written as a list, [value], or as a set, {value}"
+    # A value of datetime was bound to a type of another class.
     if "(timedelta) is not a cassandra.util.Duration" in message:
         return (
             "; write Duration(months=0, days=value.days, nanoseconds=value.seconds * 10**9 + "
@@ -330,6 +332,7 @@ def _advice_for(message: str, query: str) -> str:
         )
     if "(timedelta) is not an integer" in message:
         return "; write int(value.total_seconds()) for seconds"
+    # A vector or a list has the wrong size.
     if _MATRIX_ERRORS.search(message):
         return "; its rows are vectors themselves: write array[0] for the first one"
     sizes = re.search(r" has (\d+) elements, vector<(\w+), \d+> takes \d+", message)
@@ -340,6 +343,7 @@ def _advice_for(message: str, query: str) -> str:
         )
     if re.match(r"Too many values .* given, 1 wanted ", message):
         return "; the list for a single marker is written (value,)"
+    # A dict was bound as a value.
     if "(dict) is not text" in message:
         return (
             "; to store a dict as text, pass json.dumps(value); a row of named values is passed as "

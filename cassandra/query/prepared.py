@@ -286,7 +286,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
 
     @property
     def result_metadata_id(self) -> bytes | None:
-        """The server's id of the result's columns; None on protocol versions without one."""
+        """The server's id of the result's columns; None on protocol versions without such an id."""
         return self.result_metadata_and_id[1]
 
     def update_result_metadata(

@@ -37,7 +37,7 @@ _Args = tuple[Any, ...]
 
 _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
-_MOST_MAKER_BYTES = 1 << 24  # maximum memory of the row makers that are cached for a class
+_MOST_MAKER_BYTES = 1 << 24  # maximum memory of a class's cached row makers in bytes
 # The estimated memory of a row maker in bytes, without its columns and for each column.
 _MAKER_BYTES = 2000
 _COLUMN_BYTES = 500

@@ -209,7 +209,7 @@ class _Datacenter:
         """Walk the ring from the data centre's token number `index`, and choose the full replicas.
 
         :returns: the position of each replica on the whole ring. A position past the end of the
-            ring is in the second lap.
+            ring belongs to the second lap around the ring.
         """
         positions: list[int] = []
         hosts: list[int] = []

@@ -240,7 +240,7 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     damaged. Call `note_runs` for all pages first.
     """
     names, row, pages = source.names, source.row, source.columns
-    # Any of these features needs the general code in `build`.
+    # Tables with any of these features need the general code in `build`.
     if (
         pages is None
         or names.flags is None

@@ -231,7 +231,7 @@ class ResultMessage(StreamedResult):
         if method_of_factory is not None and method_of_factory[1] is row_factory:
             return self._decode_rows(method_of_factory[0])
         make_typed_rows = getattr(row_factory, "rows_of", None)
-        if make_typed_rows is not None:  # see cassandra.query.typed_rows
+        if make_typed_rows is not None:  # a `TypedRows` factory also needs the columns' types
             return make_typed_rows(self.metadata, self._decode_rows("tuples"))
         return row_factory(self.column_names, self._decode_rows("tuples"))
 

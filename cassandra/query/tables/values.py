@@ -80,7 +80,7 @@ class Float16(float):
 # Maps a number of bits to the class of floats that represent all integers of that many bits. It
 # contains the classes for floats that are narrower than Python's.
 _NARROW_FLOATS: dict[int, Callable[[float], float]] = {24: Float32, 11: Float16}
-_EXACT_BITS_OF_SIZES = {2: 11, 4: 24}  # by the size of the floats in bytes
+_EXACT_BITS_OF_SIZES = {2: 11, 4: 24}  # the number of bits, by the size of the floats in bytes
 _EXACT_BITS_OF_ARROW = {"halffloat": 11, "float": 24, "double": 53}
 
 
