@@ -657,7 +657,7 @@ def _without_negations(file_options: Mapping[str, Any], path: str) -> dict[str, 
     return replaced
 
 
-# Arguments that only the command line may have, and options that are paths.
+# The arguments that a TOML file must not have, and the options whose values are paths.
 _NOT_IN_FILES = frozenset({"command", "table", "other", "files", "folder", "config"})
 _PATHS = frozenset(
     f"{prefix}{name}"

@@ -31,9 +31,9 @@ class Keys(NamedTuple):
     def positions(self) -> tuple[int, ...]:
         """All known positions of the key's columns.
 
-        Rows with the same primary key have the same values there, and must be written one after
-        another. Rows with the same values there may still have different keys, because a part of
-        the key may be unknown.
+        Rows with the same primary key have the same values in these columns, and must be written
+        one after another. Rows with different keys may also have the same values in these columns,
+        because a part of the key may be unknown.
         """
         return (*self.partition, *self.known_partition, *self.clustering)
 

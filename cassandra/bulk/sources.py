@@ -690,7 +690,7 @@ def _tables_of(table: Any) -> Iterator[Any]:
 def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk, None, None]:
     """Yield the chunks of files, beginning at the position to resume from."""
     resume_position = reading.skip
-    rows_in_manifest = cache(_rows_in_manifest)  # all files of a folder have the same
+    rows_in_manifest = cache(_rows_in_manifest)  # cached for each folder
     for number, path in enumerate(paths):
         if number < resume_position.file:
             continue

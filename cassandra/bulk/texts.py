@@ -657,7 +657,7 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
         try:
             return datetime.datetime.fromisoformat(text)
         except ValueError:
-            pass  # the error is raised below
+            pass  # the code below reads another format, or raises an error
     stripped = text.strip(_BLANKS)
     # Check integers first: `datetime.fromisoformat` would read 13 digits as a date and time.
     if _INTEGER.fullmatch(stripped) is not None:

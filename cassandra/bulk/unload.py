@@ -163,7 +163,7 @@ class _Writer:
         self._plain_rows = PlainRows()
         self._start = monotonic()
         self._is_complete = False  # True when the manifest is written
-        # The columns of CSV that have an empty string, which a load will read as null.
+        # The names of CSV columns that have an empty string, which a load would read as null.
         self.empty_text_columns: dict[str, None] = {}
         self._names: list[str] | None = None  # the columns of the first page
         # The current file: its final path, its number of rows, and the bytes of its pages.

@@ -198,7 +198,7 @@ class RowsBlock:
 def composite_key(parts: Sequence[bytes]) -> bytes | None:
     """Return the routing key of the partition key columns `parts`, or None if there are none.
 
-    :raises ValueError: if the key has several columns, and one of them has more than 65,535 bytes.
+    :raises ValueError: if the key has several columns, and a value has more than 65,535 bytes.
     """
     if len(parts) <= 1:
         # The routing key of a single column is the column's value. With a length and a zero byte,

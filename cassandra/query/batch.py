@@ -262,7 +262,7 @@ class BatchStatement(Statement):
         self._entries: list[Entry] = []
         self._has_text = False  # True if an entry is a query string that is sent unprepared
         self._count = 0  # the number of statements; an entry may contain several statements
-        self._reserved = 0  # the argument of `reserve`
+        self._reserved = 0  # the number of statements that was passed to `reserve`
         # The last entry, while `add` may still append rows to it. Building a request closes the
         # entry, because the values of the request must not change any more.
         self._open: BoundRows | TextRows | None = None
@@ -588,7 +588,7 @@ class BatchStatement(Statement):
 
         :param statements: as for `add`.
         :param parameters: the parameters of each statement, as for `add`. If one iterable is
-            shorter, the rest of the longer one is ignored.
+            shorter, the rest of the longer iterable is ignored.
         :returns: self.
         """
         if isinstance(statements, (str, Statement, PreparedStatement)):

@@ -116,14 +116,14 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.reset_settings()
         self.serial_consistency_level: int | None = None
         self._is_lwt = is_lwt
-        # This is one attribute for both, so that another thread never reads the id of one version
-        # together with the columns of another version.
+        # The columns of the result and their id are in one attribute, so that another thread never
+        # reads the id of one version together with the columns of another version.
         self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
         # The keyspace of the table, which may differ from the keyspace in which the statement was
         # prepared.
         #
-        # Both names are interned because each bound statement refers to them: in Python without the
-        # GIL, references to an interned string are not counted.
+        # `table` and `table_keyspace` are interned because each bound statement refers to them: in
+        # Python without the GIL, references to an interned string are not counted.
         self.table: str | None = None
         self.table_keyspace: str | None = keyspace
         if column_metadata:

@@ -443,7 +443,8 @@ def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
         re.search(r"%[-+#0]*\d*(?:\.\d+)?[difeg]\b", query_without_percent_signs)
         and "real number" in reason
     ):
-        # Python's message would ask for a number, although a number was passed: it is now a string.
+        # Python's message would ask for a number, although the application has passed a number: the
+        # client has already converted it to a CQL literal, which is a string.
         return "write %s for every value, also for numbers; a literal % is written %%"
     if re.search(r"%(?![(s%])", query_without_percent_signs):
         return f"{reason}; a literal % is written %%"

@@ -45,7 +45,7 @@ _COLUMN_BYTES = 500
 _FACTORY_ATTRIBUTE = (
     "__rows_of_cassandra__"  # the attribute that holds the factory of an application's class
 )
-_factories: dict[type[Any], TypedRows] = {}  # for classes on which no attribute can be set
+_factories: dict[type[Any], TypedRows] = {}  # of classes whose attributes cannot be set
 
 
 class _ModelField(Protocol):

@@ -32,7 +32,7 @@ class Grouping:
         # The sources of tables and views, by keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
-        self._pages = Pages()  # decodes all pages, except those of system_schema.columns
+        self._pages = Pages()  # decodes the pages of all schema tables but system_schema.columns
         self._columns = ColumnPages()
         self._indexes: dict[str, dict[str, list[IndexRow]]] = {}  # by keyspace and table
         # The rows of other schema tables, by schema table and then by table or by keyspace.

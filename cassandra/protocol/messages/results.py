@@ -323,7 +323,8 @@ def _read_rows(
             return rows_result(metadata, body, specs_end)
     cursor = Cursor(body, pos + 4)
     metadata, paging_state, metadata_id = _read_result_metadata(cursor, user_types, cached)
-    # Cache the metadata if it only depends on these bytes. Classes of UDTs may change.
+    # Cache the metadata if it depends only on these bytes. Metadata with UDTs does not, because an
+    # application may register other classes for the UDTs.
     if key is not None and specs_end == cursor.pos and not metadata.has_user_types:
         _metadata_by_specs.keep(key, metadata, _COLUMN_BYTES * len(metadata) + len(key[2]))
     message = rows_result(metadata, body, cursor.pos)
