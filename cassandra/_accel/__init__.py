@@ -1,5 +1,5 @@
-"""The compiled twins (Cython) of modules that requests use often.
+"""Compiled versions (Cython) of modules that each request uses.
 
-A twin has the same API and behaviour as its Python module. `cassandra._impl` chooses which of the
-two the driver uses.
+A compiled module has the same API and behaviour as its pure Python version. `cassandra._impl`
+chooses which version the driver uses.
 """

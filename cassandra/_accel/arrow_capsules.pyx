@@ -61,7 +61,7 @@ cdef bytes metadata_of(object layout):
     return _struct.pack("=i", 2) + b"".join(packed)
 
 
-# Fills `schema`, which is all zeros. If that fails, it releases what it has filled so far.
+# Fills `schema`, which must be all zeros. After an error, releases the parts that were filled.
 cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
     cdef Py_ssize_t count = len(layout.children)
     cdef SchemaPrivate* private = <SchemaPrivate*> PyMem_RawCalloc(1, sizeof(SchemaPrivate))
@@ -72,7 +72,7 @@ cdef int fill_schema(ArrowSchema* schema, object layout, str name) except -1:
     cdef Py_ssize_t i
     if private == NULL:
         raise MemoryError()
-    # This reference keeps the bytes alive to which `schema` will point. `free_schema` drops it.
+    # Keep the bytes alive to which `schema` will point. `free_schema` drops this reference.
     Py_INCREF(texts)
     private.texts = <PyObject*> texts
     add(&held, 1)
@@ -127,14 +127,14 @@ cdef enum:
     MOST_BUFFERS = 3
 
 cdef struct ArrayPrivate:
-    Py_ssize_t viewed           # how many of `views` are open
+    Py_ssize_t viewed           # the number of open `views`
     Py_buffer[MOST_BUFFERS] views
     const void* buffers[MOST_BUFFERS]
     ArrowArray* children
     ArrowArray** addresses
 
 
-# Fills `array`, which is all zeros. If that fails, it releases what it has filled so far.
+# Fills `array`, which must be all zeros. After an error, releases the parts that were filled.
 cdef int fill_array(ArrowArray* array, object column) except -1:
     cdef tuple children = column.children
     # A column of the type null has no buffers at all.
@@ -216,7 +216,7 @@ cdef class Source:
 
 
 # In these three callbacks, `private_data` is the stream's Source. `stream_capsule` took a reference
-# to it, and `release_stream` drops that.
+# to the Source, and `release_stream` drops this reference.
 cdef int stream_schema(ArrowArrayStream* stream, ArrowSchema* out) noexcept with gil:
     cdef Source source = <Source> <object> <PyObject*> stream.private_data
     memset(out, 0, sizeof(ArrowSchema))

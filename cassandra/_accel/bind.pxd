@@ -38,7 +38,7 @@ cdef class BindPlan:
     cdef Py_ssize_t _count
     cdef tuple _names
     cdef bint _native
-    cdef bint _repeats       # whether several markers have the same name
+    cdef bint _repeats       # True if several markers have the same name
     cdef Py_ssize_t _needed  # values that a row must have for its partition key
 
     cdef ValuesBlock _bind(self, tuple values, int version)

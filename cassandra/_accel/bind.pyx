@@ -375,7 +375,7 @@ cdef class BindPlan:
         self._repeats = len(set(self._names)) < len(self._names)
         self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
         self._native = all([is_made(codec) for codec in codecs])
-        if self._codecs is not None:  # code of the columns may have called __init__ meanwhile
+        if self._codecs is not None:  # the columns' code may have called __init__
             raise TypeError("a bind plan is made once")
         self._count = len(codecs)
         self._codecs = codecs
@@ -385,7 +385,7 @@ cdef class BindPlan:
 
     def bind(self, values, version):
         """Encode `values`, in the order of the markers (see the Python twin for the rules)."""
-        # Copied, because encoding a value may run user code that changes the list.
+        # Copy the values, because encoding a value may run user code that changes the list.
         cdef tuple held = (
             <tuple> values if type(values) is tuple else as_values(values, self._count)
         )

@@ -272,7 +272,8 @@ cdef int _add_values(obuf* out, object values, object names, int version) except
         values = values.values()
     if names is not None:
         return _add_named(out, values, names, version)
-    # Write the count at the end, because user code of a value could change the list meanwhile.
+    # Write the count at the end, because the code of a value could change the list while the values
+    # are encoded.
     count_offset = out.size
     obuf_extend(out, 2)
     count = 0
@@ -423,7 +424,7 @@ cdef int _add_execute_head(obuf* out, object query_id, object metadata_id) excep
     return 0
 
 
-# `value` is an object of bytes or of a subclass.
+# Appends an id. `value` must be of bytes or of a subclass.
 cdef inline int _add_id(obuf* out, object value, str what) except -1:
     _count(out, PyBytes_GET_SIZE(value), what)
     obuf_write(out, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))

@@ -3,9 +3,9 @@
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
 
-# Read a tuple that somebody else keeps alive, without a reference. Cython takes one to each
-# attribute that it passes to a function, and without the GIL, threads that count references to the
-# same object wait for each other.
+# Read a tuple without holding a reference to it; other code must keep the tuple alive. Cython takes
+# a reference to each attribute that it passes to a function. Without the GIL, threads that count
+# references to the same object wait for each other.
 cdef extern from "Python.h":
     Py_ssize_t size_of "PyTuple_GET_SIZE"(PyObject*) noexcept
     PyObject* item_of "PyTuple_GET_ITEM"(PyObject*, Py_ssize_t) noexcept
@@ -19,15 +19,15 @@ cdef inline bytes exact_bytes(object value, str what):
     return <bytes> value
 
 
-# Returns the bytes of any object with a buffer. (`bytes(value)` would make zeros of a number: as
-# many as it says, which may be all the memory that there is.)
+# Returns the bytes of any object with a buffer. (If `value` is a number n, `bytes(value)` would
+# create n zero bytes, which may need all memory.)
 cdef inline bytes bytes_of(object value):
     return <bytes> value if isinstance(value, bytes) else bytes(memoryview(value))
 
 
 # Returns the error of an object that contains addresses or is in use by other objects, so that it
-# cannot be copied or pickled. Python itself would raise it too, but not for a subclass, and not in
-# every pickle protocol.
+# cannot be copied or pickled. Python itself would raise this error too, but not for a subclass, and
+# not in every pickle protocol.
 cdef inline object unpicklable(object thing):
     return TypeError(f"cannot pickle or copy {type(thing).__name__!r} object")
 

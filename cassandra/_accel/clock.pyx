@@ -9,7 +9,7 @@ from time import time_ns as _time_ns_function
 __all__ = ["MicrosecondClock"]
 
 cdef object _time_ns = _time_ns_function
-share(_time_ns)  # each request calls it
+share(_time_ns)  # each request calls this function
 
 cdef extern from "Python.h":
     # Only free-threaded builds need a critical section. Otherwise, the GIL keeps other threads out.

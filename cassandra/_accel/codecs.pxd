@@ -1,5 +1,6 @@
 # The interface of codecs for the other compiled modules (bind, rows). All other code uses the
-# Python methods `encode` and `decode` (the same as in the Python twin, cassandra/cqltypes/codecs/).
+# Python methods `encode` and `decode`, the same as in the pure Python version
+# (cassandra/cqltypes/codecs/).
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -23,8 +24,8 @@ cdef enum Kind:
 
 
 # Counters of one page, or of one value that is decoded by itself. The struct is on the stack of the
-# function that decodes the page, and is passed to the decoding of each value. So each thread has
-# its own, and if a value's code decodes another value, that has its own too.
+# function that decodes the page, and is passed to the decoding of each value. So each thread has a
+# separate struct, and if the code of a value decodes another value, it has a separate struct, too.
 cdef struct Page:
     int64_t lacking     # missing fields at the end of tuples and user-defined types
 
@@ -44,8 +45,8 @@ cdef class Codec:
     # Decodes a value of `size` >= 0 bytes. Reads only these bytes, and keeps no pointer to them.
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page)
 
-    # Decodes a [bytes] with the length field `size`. Returns None if it is negative. Zero bytes are
-    # decoded as `legacy_empty`, unless `empty_is_value` is set.
+    # Decodes a [bytes] with the length field `size`. Returns None if `size` is negative. Zero bytes
+    # are decoded as `legacy_empty`, unless `empty_is_value` is set.
     cdef object read_nullable(self, const uint8_t* data, Py_ssize_t size, Page* page)
 
 

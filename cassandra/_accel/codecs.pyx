@@ -391,8 +391,8 @@ cdef class Number(Codec):
         return get_number(self.kind, data)
 
 
-# Packs numbers of a list or tuple, up to the first that needs more than a simple conversion (see
-# objects.h). Returns the index of that one, or `count`.
+# Packs numbers of a list or tuple, up to the first number that needs more than a simple conversion
+# (see objects.h). Returns the index of this number, or `count` if there is none.
 cdef inline Py_ssize_t put_plain(
     Number codec, object sequence, Py_ssize_t index, Py_ssize_t count, uint8_t* to, Py_ssize_t gap
 ) noexcept:
@@ -401,8 +401,8 @@ cdef inline Py_ssize_t put_plain(
     return turbocql_pack_floats(sequence, index, count, to, gap, codec.kind == KIND_FLOAT32)
 
 
-# Writes the bytes of the number `item` at `p`, where there is space for 8 bytes. Returns how many
-# bytes it wrote: the codec's width, or 0 for EMPTY.
+# Writes the bytes of the number `item` at `p`, where there is space for 8 bytes. Returns the number
+# of bytes: the codec's width, or 0 for EMPTY.
 cdef inline Py_ssize_t put_number(Number codec, uint8_t* p, object item) except -1:
     cdef Kind kind = codec.kind
     cdef int64_t number
@@ -462,7 +462,7 @@ cdef Py_ssize_t other_integer(Number codec, uint8_t* p, object item) except -1:
 
 
 # Converts a number that is not a float, by its __float__ or __index__ (user code). Returns -1.0 for
-# EMPTY; the caller checks which it was.
+# EMPTY; the caller must check whether `item` is EMPTY.
 cdef double double_of(Number codec, object item) except? -1.0:
     if item is EMPTY:
         return -1.0

@@ -11,13 +11,14 @@ cdef enum Sort:
 cdef struct Elements:
     Sort sort
     Py_ssize_t size     # bytes of an element
-    bint big            # whether they are big-endian in memory
+    bint big            # True if the elements are big-endian in memory
     uint8_t* start
     Py_ssize_t stride
     Py_ssize_t count
 
 
-# Describes the elements of a one-dimensional buffer. The sort is SORT_NONE if they are not numbers.
+# Describes the elements of a one-dimensional buffer. The sort is SORT_NONE if the elements are not
+# numbers.
 cdef Elements elements_in(const Py_buffer* view) noexcept:
     cdef Elements elements
     cdef const char* form = view.format
@@ -57,7 +58,7 @@ cdef Elements elements_in(const Py_buffer* view) noexcept:
 
 # Encodes the elements of `source` with `codec`, and writes them at `to`, `gap` bytes apart. Returns
 # False if the types are incompatible or an element is out of range. The caller then encodes the
-# elements one by one, and its error names the first that does not fit.
+# elements one by one, and its error names the first element that does not fit.
 cdef bint convert(Number codec, const Elements* source, uint8_t* to, Py_ssize_t gap) except -1:
     cdef Kind kind = codec.kind
     cdef bint real = kind == KIND_FLOAT32 or kind == KIND_FLOAT64
@@ -153,8 +154,8 @@ cdef inline bint store_integer(Kind kind, uint8_t* p, int64_t integer) noexcept:
     return True
 
 
-# Returns True if `value` has a buffer that we can read. That is not so for bytes, and for masked
-# arrays, whose buffer does not contain the mask.
+# Returns True if `value` has a buffer that we may read. Returns False for bytes, and for masked
+# arrays, because their buffer does not contain the mask.
 cdef inline bint is_array(object value) except -1:
     return PyObject_CheckBuffer(value) and not PyBytes_Check(value) and not (
         turbocql_maybe_masked(value) and masked_array(value) is not None
@@ -172,8 +173,8 @@ cdef bint open_array(object value, Py_buffer* view) except -1:
 
 # -- decoding into a buffer of the caller ----------------------------------------------------------
 
-# Copies `count` encoded numbers, which are `gap` bytes apart at `data`, to the buffer `out`. Its
-# items must be numbers of the same kind and size.
+# Copies `count` encoded numbers, which are `gap` bytes apart at `data`, to the buffer `out`. The
+# items of `out` must be numbers of the same kind and size.
 cdef Py_ssize_t store_into(
     Number codec, str name, const uint8_t* data, Py_ssize_t gap, Py_ssize_t count, object out
 ) except -1:
@@ -193,8 +194,8 @@ cdef Py_ssize_t store_into(
             raise ValueError(f"{name}: {count} elements do not fit a buffer of {target.count}")
         swap = not target.big
         if data < target.start + count * codec.width and target.start < data + count * gap:
-            # `out` overlaps the memory that we read. Copy the data first, since the loops below
-            # must not overwrite what they have yet to read.
+            # `out` overlaps the memory that we read. Copy the data first, because the loops below
+            # must not overwrite data that they have not read yet.
             apart = PyBytes_FromStringAndSize(<const char*> data, (count - 1) * gap + codec.width)
             data = <const uint8_t*> PyBytes_AS_STRING(apart)
         if gap == codec.width:

@@ -12,9 +12,9 @@ cdef const char* DECODING = " while decoding a nested value"
 
 
 # Reads the length field at *p and moves *p past it; returns -1 for a null. Raises an error for a
-# length above `left`, and for any other negative length. By the specification ([bytes] in
-# native_protocol_v5.spec, section 3), these also mean null, but servers only ever write -1, so they
-# mean damaged data.
+# length above `left`, and for any negative length except -1. By the specification ([bytes] in
+# native_protocol_v5.spec, section 3), other negative lengths also mean null, but servers only write
+# -1, so any other negative length means damaged data.
 cdef inline Py_ssize_t take(const uint8_t** p, Py_ssize_t* left) except -2:
     cdef Py_ssize_t size
     if left[0] < 4:
@@ -35,8 +35,8 @@ cdef Py_ssize_t refuse_length(Py_ssize_t left, Py_ssize_t size) except -2:
     coerce.truncated(f"truncated: an item claims {size} bytes, {left} are left")
 
 
-# Reads the [int] count with which a collection begins. Raises an error if so many elements, of
-# `smallest` bytes at least, do not fit.
+# Reads the [int] count with which a collection begins. Raises an error if this many elements, of at
+# least `smallest` bytes, do not fit.
 cdef Py_ssize_t count_of(
     Codec codec, const uint8_t* data, Py_ssize_t size, Py_ssize_t smallest
 ) except -1:
@@ -127,8 +127,9 @@ cdef class ListCodec(Codec):
                 # not check its size. If it changed, `element_at` raises the error.
                 if size_of(sequence) != count:
                     element_at(sequence, 0, count)
-                # Element `i` must be written at `p`. Nulls before it took less than `gap` bytes, so
-                # pass the address at which element 0 would be if all had taken `gap`.
+                # Element `i` must be written at `p`. Nulls before this element took less than `gap`
+                # bytes, so pass the address that element 0 would have if all elements had taken
+                # `gap` bytes.
                 size = put_plain(element, sequence, i, count, p - i * gap, gap) - i
                 i += size
                 p += size * gap
@@ -143,9 +144,9 @@ cdef class ListCodec(Codec):
         out.size = p - out.data
         return 0
 
-    # Writes the element at `*index`, which `put_plain` could not, and any nulls after it. Returns
-    # the address after them. (This is a separate function because the loop above is faster without
-    # it.)
+    # Writes the element at `*index`, which `put_plain` could not write, and any nulls after it.
+    # Returns the address after these elements. (This is a separate function, because that makes the
+    # loop above faster.)
     cdef uint8_t* put_others(
         self, uint8_t* p, object sequence, Py_ssize_t* index, Py_ssize_t count
     ) except NULL:
@@ -258,8 +259,8 @@ cdef class ListCodec(Codec):
                     break
         if not regular:
             page.lacking = 0
-            # If the data are malformed, this raises an error that says where. Otherwise there are
-            # null or empty elements.
+            # If the data are malformed, `read` raises an error that says where. Otherwise the
+            # reason is null or empty elements.
             self.read(data, size, &page)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
@@ -267,8 +268,8 @@ cdef class ListCodec(Codec):
         return store_into(<Number> self.element, self.cql_name, data + 8, gap, count, out)
 
 
-# Makes a SortedSet of the new list `items`. If the elements are sorted and distinct, it sets the
-# field directly; otherwise SortedSet does the rest.
+# Creates a SortedSet from the new list `items`. If the elements are sorted and distinct, the list
+# becomes the set's field directly; otherwise `SortedSet._read` sorts them.
 cdef object sorted_set(object items):
     cdef Py_ssize_t count = PyList_GET_SIZE(items)
     cdef Py_ssize_t i
@@ -429,9 +430,10 @@ cdef class TupleCodec(Codec):
                 value = tuple(coerce.udt_items(value, self.cql_name, self.names))
         value_count = PyTuple_GET_SIZE(value)
         if self.names is None and value_count:
-            # A tuple with fewer items is written as it is. Nulls after them would make another
-            # partition key of it than literals of CQL and other drivers write. CQL has no tuples
-            # without items, and its tools cannot read them: they get nulls.
+            # Write a tuple with fewer items as it is. With nulls after its items, it would be
+            # another partition key than the same tuple in a CQL literal or from other drivers. CQL
+            # has no tuples without items, and its tools cannot read them, so such a tuple gets
+            # nulls.
             count = value_count
         turbocql_enter(ENCODING)
         try:
@@ -502,7 +504,7 @@ cdef class VectorCodec(Codec):
 
     cdef Codec element
     cdef Py_ssize_t dimension
-    cdef bint numbers       # whether the elements are numbers of a fixed size
+    cdef bint numbers       # True if the elements are numbers of a fixed size
     cdef object read_as     # decode as: None for a list, "array" or "numpy"
     cdef object model       # an empty array.array to clone, or the function numpy.empty
     cdef object dtype       # the dtype of NumPy arrays
@@ -706,9 +708,10 @@ cdef class VectorCodec(Codec):
                 Py_INCREF(item)
                 PyList_SET_ITEM(numbers, i, item)
         # A number refers to nothing, so hide the list from the garbage collector, as Python does
-        # with tuples of numbers. The collector would otherwise read each number of a page twice,
-        # which takes as long as decoding it. If a program adds containers to such a list, they are
-        # never freed too early; only a cycle of references through the list is not found any more.
+        # with tuples of numbers. Otherwise the collector would read each number of a page twice,
+        # which takes as long as decoding the page. If an application adds containers to such a
+        # list, they are never freed too early, but a reference cycle through the list is never
+        # found.
         PyObject_GC_UnTrack(<void*> numbers)
         return numbers
 
@@ -757,7 +760,7 @@ cdef class VectorCodec(Codec):
             PyBuffer_Release(&view)
 
 
-# -- functions that make codecs; the Python twin has the same --------------------------------------
+# -- functions that create codecs, as in the pure Python version -----------------------------------
 
 cdef Codec list_codec(Codec element, str name, bint is_set, object empty):
     cdef ListCodec codec = ListCodec.__new__(ListCodec)

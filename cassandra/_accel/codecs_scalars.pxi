@@ -13,7 +13,7 @@ cdef object SAFE_UNKNOWN = uuid_module.SafeUUID.unknown
 cdef object Decimal = decimal_module.Decimal
 cdef object DecimalException = decimal_module.DecimalException
 cdef object WIDE_CONTEXT = coerce.WIDE_CONTEXT
-# Decimals of more bytes than this are converted by cqltypes/codecs/big_numbers.py, since Python's
+# Decimals of more bytes than this are converted by cqltypes/codecs/big_numbers.py, because Python's
 # own conversion takes quadratic time.
 cdef enum:
     SMALL_DECIMAL = 128
@@ -28,8 +28,9 @@ cdef bint UUID_HAS_MEMBERS = isinstance(UUID_INT, MemberDescriptorType) and isin
     UUID_SAFE, MemberDescriptorType
 )
 
-# If one of the classes has these fields, the variable is that class, and its objects are read and
-# created directly. Otherwise it is a class without objects, and the constructors are used.
+# If a class has the fields of its base, the variable is this class, and its objects are read and
+# created directly. Otherwise the variable is a class that has no objects, so the constructor is
+# always used.
 cdef type DateKind = with_fields(Date, DayBase)
 cdef type TimeKind = with_fields(Time, TimeBase)
 cdef type DurationKind = with_fields(Duration, DurationBase)
@@ -366,8 +367,8 @@ cdef class DurationCodec(Codec):
         size += put_uvint(encoded + size, zigzag(nanos))
         return wbuf_write(out, encoded, size)
 
-    # Reads the parts of a Duration; returns False if they must be checked by `coerce`. It returns
-    # True for three ints that are in range and have the same sign.
+    # Reads the parts of a Duration. Returns True for three ints that are in range and have the same
+    # sign, and False if `coerce` must check the parts.
     cdef bint fast_parts(
         self, object value, int64_t* months, int64_t* days, int64_t* nanos
     ) except -1:
@@ -420,8 +421,8 @@ cdef class DurationCodec(Codec):
         return duration
 
 
-# Parses an IPv4 address without leading zeros, such as 127.0.0.1. Returns False for any other text,
-# which inet_pton then parses or rejects.
+# Parses an IPv4 address without leading zeros, such as 127.0.0.1. Returns False for any other
+# string, which inet_pton then parses or rejects.
 cdef bint parse_ipv4(object text, uint8_t* address) noexcept:
     cdef const char* p = <const char*> PyUnicode_DATA(text)
     cdef Py_ssize_t size = PyUnicode_GET_LENGTH(text)
@@ -551,8 +552,8 @@ cdef class Varint(Codec):
         return get_varint(data, size)
 
 
-# Decimals of more digits than this are converted by cqltypes/codecs/big_numbers.py. So many are
-# always allowed, since sys.set_int_max_str_digits accepts no limit below 640.
+# Decimals of more digits than this are converted by cqltypes/codecs/big_numbers.py. This many are
+# always allowed, because sys.set_int_max_str_digits accepts no limit below 640.
 cdef enum:
     MOST_DIGITS = 512
 
@@ -699,7 +700,7 @@ cdef class FunctionCodec(Codec):
         return self._decode(PyBytes_FromStringAndSize(<char*> data, size))
 
 
-# -- functions that make codecs; the Python twin has the same --------------------------------------
+# -- functions that create codecs, as in the pure Python version -----------------------------------
 
 def int8(name="tinyint", empty=None):
     """Return the codec of tinyint."""

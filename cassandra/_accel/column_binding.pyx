@@ -70,7 +70,7 @@ cdef int64_t DATE_OFFSET = _DATE_OFFSET
 cdef int64_t A_DAY = 86_400_000_000_000  # nanoseconds
 cdef object _unset = _UNSET_VALUE
 
-# How a value is read from memory. For numbers this is their C type.
+# How a value is read from memory. For a number, this is its C type.
 cdef enum How:
     OBJECTS        # from the list `objects`
     INT8
@@ -119,16 +119,16 @@ cdef class _Column:
     cdef Py_ssize_t first        # index of the array's first value in its memory
     cdef Py_ssize_t stride       # bytes from one number to the next
     cdef Py_ssize_t count
-    cdef bint has_nat            # whether the smallest number means null (NumPy's NaT)
-    # An integer is multiplied by `factor` or divided by `divisor` (rounded down). Then, if it is
-    # within `low` and `high`, `more` is added, and the sum is encoded with `width` bytes.
+    cdef bint has_nat            # True if the smallest number means null (NumPy's NaT)
+    # An integer is multiplied by `factor` or divided by `divisor` (rounded down). Then, if the
+    # result is within `low` and `high`, `more` is added, and the sum is encoded with `width` bytes.
     cdef int64_t factor
     cdef int64_t divisor
     cdef int64_t more
     cdef int64_t low
     cdef int64_t high
     cdef int width
-    cdef Py_ssize_t dimension    # of a vector
+    cdef Py_ssize_t dimension    # the number of elements of a vector
     cdef const uint8_t* inner    # the numbers of all vectors
 
     def __dealloc__(self):
@@ -428,7 +428,7 @@ cdef bint _take_arrow(_Column column, Codec codec, object array) except -1:
         column.stride = 8
         taken = _take_moment(column, codec, _nanos_of(form[2]))
         # A timestamp with a time zone that is bound as a date means the date in that zone. So leave
-        # it to the Python code.
+        # such a column to the Python code.
         taken = taken and (codec.kind == KIND_TIMESTAMP or form[4] == 0)
     elif not strcmp(form, b"tdD") or not strcmp(form, b"tdm"):
         column.how = INT32 if form[2] == b"D" else INT64
@@ -584,7 +584,7 @@ cdef bint _add_rows(RowsBlock block, BindPlan plan, list columns, wbuf* out) exc
                 if not column.write(out, row):
                     return False
                 continue
-            # User code of a value cannot change the list, because it has no reference to it.
+            # The code of a value cannot change the list, because it has no reference to the list.
             value = <object> PyList_GET_ITEM(column.objects, row)
             if value is _unset:
                 return False

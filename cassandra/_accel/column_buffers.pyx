@@ -54,7 +54,7 @@ cdef int64_t DAY_NANOS = 86_400_000_000_000
 # is on the stack of the function that reads the page.
 cdef struct Spent:
     int64_t cells
-    Page page           # the same for the codecs, in columns of Python objects
+    Page page           # the codecs' counter, for columns of Python objects
 
 
 # Counts `count` cells; DecodeError above the limit.
@@ -133,7 +133,7 @@ cdef class Block:
 
 cdef Block new_block(Py_ssize_t size, bint zeros):
     cdef Block block = Block.__new__(Block)
-    # Allocate some memory even for an empty column, since consumers of Arrow require an address.
+    # Allocate some memory even for an empty column, because consumers of Arrow require an address.
     cdef size_t room = size if size > 8 else 8
     block.data = <uint8_t*> (PyMem_RawCalloc(room, 1) if zeros else PyMem_RawMalloc(room))
     if block.data == NULL:
@@ -216,7 +216,7 @@ cdef Node node_of(object layout, object codec):
     return node
 
 
-# Checks the sizes in a node, because they come from a Python object and loops rely on them.
+# Checks the sizes in a node, because they come from a Python object, and loops rely on them.
 cdef int check_node(Node node) except -1:
     cdef Py_ssize_t width = node.width
     cdef NodeKind kind = node.kind
@@ -248,7 +248,7 @@ cdef class ColumnPlan:
     cdef object _rows
 
     def __cinit__(self, *arguments, **named):
-        # Without __init__, the object has no columns.
+        # An object whose __init__ never ran has no columns.
         self._codecs = self._nodes = ()
 
     def __init__(self, names, codecs, layouts):
@@ -269,7 +269,7 @@ cdef class ColumnPlan:
         """Decode the rows at `offset` into a struct of columns (see the Python twin)."""
         cdef bytes page = exact_bytes(body, "a page")
         cdef Py_ssize_t width = len(self._nodes)
-        # Convert it only once: the __index__ of another class could return different numbers.
+        # Convert the offset only once: the __index__ of a class may return different numbers.
         cdef Py_ssize_t start = offset
         cdef Py_ssize_t count = check_rows(page, start, row_count, width)
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
@@ -283,8 +283,8 @@ cdef class ColumnPlan:
                 "of 2 GiB"
             )
         begin(&spent)
-        # Allocate memory for all cells, which `cut` writes. `check_rows` has made sure that they
-        # fit the page, in which each has at least four bytes.
+        # Allocate memory for all cells, which `cut` writes. `check_rows` has made sure that the
+        # cells fit the page, in which each cell has at least four bytes.
         cells = new_cells(count * width)
         try:
             cut(base, start, PyBytes_GET_SIZE(page), cells.items, count, width)
@@ -323,7 +323,8 @@ cdef class ColumnPlan:
         cdef Spent spent
         self._rows.tuples(page, offset, count)
         where = f'column "{self.layout.names[column]}" ({self._codecs[column].cql_name})'
-        # Build each cell by itself to find the row. TooManyNulls is skipped: it is due to all rows.
+        # Build each cell separately, to find the row. Skip TooManyNulls, which all rows cause
+        # together.
         if cells.count and not isinstance(error, TooManyNulls):
             for row in range(count):
                 begin(&spent)
@@ -340,8 +341,8 @@ cdef class ColumnPlan:
         return DecodeError(f"{where}: {error}")
 
 
-# Slices the rows of a page into cells. `cells` gets those of the first column, then those of the
-# second column, and so on.
+# Slices the rows of a page into cells. `cells` gets the cells of the first column, then the cells
+# of the second column, and so on.
 cdef int cut(
     const uint8_t* base,
     Py_ssize_t pos,

@@ -71,7 +71,7 @@ cdef object collection(
     return _ColumnArray(node.layout, count, nulls, (validity, offsets), (entries,))
 
 
-# Missing fields are counted for the limit in batches of so many, because the check of the limit is
+# Missing fields are counted for the limit in batches of this size, because checking the limit is
 # slow.
 cdef enum:
     MOST_UNCHARGED = 1 << 16

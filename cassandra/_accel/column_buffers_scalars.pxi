@@ -253,7 +253,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
         digits[19 - count] = <uint8_t> (c"0" + left % 10)
         left //= 10
         count += 1
-    point = count - scale  # how many digits are before the decimal point
+    point = count - scale  # the number of digits before the decimal point
     scientific = scale < 0 or point <= -6
     if unscaled < 0:
         data.extend(1)[0] = c"-"
@@ -272,7 +272,7 @@ cdef int show_decimal(Block data, int64_t unscaled, int64_t scale) except -1:
     return 0
 
 
-# Appends `count` digits, with a decimal point after the first `point` digits if others follow.
+# Appends `count` digits, with a decimal point after the first `point` digits if more digits follow.
 cdef int put_digits(
     Block data, const uint8_t* digits, Py_ssize_t point, Py_ssize_t count
 ) except -1:
@@ -323,8 +323,8 @@ cdef Block wide_numbers(Node node, const uint8_t* base, const Cell* cells, Py_ss
 
 # -- duration --------------------------------------------------------------------------------------
 
-# Builds a column of 16 bytes for each duration: months and days (32 bits each), and nanoseconds
-# (64).
+# Builds a column of 16 bytes for each duration: months and days (32 bits each), and nanoseconds (64
+# bits).
 cdef Block durations(Node node, const uint8_t* base, const Cell* cells, Py_ssize_t count):
     cdef Block block = new_block(count * 16, True)
     cdef int64_t[3] parts

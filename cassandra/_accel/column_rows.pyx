@@ -36,7 +36,7 @@ cdef extern from "objects.h":
 
 cdef enum:
     MET = 256      # entries of `Texts._met`
-    CELLS = 7      # columns of a row; those that are used follow
+    CELLS = 7      # columns of a row; the indexes of the used columns follow
     NAME = 2
     ORDER = 3
     KIND = 4

@@ -52,8 +52,8 @@ cdef extern from "utf8.h" nogil:
 cdef enum:
     NEWLINE = 10
     RETURN = 13
-    MOST_DIGITS = 18     # any integer of so many digits fits 64 bits
-    LONGEST_NUMBER = 48  # characters of a float; longer ones are left to the Python function
+    MOST_DIGITS = 18     # any integer of this many digits fits 64 bits
+    LONGEST_NUMBER = 48  # characters of a float; longer floats are left to the Python function
 
 # How a field is converted to bytes.
 cdef enum How:
@@ -69,7 +69,7 @@ cdef enum How:
 cdef struct Span:
     Py_ssize_t start
     Py_ssize_t end
-    bint is_doubled     # it contains doubled quotes
+    bint is_doubled     # True if the field contains doubled quotes
 
 cdef struct Column:
     Py_ssize_t field
@@ -77,7 +77,7 @@ cdef struct Column:
     int width           # bytes of a number
     const char* null    # the first string that means null, or NULL
     Py_ssize_t null_size
-    bint has_more       # whether further strings mean null
+    bint has_more       # True if further strings mean null
 
 cdef double[23] POWERS  # the powers of ten that a double represents exactly
 for _power in range(23):
@@ -527,7 +527,7 @@ cdef class _Lines:
     cdef Py_ssize_t count        # number of rows so far
     cdef Py_ssize_t fields       # number of fields of the last row
     cdef Py_ssize_t line         # the line on which the next row begins, counted from 0
-    cdef bint is_uneven          # whether the line of a row differs from the number of the row
+    cdef bint is_uneven          # True if the line of a row differs from the number of the row
     cdef Py_ssize_t* starts      # the line on which each row begins
     cdef Py_ssize_t room         # the capacity of `starts`, in rows
     cdef Py_ssize_t width        # the capacity of `spans`, in fields

@@ -177,7 +177,7 @@ cdef int _add_real(wbuf* out, const uint8_t* p, Py_ssize_t size) except -1:
         few = get_be32(p)
         memcpy(&small, &few, 4)
         value = small
-    # The same format as repr().
+    # Write the number in the same format as repr().
     text = PyOS_double_to_string(value, b"r", 0, Py_DTSF_ADD_DOT_0, NULL)
     try:
         return wbuf_write(out, text, strlen(text))

@@ -2,7 +2,7 @@
 # (see bases.h and docs/twins.rst).
 #
 # Call `has_fields` or `with_fields` before you read a field. A subclass may have a property of the
-# same name, and objects of the Python twin's classes have no such fields.
+# same name, and objects of the pure Python version's classes have no such fields.
 
 from cpython.object cimport PyObject
 
@@ -17,7 +17,7 @@ cdef extern from "bases.h":
     # Returns the attribute `name` of `owner`, which is stored in `field`. Other threads may replace
     # it at the same time.
     object value_of "turbocql_value_of"(PyObject** field, object owner, str name)
-    # Does the same, but returns None if the field is empty, instead of a look-up by name.
+    # Like `value_of`, but returns None if the field is empty, and does not look up the name.
     object field_or_none "turbocql_field_or_none"(PyObject** field, object owner)
 
     ctypedef class cassandra._accel.bases.ColumnBase [object turbocql_ColumnBase]:

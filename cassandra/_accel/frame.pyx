@@ -44,7 +44,7 @@ cdef enum:
     OP_ERROR = 0
     OP_STARTUP = 1
     OP_OPTIONS = 5
-    C_LZ4_RATIO = 255  # bytes of output that a compressed byte stands for, at most
+    C_LZ4_RATIO = 255  # the most bytes of output for a compressed byte
 
 cdef Py_ssize_t _worth_compressing = _WORTH_COMPRESSING
 
@@ -94,8 +94,8 @@ cdef class FrameReader:
     cdef object _compression
     cdef object _error
     cdef bint _segmented
-    cdef bint _lz4                   # whether segments are compressed
-    cdef bint _has_lz4_bodies        # whether bodies of version 3 and 4 may be compressed with LZ4
+    cdef bint _lz4                   # True if segments are compressed
+    cdef bint _has_lz4_bodies        # True if bodies of version 3 and 4 may be compressed with LZ4
     cdef bint _in_place
     # The upper layer: the start of an incomplete header, or an incomplete body and its header.
     cdef uint8_t _head[9]
@@ -220,7 +220,7 @@ cdef class FrameReader:
             elif block is None or size < 0 or size > PyByteArray_GET_SIZE(block) - self._end:
                 raise ValueError(f"{size} bytes cannot have been written to the buffer")
             elif not self._segmented:
-                PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)  # as in `_take_segments`
+                PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)  # nobody can resize it then
                 try:
                     self._envelopes(<const uint8_t*> PyByteArray_AS_STRING(block), size, out)
                 finally:
@@ -280,7 +280,7 @@ cdef class FrameReader:
             return 0
         if block is None or end > PyByteArray_GET_SIZE(block):
             raise _shrunk()
-        # While its buffer is exported, nobody can resize the block.
+        # Export the buffer: until it is released, no code can resize the block.
         PyObject_GetBuffer(block, &held, PyBUF_SIMPLE)
         try:
             used = self._segments(
@@ -372,9 +372,9 @@ cdef class FrameReader:
         while end - pos >= C_HEADER:
             length = <int32_t> get_be32(data + pos + 5)
             version = data[pos] & 0x7F
-            # A quick check that almost every header passes. For the others, `_check_header`
+            # A quick check that almost every header passes. For any other header, `_check_header`
             # decides, and its error says what is wrong. (Version 0 is always invalid, even if the
-            # reader's own version is 0, which means any.)
+            # reader's own version is 0, which means any version.)
             if (
                 version == 0
                 or version != self._version
@@ -462,7 +462,7 @@ cdef class FrameReader:
         cdef Py_ssize_t size
         if compressed_size < 1:
             return None
-        # Check what the peer claims before so much memory is allocated.
+        # Check the size that the peer claims before we allocate this much memory.
         size = get_be32(data)
         if size > self._max_body or size > (compressed_size + 1) * C_LZ4_RATIO:
             return None
@@ -478,8 +478,8 @@ cdef class FrameReader:
                 "the peer does not speak the native protocol, or not a version that is known "
                 f"here: its message begins {(<const char*> head)[:C_HEADER]!r}"
             )
-        # Another version is allowed in one case: a server that does not speak the version of our
-        # STARTUP answers with an ERROR in a version that it does speak.
+        # Another version is allowed in one case: a server that does not support the version of our
+        # STARTUP answers with an ERROR in a version that it supports.
         if self._version != 0 and self._version != version and (
             opcode != OP_ERROR or self._segmented
         ):
@@ -494,7 +494,7 @@ cdef class FrameReader:
         return 0
 
 
-# The caller of `get_buffer` gets the bytearray, and may resize it. This is the error if it did.
+# The caller of `get_buffer` gets the bytearray, and may resize it. Returns the error for this case.
 cdef object _shrunk():
     return ValueError("the buffer of a reader was made smaller")
 
@@ -603,8 +603,8 @@ cdef class FrameWriter:
             )
         if number < -0x8000 or number > 0x7FFF:
             raise ValueError(f"stream {number} is not a signed number of 16 bits")
-        # STARTUP must not be compressed (native_protocol_v5.spec, section 2.3.2). Nor may OPTIONS,
-        # since the server may get it before STARTUP, which sets up the compression.
+        # STARTUP must not be compressed (native_protocol_v5.spec, section 2.3.2). Neither must
+        # OPTIONS, because the server may get it before STARTUP, which sets up the compression.
         if (
             self._compression is not None and not self._segmented and size >= _worth_compressing
             and code != OP_STARTUP and code != OP_OPTIONS and self._version < 5
@@ -652,8 +652,8 @@ cdef class FrameWriter:
         cdef Py_ssize_t capacity = self._capacity
         if size == 0:
             return b""
-        # Compression may run code that adds envelopes to this writer. So take the block away; the
-        # added envelopes go to a new block.
+        # Compression may run code that adds envelopes to this writer. So detach the block: added
+        # envelopes go to a new block.
         self._data = NULL
         self._capacity = 0
         store_size(&self._size, 0)

@@ -1,6 +1,7 @@
 # Segments of protocol version 5 (native_protocol_v5.spec, sections 2.1 and 2.2), for the reader and
-# the writer of frames: the twin of `cassandra.protocol.segment`. The CRC24 of a header is computed
-# here. The CRC32 of a payload is computed by zlib, which is faster than a simple table in C.
+# the writer of frames: the compiled version of `cassandra.protocol.segment`. The CRC24 of a header
+# is computed here. The CRC32 of a payload is computed by zlib, which is faster than a simple table
+# in C.
 
 import zlib as _zlib
 
@@ -61,8 +62,8 @@ cdef void put_le(uint8_t* p, uint64_t value, int length) noexcept:
 cdef object crc32_of(const uint8_t* data, Py_ssize_t size):
     cdef Py_ssize_t start = 0
     cdef object crc = _seed
-    # zlib releases the GIL for more bytes than this. A thread that reads its own answer (see
-    # `StreamTable`) must keep it.
+    # zlib releases the GIL for more bytes than this. A thread that reads its own response (see
+    # `StreamTable`) must keep the GIL.
     while size - start > C_CRC_PART:
         crc = _crc32(PyMemoryView_FromMemory(<char*> data + start, C_CRC_PART, PyBUF_READ), crc)
         start += C_CRC_PART
@@ -81,7 +82,8 @@ cdef bytes _segment(const uint8_t* payload, Py_ssize_t size, uint64_t head, int 
     return segment
 
 
-# Returns a segment with `payload`, which is compressed if there is an algorithm and if that helps.
+# Returns a segment with `payload`, which is compressed if there is an algorithm and if compression
+# makes it smaller.
 cdef bytes segment_of(
     const uint8_t* payload, Py_ssize_t size, bint self_contained, object algorithm
 ):

@@ -34,11 +34,11 @@ cdef enum:
 
 
 cdef struct Row:
-    Py_ssize_t offset      # where it begins in the block; there is the size, then the values
+    Py_ssize_t offset      # where the row begins in the block: with its size, before its values
     Py_ssize_t size        # bytes of its values
-    Py_ssize_t name        # where its primary key begins in `_Rows.names`
+    Py_ssize_t name        # where the row's primary key begins in `_Rows.names`
     Py_ssize_t name_size
-    Py_ssize_t key         # where its routing key begins in `_Rows.keys`
+    Py_ssize_t key         # where the row's routing key begins in `_Rows.keys`
     Py_ssize_t key_size    # -1 if the row has no routing key
     int64_t token
     Py_ssize_t wave
@@ -72,8 +72,8 @@ cdef inline Py_ssize_t _slots_for(Py_ssize_t count) noexcept:
     return slots
 
 
-# A group holds nothing that could refer back to it. Tracking thousands of groups would slow down
-# the garbage collector for nothing.
+# A group contains nothing that could refer back to the group. Tracking thousands of groups would
+# only slow down the garbage collector.
 @cython.no_gc
 @cython.final
 cdef class Group:
@@ -191,7 +191,7 @@ cdef class _Rows:
             key_positions = <Py_ssize_t*> _allocate(width, sizeof(Py_ssize_t))
             for i in range(width):
                 key_positions[i] = positions[i]
-            # Below, only errors run Python code, and an error ends the loop.
+            # Below this line, only errors run Python code, and an error ends the loop.
             for index in range(block._count):
                 self.rows[index].offset = pos
                 self.rows[index].size = get_be32(block.start + pos)
@@ -227,7 +227,7 @@ cdef class _Rows:
         cdef Py_ssize_t end = pos + row.size
         cdef Py_ssize_t size, start, i
         cdef uint8_t* p
-        cdef bint lacks = parts == 0  # whether the row has no routing key
+        cdef bint lacks = parts == 0  # True if the row has no routing key
         value_starts[0] = pos
         for i in range(last + 1):
             if end - pos < 4:

@@ -98,7 +98,7 @@ __all__ = [
 log = logging.getLogger("cassandra.connection")
 
 # Each request calls this function, so we keep it in a C variable. In CPython it is a C function
-# without arguments; we call that directly, which takes half the instructions.
+# without arguments. We call the C function directly, which takes half the instructions.
 cdef object _running_loop_called = _running_loop_function
 cdef PyCFunction _running_loop_in_c = NULL
 if PyCFunction_Check(_running_loop_called) and (
@@ -162,7 +162,7 @@ cdef type _PreparedWithFields = with_fields(_PreparedStatement, PreparedBase)
 cdef type _CallWithFields = with_fields(_CallOptions_class, CallBase)
 
 cdef object _EXECUTE_OPCODE = 10
-cdef object _ORPHAN = object()  # replaces a responder that no longer waits for its answer
+cdef object _ORPHAN = object()  # replaces a responder that no longer waits for its response
 cdef TabletMap _NO_TABLETS = TabletMap()
 
 cdef enum:
@@ -242,8 +242,9 @@ cdef extern from *:
     Py_ssize_t send_now(int descriptor, const char* data, Py_ssize_t size) nogil
 
 
-# The next two return their argument as an object whose fields can be read directly. They return
-# None for objects of subclasses, whose attributes must be read by name, as they may be properties.
+# The next two functions return their argument as an object whose fields can be read directly. They
+# return None for objects of subclasses, whose attributes must be read by name, because they may be
+# properties.
 cdef inline BoundBase _bound_fields(statement):
     if type(statement) is _BoundWithFields:
         return <BoundBase> statement
@@ -301,11 +302,11 @@ include "happy_path_collector.pxi"
 cdef class RequestBase:
     """One execution of one statement, as long as nothing goes wrong (see the Python twin)."""
 
-    # Methods that only pass it on read the session without a reference: all requests of a session
-    # have the same, and threads that count references to it wait for each other.
+    # Methods that only pass the session on read it without a reference: all requests of a session
+    # share the session, and threads that count references to it wait for each other.
     cdef public object session
     cdef public object statement
-    cdef public object is_idempotent     # as the statement was at the call
+    cdef public object is_idempotent     # the statement's setting at the call
     cdef public object request_body
     cdef public object policy
     cdef public object retry_policy
@@ -315,10 +316,10 @@ cdef class RequestBase:
     cdef public object target
     cdef public object vectors
     cdef public object caller            # the caller, if there is a throttler
-    # True if the thread that waits for the answer has also read it, and ended the request.
+    # True if the thread that waits for the response has also read it, and ended the request.
     cdef readonly bint is_ended_by_caller
-    cdef int _throttle                   # whether the throttler let it begin (NOT_ASKED, ...)
-    cdef public ObservedBase observed    # its observers' view of it; None if nobody observes it
+    cdef int _throttle                   # for the throttler: NOT_ASKED, IN_QUEUE or HAS_BEGUN
+    cdef public ObservedBase observed    # the request as observers see it; None without observers
     cdef Attempt _first                  # the first attempt; most requests have only one
     cdef list _attempts                  # all attempts, if there are several, or at a read
     cdef dict _errors                    # created when it is first read
@@ -339,7 +340,7 @@ cdef class RequestBase:
     cdef Py_ssize_t _at
     cdef Py_ssize_t _shard               # the shard that the call names
     cdef ResultFuture _future            # if set, it gets the outcome, and not on_done
-    cdef Collector _collector            # likewise
+    cdef Collector _collector            # if set, it gets the outcome, and not on_done
     cdef Py_ssize_t _collected_at
     cdef object _row_factory             # of the profile, when the request was made
     cdef bint _reads_rows                # the response becomes a RowsAnswer if possible
@@ -546,7 +547,7 @@ cdef class RequestBase:
         cdef int epoch
         if not streams._is_idle():
             return False
-        # Observers and throttlers are called on the loop, which must therefore read the answer.
+        # Observers and throttlers are called on the loop, which must therefore read the response.
         is_awaited = (
             is_awaited and self.observed is None and self._throttle == NOT_ASKED
             and _core_on_latency(_session_core(self.session)) is None
@@ -584,7 +585,7 @@ cdef class RequestBase:
         if PyBytes_GET_SIZE(exact_bytes(body, "a body")) > C_MOST_DIRECT:
             return False
         data = streams._frame(opcode, flags, body)
-        if self.done:  # it has timed out meanwhile
+        if self.done:  # the request has timed out in the meantime
             return True
         if data is None:
             return False
@@ -620,8 +621,8 @@ cdef class RequestBase:
         self._finish(response)
 
     cdef int _finish(self, response) except -1:
-        # If several threads end the request, the first one decides. The others' outcomes are
-        # dropped.
+        # If several threads end the request, the first thread decides. The outcomes of the other
+        # threads are dropped.
         with cython.critical_section(self):
             if self.done:
                 return 0
@@ -687,8 +688,8 @@ cdef class RequestBase:
 
     cdef int _end_observed(self) except -1:
         self.observed.finish()
-        # Only a request for the next page needs `observed`. It and the request refer to each other,
-        # so we break the cycle here.
+        # Only a request for the next page needs `observed`. Without a next page, break the
+        # reference cycle of `observed` and the request here.
         if getattr(self.response, "paging_state", None) is None:
             self.observed = None
         return 0
@@ -704,7 +705,7 @@ cdef class RequestBase:
                     throttle.release(self)
                 else:
                     throttle.withdraw(self)
-        # The application's throttler raised; the request is finished anyway.
+        # The application's throttler raised an error; the request is finished anyway.
         except BaseException as error:
             log.exception("%r failed", throttle)
             _reraise_on_loop(error)
@@ -850,7 +851,7 @@ cdef class RequestBase:
             return 0
         streams = <StreamTable?> _connection_streams(connection)
         if streams._is_lent and not streams._end_loan():
-            # The peer has closed the connection, which nobody has read since. Nothing was sent.
+            # The peer has closed the connection. Nothing was sent, so try the same host again.
             if self.done:
                 return 0
             self._plan = _chain((host,), self._plan)
@@ -891,7 +892,7 @@ cdef class RequestBase:
                 body = execute.body
                 if execute.tracing or execute.custom_payload:
                     code, bits, body = execute.with_extras(connection, body)
-                # `_follow` has set a pair.
+                # `result` is a pair, which `_follow` has set.
                 attempt.columns = <object> item_of(<PyObject*> execute.result, 0)
                 if execute._wire_format & C_TABLET_VERSIONS:
                     block = <unsigned char> self._version_block()
@@ -949,7 +950,7 @@ cdef class RequestBase:
         if reads and flags == PAYLOAD_ALONE:
             end = payload_end(body)
             if end:
-                # The payload is only a tablet. Store it; the usual response follows.
+                # The payload has only a tablet. Store the tablet; the usual response follows.
                 self.learn(body[26:end])
                 body = body[end:]
                 flags = 0
@@ -1020,7 +1021,7 @@ def start_all(requests):
     for request in <list?> requests:
         try:
             (<RequestBase?> request)._begin()
-        except BaseException as error:  # go on with the others
+        except BaseException as error:  # go on with the other requests
             log.exception("%r could not be started", request)
             request.fail(_as_exception(error))
 

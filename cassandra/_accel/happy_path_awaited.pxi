@@ -67,7 +67,8 @@ cdef PySendResult _send_waiting(PyObject* waiting, PyObject* value, PyObject** r
         return PYGEN_ERROR
 
 
-# Sets `result` to the future if it is pending, else to its value; raises its error.
+# Sets `result` to the future if it is pending, or else to the future's value; raises the future's
+# error.
 cdef PySendResult _go_on(_Waiting waiting, PyObject** result) except *:
     cdef ResultFuture future = waiting._future
     cdef object value = None
@@ -229,7 +230,7 @@ cdef class ResultFuture:
         if self._status != PENDING:
             return 0
         if isinstance(error, _CancelledError):
-            # We do not call self.cancel(), because the request is over already.
+            # Do not call self.cancel(), because the request has already ended.
             self._end_as(CANCELLED)
         else:
             self._fail(error)
@@ -463,7 +464,8 @@ cdef class HappyPath:
 
     cdef readonly object session
     cdef readonly object loop
-    # asyncio's record of the running loop when it was `loop`, and the value of `_forks` then.
+    # asyncio's record of the running loop when `loop` was running, and the value of `_forks` at
+    # that time.
     cdef object _loop_record
     cdef int _record_forks
     cdef object _engine
@@ -474,10 +476,10 @@ cdef class HappyPath:
     cdef readonly bint reads_rows_answers
     cdef object _check_vectors
     cdef object _call_soon
-    cdef list _done                  # futures whose callbacks the loop will call in its next turn
+    cdef list _done                  # futures whose callbacks the loop calls in its next iteration
     cdef object _run_done
     cdef object _nothing             # a completed asyncio future with the result None
-    cdef bint _fills_fields          # whether the fields of results can be set directly
+    cdef bint _fills_fields          # True if the fields of results can be set directly
 
     def __init__(
         self, session, engine, options, request_class, body_class, result_class, check_vectors
@@ -495,7 +497,7 @@ cdef class HappyPath:
         if not (issubclass(request_class, RequestBase) and issubclass(body_class, ExecuteBodyBase)):
             raise TypeError(f"{request_class} and {body_class} are not a request's classes")
         for each in (request_class, body_class, result_class):
-            share(each)  # they belong to modules
+            share(each)  # these objects belong to modules
         self._check_vectors = check_vectors
         self._call_soon = engine.loop.call_soon
         self._done = []
@@ -532,7 +534,8 @@ cdef class HappyPath:
                 return None
         elif parameters is not None or (type(query) is not _BoundStatement and not is_batch):
             return None
-        # These are never replaced. Threads that count references to them wait for each other.
+        # These attributes are never replaced, so take no references to them: threads that count
+        # references to the same object wait for each other.
         session = <PyObject*> self.session
         engine = <PyObject*> self._engine
         options = <PyObject*> self._options
@@ -603,8 +606,8 @@ cdef class HappyPath:
 
     cdef int _wake(self, ResultFuture future) except -1:
         """Schedule the callbacks of `future` for the next turn of the loop."""
-        # Schedule before we append. If call_soon raises an error, the list stays empty, so that the
-        # next future tries again.
+        # Schedule the call before we append. If call_soon raises an error, the list stays empty, so
+        # that the next future tries again.
         if PyList_GET_SIZE(self._done) == 0:
             self._call_soon(self._run_done)
         self._done.append(future)
@@ -613,7 +616,8 @@ cdef class HappyPath:
     def _call_done(self):
         cdef list done = self._done
         cdef Py_ssize_t index = 0
-        # Futures that complete during this loop wait for the next turn, as callbacks of a loop do.
+        # Futures that complete during this loop wait for the next iteration, like callbacks of a
+        # loop.
         self._done = []
         try:
             while index < PyList_GET_SIZE(done):

@@ -64,7 +64,7 @@ cdef class Collector:
         if not issubclass(outcome_class, tuple):
             raise TypeError(f"{outcome_class!r} is not a class of named tuples")
         self._outcome_class = outcome_class
-        share(outcome_class)  # it belongs to a module
+        share(outcome_class)  # the class belongs to a module
         self._path = <HappyPath?> path if path is not None else None
         if in_order:
             self._places = []
@@ -90,7 +90,7 @@ cdef class Collector:
         with cython.critical_section(self):
             return self._has_enough()
 
-    # The next three are called in a critical section.
+    # The next three methods are called in a critical section.
 
     cdef bint _has_enough(self) except -1:
         if self.batches_wakeups and not self.has_failed:

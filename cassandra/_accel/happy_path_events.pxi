@@ -54,7 +54,7 @@ cdef class Event:
                     return False
                 if left > C_LONGEST_WAIT:
                     left = C_LONGEST_WAIT
-            # The caller holds a reference to this object, so the lock is not freed meanwhile.
+            # The caller holds a reference to this object, so the lock is not freed during the wait.
             with nogil:
                 got = PyThread_acquire_lock_timed(self._lock, <long long> (left * 1e6) + 1, 1)
             if got == C_INTERRUPTED:
@@ -67,7 +67,8 @@ cdef class Event:
 
     def set(self):
         """Set the event, so that all waiting threads continue. A second call does nothing."""
-        # Release the GIL first: a thread that wakes up needs it, and would have to sleep again.
+        # Release the GIL first: a thread that wakes up needs the GIL, and would have to sleep
+        # again.
         if not exchange(&self._is_set, 1):
             with nogil:
                 PyThread_release_lock(self._lock)
@@ -108,7 +109,8 @@ cdef class WakeQueue:
         cdef bint waits = False
         if type(event) is Event:
             # The loop's thread may be in `_wake` at this moment. In the critical section, either we
-            # append in time, and `_wake` finds the event, or we see that it collects no more.
+            # append in time, and `_wake` finds the event, or we see that `_wake` collects no more
+            # events.
             with cython.critical_section(self):
                 if load(&self._is_gathering):
                     self._events.append(event)

@@ -119,13 +119,13 @@ cdef type _profile_kind = _nobodys_kind
 cdef object _meeting = _Lock()
 cdef bint _profiles_are_met = False
 cdef object _profile_names = ()
-cdef Py_ssize_t _profile_size = -1  # its size when `_has_no_properties` last returned True
+cdef Py_ssize_t _profile_size = -1  # of `_profile_names` at the last check
 
 
 cdef tuple _settings_of(profile):
     """Return the settings of `profile`, which caches them until a setting changes."""
-    # Use the cache only for the class itself and if it was not changed. In a subclass, or after a
-    # change, a setting may be a property.
+    # Use the cache only for the class itself, and only if the class was not changed. In a subclass,
+    # or after a change, a setting may be a property.
     if type(profile) is _profile_kind and (
         len(_profile_names) == _profile_size or _has_no_properties()
     ):
@@ -141,9 +141,9 @@ cdef tuple _settings_of(profile):
 cdef tuple _put_at_hand(profile):
     """Read the settings of `profile` by name, and cache them in the profile."""
     settings = tuple([getattr(profile, name) for name in _OF_PROFILES])
-    # Another thread may change the profile meanwhile. A change first sets the attribute and then
-    # clears the cache. So either we see the new value below, or the cache is cleared after we set
-    # it.
+    # Another thread may change the profile at the same time. A change first sets the attribute and
+    # then clears the cache. So either we see the new value below, or the cache is cleared after we
+    # set it.
     if (<ProfileBase> profile)._is_shown == NULL:
         PyObject_GenericSetAttr(profile, "_settings_at_hand", settings)  # __setattr__ clears it
         for i in range(MOST_SETTINGS):
@@ -158,9 +158,9 @@ cdef tuple _put_at_hand(profile):
 cdef int _meet_profiles() except -1:
     """Import `ExecutionProfile`, once the first object of it arrived."""
     global _profile_kind, _profile_names, _profiles_are_met
-    # Its module imports this one, so we cannot import it earlier.
+    # The module of this class imports our module, so we cannot import it earlier.
     from cassandra.engine.profile import ExecutionProfile
-    with _meeting:  # set each variable only once, as other threads may be reading it
+    with _meeting:  # set each variable only once, because other threads may read it
         if not _profiles_are_met:
             _profile_names = ExecutionProfile.__dict__
             share(_profile_names)

@@ -1,5 +1,5 @@
 # Finds the settings of a request, which the call, the statement, the profile and the session may
-# set: the twin of `cassandra.engine.resolving`. Included by happy_path.pyx.
+# set: the compiled version of `cassandra.engine.resolving`. Included by happy_path.pyx.
 
 
 cdef object _level(statement, BoundBase bound, tuple settings):
@@ -59,14 +59,14 @@ cdef object _payload(statement, BoundBase bound, options, CallBase call):
     if not payload:
         payload = own
     elif own:
-        # The request has the keys of both; those of the call take precedence.
+        # The request gets the keys of both payloads; the keys of the call take precedence.
         _check_payload(own)
         _check_payload(payload)
         payload = {**own, **payload}
     if payload is not None:
         _check_payload(payload)
-        # Copied, because each attempt encodes the payload, and the application may change its
-        # mapping before.
+        # Copy the payload, because each attempt encodes it, and the application may change its
+        # mapping before a later attempt.
         payload = dict(payload)
     return payload
 
@@ -87,7 +87,7 @@ cdef int _resolve(body, session, statement, options) except -1:
 
 
 # `bound` and `call` are `statement` and `options` if their fields can be read directly, else None.
-# `settings` are those of the profile.
+# `settings` are the settings of the profile.
 cdef int _resolve_from(
     body, session, statement, BoundBase bound, options, CallBase call, tuple settings
 ) except -1:

@@ -34,7 +34,7 @@ cdef class TimerWheel:
     cdef dict _slots
     cdef object _handle
     cdef object _handle_tick
-    # The slot that was used last. Most requests of one turn of the loop use the same slot.
+    # The slot that was used last. Most requests of one iteration of the loop use the same slot.
     cdef long long _last_tick
     cdef dict _last
     cdef object _loop
@@ -51,7 +51,7 @@ cdef class TimerWheel:
         self._time = loop.time
         self._loop = loop
         # Other threads cannot use the loop's time, because uvloop does not update it while the loop
-        # waits. So store its offset to `clock`.
+        # waits. So store the difference of the loop's time and `clock`.
         self._offset = offset if offset > SAME_CLOCK or offset < -SAME_CLOCK else 0.0
         self._call_at = loop.call_at
         self._slots = {}
@@ -77,7 +77,7 @@ cdef class TimerWheel:
             if last is not None and tick == self._last_tick:
                 last[item] = None
             else:
-                # Whoever removes a slot from the wheel also clears `_last`.
+                # Code that removes a slot from the wheel also clears `_last`.
                 self._last = self._put_at(tick, item)
                 self._last_tick = tick
                 if self._handle is None or tick < self._handle_tick:
@@ -128,7 +128,7 @@ cdef class TimerWheel:
             else:
                 slot = self._slots.get(tick)
             if slot is not None:
-                # The item is nearly always there. This fails only if it has expired.
+                # The item is nearly always in the slot. This fails only if the item has expired.
                 if PyDict_DelItem(slot, item) < 0:
                     PyErr_Clear()
                 if not (<dict> slot) and tick != self._handle_tick:
@@ -212,9 +212,9 @@ cdef extern from "own_answers.h":
 cdef enum:
     C_LEND_AFTER = 8
     C_LEND_AFTER_MOST = 4096
-    C_WORTHWHILE = 32  # answers read in one loan
+    C_WORTHWHILE = 32  # responses read in one loan
     C_LONGEST_POLL = 1000  # milliseconds
-    C_MOST_READS = 1000  # of a connection that the peer has closed
+    C_MOST_READS = 1000  # how often we read from a connection that the peer has closed
 
 
 cdef inline int _set_stream(responder, Py_ssize_t stream) except -1:
@@ -252,7 +252,7 @@ cdef class StreamTable:
     cdef object _call_soon
     cdef object _flush
     cdef list _responders            # by stream; None if nobody waits for the response
-    cdef int _taken                  # number of streams in use, without that of direct requests
+    cdef int _taken                  # streams in use, without the stream of direct requests
     cdef Py_ssize_t _limit
     cdef Py_ssize_t _first           # all words of `_free` before this one are 0
     cdef uint64_t _free[C_WORDS]     # a bit for each stream: 1 if it is free
@@ -274,18 +274,18 @@ cdef class StreamTable:
     cdef bint _is_awaited            # such a thread waits for bytes at this moment
     cdef bint _is_reading            # such a thread is using the frame reader
     cdef list _passed_on             # envelopes that such threads leave to the loop
-    cdef object _reading_error       # why no more can be read, as an exception
-    cdef readonly Py_ssize_t answers_read  # how many answers such threads have read
-    cdef Py_ssize_t _waits_in_row    # direct requests whose threads wait, since any other request
+    cdef object _reading_error       # the error after which nothing more can be read
+    cdef readonly Py_ssize_t answers_read  # how many responses such threads have read
+    cdef Py_ssize_t _waits_in_row    # direct requests in a row whose threads wait
     cdef Py_ssize_t _answers_before_loan  # `answers_read` when the reading was lent
-    cdef Py_ssize_t _lend_after      # lend the reading after so many of them
+    cdef Py_ssize_t _lend_after      # lend the reading after this many `_waits_in_row`
     cdef int _bell[2]                # ends a thread's wait for bytes (see own_answers.h)
     cdef object _get_buffer          # methods of the frame reader
     cdef object _buffer_updated
     cdef object _owner               # the connection
 
     def __cinit__(self, *arguments, **named):
-        # Without __init__, the object has no free streams.
+        # An object whose __init__ never ran has no free streams.
         self._responders = []
         self._direct_stream = -1
         self._descriptor = -1
@@ -519,7 +519,7 @@ cdef class StreamTable:
                     if type(responder) is Attempt:
                         attempt = <Attempt> responder
                         # Keep a reference to the request here: when it ends, the attempt drops its
-                        # reference, which may be the last.
+                        # reference, which may be the last reference.
                         request = attempt.request
                         if request is not None:
                             attempt.stream = -1
@@ -651,10 +651,10 @@ cdef class StreamTable:
             elif self._forks_when_opened != _forks:
                 pass  # a forked child, in which the connection belongs to the parent
             elif self._is_lent and not is_awaited:
-                pass  # the thread that sends must also read
+                pass  # the thread that sends the request must also read its response
             elif self._is_lent and has_bytes(descriptor):
                 # Something has come that nobody waits for, such as the end of the stream. The loop
-                # must deal with it before anything is sent.
+                # must handle it before anything is sent.
                 has_news = True
             else:
                 self._waits_in_row = self._waits_in_row + 1 if is_awaited else 0
@@ -693,7 +693,7 @@ cdef class StreamTable:
             _call_on_loop(self._wake, (self._flush,))
         return 0  # if the loop is closed, the requests in flight are ended anyway
 
-    # -- answers that callers read -----------------------------------------------------------------
+    # -- responses that callers read ---------------------------------------------------------------
 
     @property
     def is_lent(self):
@@ -722,7 +722,7 @@ cdef class StreamTable:
         self._get_buffer = reader.get_buffer
         self._buffer_updated = reader.buffer_updated
         self._answers_before_loan = self.answers_read
-        # Another thread may have sent a direct request just now, whose answer it does not read.
+        # Another thread may have sent a direct request just now, whose response it does not read.
         self._is_lent = self._is_idle() and not self._is_awaited
         return self._is_lent
 
@@ -788,7 +788,7 @@ cdef class StreamTable:
         on_done = request.on_done
         self._is_awaited = True
         try:
-            # `take_back` ends this loop: it rings the bell. In a forked child, the answer belongs
+            # `take_back` ends this loop: it rings the bell. In a forked child, the response belongs
             # to the parent.
             while (
                 self._is_lent and may_end and self._waits_directly(attempt)
@@ -809,7 +809,7 @@ cdef class StreamTable:
                     if envelopes is None:  # no more can be read
                         break
                     if not envelopes and self._is_lent:
-                        continue  # a part of the answer has come
+                        continue  # a part of the response has come
                     body = self._body_of(envelopes, attempt)
                     if body is None:
                         self._passed_on += envelopes
@@ -827,7 +827,8 @@ cdef class StreamTable:
             return False
         except BaseException:
             # A signal handler has raised an error, for example. Nothing that was read is lost: the
-            # loop ends the request, and looks for what is left even if this is interrupted, too.
+            # loop ends the request, and looks for the remaining bytes even if this code is
+            # interrupted, too.
             if body is not None:
                 self._give_up(request, attempt, connection, body, on_done)
             self._pass_on()
@@ -839,7 +840,7 @@ cdef class StreamTable:
     cdef bint _finish(self, RequestBase request, Attempt attempt, connection, bytes body) except -1:
         """End the request with the answer in `body`, which nobody else has."""
         result = request._plain_result(attempt, connection, body)
-        if result is None:  # the loop decodes it once more, and deals with the error
+        if result is None:  # the loop decodes the response again, and handles the error
             self._leave_answer(request, attempt, connection, body)
             return False
         attempt.latency = _now_of(request.session) - attempt.started
@@ -894,7 +895,7 @@ cdef class StreamTable:
         except _ProtocolError as error:
             self._reading_error = error
             return None
-        except BaseException:  # of a signal handler, while the error above was made; or no memory
+        except BaseException:  # from a signal handler, or because there is no memory
             self._reading_error = _ProtocolError("a frame could not be read")
             raise
         finally:

@@ -1,5 +1,5 @@
 # The hash of Cassandra's default partitioner, for bytes of any length, without Python objects. The
-# Python reference is `cassandra.murmur3`, which explains it.
+# pure Python version is `cassandra.murmur3`, which explains the algorithm.
 
 from libc.stdint cimport int8_t, int64_t, uint8_t, uint64_t
 

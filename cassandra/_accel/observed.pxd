@@ -1,7 +1,7 @@
 # The interface of a request's observation for the other compiled modules.
 
 cdef enum:
-    HEADER_SIZE = 9  # of a frame: native_protocol_v5.spec, section 2
+    HEADER_SIZE = 9  # bytes of a frame's header: native_protocol_v5.spec, section 2
 
 
 cdef class ObservedBase:
@@ -11,7 +11,7 @@ cdef class ObservedBase:
     cdef public bint _is_started
     cdef public bint _is_direct
     cdef public bint _speculates
-    cdef public Py_ssize_t _reported             # attempts that the observers were told
+    cdef public Py_ssize_t _reported             # attempts that were reported to the observers
     cdef public double started
     cdef public object latency
     cdef public Py_ssize_t page_number

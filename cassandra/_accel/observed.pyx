@@ -41,8 +41,8 @@ cdef class ObservedBase:
         raise unpicklable(self)
 
     cdef int _tell(self, double before, tuple hooks, tuple arguments) except -1:
-        # `before` is the current time, which most callers know already. `arguments` are those
-        # that follow the request in each call, or None.
+        # `before` is the current time, which most callers know already. `arguments` are the
+        # arguments after the request in each call; None if there are none.
         cdef double now
         run = self._context.run
         for hook in hooks:

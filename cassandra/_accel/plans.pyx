@@ -124,7 +124,7 @@ cdef class Router:
         cdef ReplicaPlan plan
         if row == NULL:
             return _plan_over(self._map._hosts, 0)
-        # If `__init__` of the map ran only after that of this router, `_tiers` is too short, and
+        # If the map's `__init__` ran after the router's `__init__`, `_tiers` is too short, and
         # `_arrange` would read past its end.
         if PyBytes_GET_SIZE(self._tiers) < PyTuple_GET_SIZE(self._map._hosts):
             raise ValueError(f"{len(self._map._hosts)} hosts have {len(self._tiers)} tiers")
@@ -211,7 +211,7 @@ cdef class Planner:
 
     cdef object _metadata
     cdef object _version
-    cdef bint _has_fields  # whether the fields of the metadata can be read directly
+    cdef bint _has_fields  # True if the fields of the metadata can be read directly
     cdef dict _routers
     cdef object _child
     cdef bint _shuffle
@@ -308,7 +308,7 @@ cdef class Planner:
             return None
         chunk = self._tablets._row(keyspace, _table_of(query), token, &index)
         if chunk is None:
-            # Any host will do: its answer will contain the tablet.
+            # Use any host, because its response will contain the tablet.
             plan = _plan_over((), 0)
         else:
             keeps_order = (
@@ -321,7 +321,7 @@ cdef class Planner:
             with cython.critical_section(self):
                 router = self._tablet_router
                 if router is None or router._map._hosts is not hosts:
-                    # Hold the router here too, because another thread may replace it.
+                    # Keep a reference to the router, because another thread may replace it.
                     router = self._tablet_router = <Router?> self._router_over(hosts)
             if PyTuple_GET_SIZE(router._map._hosts) < _highest(chunk, index) + 1:
                 return None
@@ -420,7 +420,7 @@ cdef class ReplicaPlan:
     cdef uint32_t _few[FEW]
     cdef Py_ssize_t _count
     cdef Py_ssize_t _at  # the next index in `_order`
-    cdef Py_ssize_t _given  # how many hosts the caller got: they are now the first of `_order`
+    cdef Py_ssize_t _given  # the number of hosts that the caller got; now first in `_order`
     cdef object _child
     cdef object _working_keyspace
     cdef object _query
@@ -522,11 +522,11 @@ cdef class Rotation:
     """The iterator that `rotated` returns."""
 
     cdef tuple _tiers
-    cdef tuple _hosts  # of the current tier
+    cdef tuple _hosts  # the hosts of the current tier
     cdef Py_ssize_t _start
     cdef Py_ssize_t _tier
     cdef Py_ssize_t _place  # the index in `_hosts` of the next host
-    cdef Py_ssize_t _left  # how many hosts of the current tier are left
+    cdef Py_ssize_t _left  # the number of hosts of the current tier that are left
 
     def __cinit__(self, *arguments, **named):
         self._tiers = self._hosts = ()

@@ -10,7 +10,7 @@ cdef class TokenRing:
     cdef uint16_t* _owners
     cdef Py_ssize_t _size
     # For each value of the upper bits of a token, the index of the first token whose upper bits are
-    # not less. One more entry has the number of tokens.
+    # at least this value. One more entry, the last, has the number of tokens.
     cdef uint32_t* _first
     cdef int _shift
 

@@ -127,7 +127,7 @@ cdef class TokenRing:
             free(self._tokens)
             free(self._owners)
             free(self._first)
-            # If an allocation fails below, nothing must be freed twice.
+            # Clear the pointers, so that nothing is freed twice if an allocation below fails.
             self._tokens = NULL
             self._owners = NULL
             self._first = NULL
@@ -180,8 +180,8 @@ cdef class TokenRing:
         cdef Py_ssize_t half
         if self._first == NULL:  # `__init__` never ran, or failed
             return 0
-        # Tokens are usually spread evenly, so one or two are left to search. `_first` has one more
-        # entry than there are values of the upper bits, so first[1] exists.
+        # Tokens are usually spread evenly, so one or two tokens are left to search. `_first` has
+        # one more entry than there are values of the upper bits, so first[1] exists.
         first = self._first + (_unsigned(token) >> self._shift)
         low = first[0]
         count = <Py_ssize_t> first[1] - low
@@ -278,7 +278,8 @@ cdef class ReplicaMap:
             position = 0
         elif position >= self._position_count:
             return NULL
-        # `_set_at` and `_sets` come from one `_Rows`, so `_set_at` has only numbers of its sets.
+        # `_set_at` and `_sets` come from one `_Rows`, so each number in `_set_at` is the number of
+        # a set in `_sets`.
         return self._sets + <Py_ssize_t> self._set_at[position] * self._width
 
     cdef Py_ssize_t _place_of(self, key) except -1:
@@ -506,10 +507,10 @@ def simple_map(ring, hosts, full, total):
 
 cdef struct Factor:
     int32_t left  # replicas that the walk must still find
-    int32_t repeats  # how many of them may be in a rack that already has a replica
-    int32_t transient  # how many of all replicas are transient: the last ones
+    int32_t repeats  # how many of these may be in a rack that already has a replica
+    int32_t transient  # the number of transient replicas, which are the last ones
     int32_t replica_count
-    int32_t racks_short  # how many replicas there are more than racks
+    int32_t racks_short  # the number of replicas minus the number of racks
 
 
 cdef class _Topology:
@@ -530,7 +531,7 @@ cdef class _Topology:
         cdef Py_ssize_t i
         if len(racks) != hosts:
             raise ValueError(f"{hosts} hosts have data centres, but {len(racks)} have racks")
-        # Convert to numbers once: the caller's own objects may give other numbers the second time.
+        # Convert to numbers once: the caller's objects may return other numbers the second time.
         datacenters = tuple(map(_index, datacenters))
         racks = tuple(map(_index, racks))
         factors = tuple([(full, total) for full, total in factors])

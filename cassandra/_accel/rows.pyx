@@ -42,8 +42,8 @@ cdef extern from *:
 cdef extern from "row_base.h":
     object turbocql_row_base()
 
-# The base class of named tuples (see the twin). It is written in C, so that `row[0]` costs as much
-# as in a tuple.
+# The base class of named tuples (see the pure Python version). It is written in C, so that `row[0]`
+# is as fast as for a tuple.
 RowBase = turbocql_row_base()
 
 
@@ -420,7 +420,7 @@ def shared_columns(readers, body, offset, row_count):
     cdef bytes page = exact_bytes(body, "a page")
     cdef tuple read = tuple(readers)
     cdef Py_ssize_t width = len(read)
-    cdef Py_ssize_t start = offset  # convert once: the next time, its code may return another value
+    cdef Py_ssize_t start = offset  # convert once: __index__ may return another value later
     cdef Py_ssize_t count = check_rows(page, start, row_count, width)
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(page) + start
     cdef const uint8_t* end = <const uint8_t*> PyBytes_AS_STRING(page) + PyBytes_GET_SIZE(page)
@@ -465,7 +465,7 @@ def shared_columns(readers, body, offset, row_count):
     return columns
 
 
-# Ids of types, as in the Python twin.
+# Ids of types, as in the pure Python version.
 cdef enum:
     CUSTOM = 0
     LAST_SIMPLE = 0x15

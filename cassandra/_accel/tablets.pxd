@@ -54,7 +54,7 @@ cdef class TabletMap:
     cdef dict _tables
     cdef frozenset _with_tablets
     cdef frozenset _leaders
-    cdef int _in_use                 # whether any keyspace has tablets; read for each plan
+    cdef int _in_use                 # True if any keyspace has tablets; read for each plan
 
     cdef Chunk _row(self, keyspace, table, int64_t token, Py_ssize_t* index)
     cdef bint _is_used(self) except -1
@@ -73,10 +73,9 @@ cdef class TabletMap:
     cdef int _remove(self, keyspace, table) except -1
 
 
-# Sets `token` to the token of a statement's partition key; returns 0 if the key is not known, else
-# 1.
+# Sets `token` to the token of a statement's partition key. Returns 1, or 0 if the key is not known.
 cdef int token_in(statement, int64_t* token) except -1
 
-# Returns the offset after an answer's custom payload if this has one tablet and nothing else; 0
-# otherwise.
+# Returns the offset after a response's custom payload if the payload has one tablet and nothing
+# else; otherwise 0.
 cdef Py_ssize_t payload_end(bytes body) noexcept

@@ -171,7 +171,7 @@ cdef class Table:
         cdef Py_ssize_t index = self._place(token)
         if index == PyTuple_GET_SIZE(self.chunks):
             return None
-        # `__cinit__` checked that each is a Chunk.
+        # `__cinit__` checked that each item is a Chunk.
         return <Chunk> <object> PyTuple_GET_ITEM(self.chunks, index)
 
     cdef Table _with_tablet(self, const TabletFields* tablet):
@@ -206,7 +206,7 @@ cdef class Table:
             joined._take(written, chunk, 0, index)
             written += index
             while index < chunk.size and chunk.firsts[index] < tablet.last:
-                index += 1  # it overlaps
+                index += 1  # this tablet overlaps
             if not put and (index < chunk.size or i == end - 1):
                 joined._put(written, tablet)
                 put = True
@@ -524,7 +524,7 @@ cdef class TabletMap:
             if shard < 0 or shard >= 0xFFFF:
                 return False
             tablet.shards[i] = <uint16_t> shard
-        # Host ids are read in a second pass, so that a malformed payload adds none.
+        # Host ids are read in a second pass, so that a malformed payload adds no hosts.
         for i in range(tablet.width):
             host_id = PyBytes_FromStringAndSize(<const char*> p + 32 + 32 * i + 8, 16)
             number = self._number_of(host_id)
@@ -535,7 +535,7 @@ cdef class TabletMap:
 
     cdef object _number_of(self, bytes host_id):
         """Return the number of a host, which may be new; None if there are too many hosts."""
-        # Look the host up by its bytes, because creating a UUID takes longer than all the rest.
+        # Look up the host by its bytes, because creating a UUID takes longer than all other steps.
         number = self._numbers.get(host_id)
         if number is not None:
             return number

@@ -3,7 +3,7 @@
 # It is a C struct on the stack of the function that encodes. It contains WBUF_INLINE bytes; if they
 # are not enough, it allocates a block. Each call has its own buffer, so no buffer is shared: not by
 # two threads, and not with a user's __index__ or __iter__ that binds values during an encode. The
-# buffer ends with the call.
+# buffer is freed when the call ends.
 #
 # Use:
 #     cdef wbuf out
