@@ -136,6 +136,7 @@ def extensions() -> list[Extension]:
         )
     if none or sys.implementation.name != "cpython":
         return []
+    # Without Cython, install the pure Python version, unless the extensions are required.
     try:
         from Cython.Build import cythonize
     except ImportError as error:
@@ -148,6 +149,7 @@ def extensions() -> list[Extension]:
         return []
     if sys.version_info[:2] > NEWEST_TESTED:
         say_untested()
+    # Build an extension from each .pyx file. Rebuild it if a .pxd, .pxi or .h file changes.
     macros = [("TURBOCQL_PLAIN_C", "1")] if switched_on("TURBOCQL_PLAIN_C") else []
     link_flags = [*SANITIZERS] if switched_on("CASS_DRIVER_SANITIZE") else []
     sources = largest_first(Path("cassandra/_accel").glob("*.pyx"))

@@ -182,6 +182,7 @@ async def _aio_session(cassandra_cluster: LocalCluster | RunningCluster) -> Asyn
             await session.set_keyspace(keyspace)
             yield session
         finally:
+            # Drop the keyspace, and retry while nodes do not respond.
             delays = _retry_delays(session)
             while True:
                 try:
@@ -294,6 +295,7 @@ def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Itera
             session.set_keyspace(keyspace)
             yield session
         finally:
+            # Drop the keyspace, and retry while nodes do not respond.
             delays = _retry_delays(session)
             while True:
                 try:

@@ -45,6 +45,7 @@ def measure(
     with tempfile.TemporaryDirectory() as folder:
         for number, script in enumerate(chosen_scripts, 1):
             print(f"\n== {script.stem} ({number} of {len(chosen_scripts)})", flush=True)
+            # The script writes its figures to this file.
             report = Path(folder, f"{script.stem}.json")
             script_arguments = [*arguments, "--json", str(report)]
             if options.no_peers and "with_peers=True" in script.read_text():
@@ -53,6 +54,7 @@ def measure(
                 script_arguments += ["--plot", str(options.plots / f"{script.stem}.png")]
             if subprocess.run([sys.executable, str(script), *script_arguments]).returncode:
                 failed.append(script.stem)
+            # Even a failed script may have written its figures.
             if report.exists():
                 command = " ".join([f"python benchmarks/{script.name}", *arguments])
                 reports.append({**json.loads(report.read_text()), "command": command})
@@ -85,10 +87,12 @@ def main() -> int:
     reports, failed = measure(chosen_scripts, options)
     page = options.page or (QUICK_PAGE if options.quick else PAGE)
     page.parent.mkdir(parents=True, exist_ok=True)
+    # If only some scripts have run, keep the other scripts' figures on the page.
     if options.names and page.exists():
         page.write_text(page_with(page.read_text(), reports))
     else:
         page.write_text(page_of(reports))
+    # The picture belongs to the page of the documentation.
     picture = bars.of_reports(reports)
     if picture is not None and page == PAGE:
         PICTURE.write_text(picture)

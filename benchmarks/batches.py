@@ -81,6 +81,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
         for _ in range(passes):
             for driver in drivers:
                 bar.step(driver)
+                # Building a batch cannot be measured alone with drivers in `LIMITS`.
                 if driver not in LIMITS:
                     for case, (time, blocks) in run(driver, BUILDING, server).items():
                         keep(build, case, driver, time)

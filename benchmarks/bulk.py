@@ -105,6 +105,7 @@ def measure_real_node(bench: Benchmark, folder: Path) -> None:
         with Cluster([address], port=port) as cluster, cluster.connect() as session:
             session.execute(bulk_table.KEYSPACE)
             for tool in filter(None, tools):
+                # Each tool loads the same file into a new table, and then unloads the table.
                 session.execute(f"DROP TABLE IF EXISTS {bulk_table.NAME}", timeout=60)
                 session.execute(bulk_table.CREATE, timeout=60)
                 add_figures(rows, "load of CSV", tool.name, count, *timed(tool.load(path)))

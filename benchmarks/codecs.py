@@ -161,6 +161,7 @@ def main() -> int:
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows = by_case(measure(bench, drivers))
     bench.show_table("ns a value", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})
+    # Time a loop in C, because the targets of vectors are multiples of its time.
     plain_ns, avx2_ns = floor(), floor("-mavx2")
     if plain_ns is not None:
         avx2_text = "" if avx2_ns is None else f", with AVX2 {avx2_ns} ns"

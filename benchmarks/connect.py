@@ -45,6 +45,7 @@ def main() -> int:
             for driver in drivers:
                 bar.step(driver)
                 measured = peers.run_any(driver, WORKER, [address, str(port)])
+                # Keep the best of all repeats.
                 for case, (connect_name, figure) in CASES.items():
                     milliseconds = float(measured[connect_name][figure])
                     rows[case][driver] = min(milliseconds, rows[case].get(driver, milliseconds))

@@ -173,6 +173,7 @@ def main() -> int:
     bench.need_program("cc")
     with null_server.running() as (address, port), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        # Measure the CPU time of an insert of one thread, without probes.
         plain = [address, str(port), "1", "1", "1", str(IN_FLIGHT), str(options.own_seconds)]
         inserts, _, cpu, _ = peers.run(sys.executable, WORKER, plain, peers.own_settings())
         own_us = cpu / inserts * 1e6
@@ -181,6 +182,7 @@ def main() -> int:
         except subprocess.CalledProcessError as error:
             bench.stop(f"perf cannot set probes here: {error.stderr.strip().splitlines()[-1]}")
         use_us = contended_use_us(folder)
+    # Count the decrements of each object that several threads use.
     by_type = shared_decrements([event for event in events if event.probe == "decrement"])
     rows = {
         kind: {"an insert": objects.total() / inserts, "objects": len(objects)}

@@ -118,6 +118,7 @@ def main() -> int:
         bench.need_program("valgrind")
     results = measure(bench)
     bench.show_table("each in a process of its own", results)
+    # Compare the figures with the targets.
     for name in WALLS:
         took = results[name]["wall ms"]
         bench.add_target(f"{name}: {took:.0f} ms, at most {WALL:g}", took <= WALL)

@@ -44,6 +44,8 @@ def rules() -> list[null_server.Rule]:
     many_rows = null_server.rows(page, [null_server.PAGE_VALUES] * 5000)
     limit = ("[limit]", null_server.type_option(null_server.INT))
     types = dict(five)
+    # By a part of the query string: the statement's id, the columns of its markers and of its
+    # result, and the body of the response to EXECUTE.
     prepared = {
         b"INSERT INTO bench.five": (b"mapper-insert", five, [], null_server.VOID),
         b"UPDATE bench.five": (
@@ -54,6 +56,7 @@ def rules() -> list[null_server.Rule]:
         ),
         b"SELECT * FROM bench.page": (b"mapper-page", [limit], page, many_rows),
     }  # fmt: skip
+    # The responses to query strings that contain their values.
     all_rules: list[null_server.Rule] = [
         (
             null_server.QUERY,

@@ -82,6 +82,7 @@ def main() -> int:
     }
     ratios = least_over(rows, drivers[0], peers.PEERS)
     bench.show_table(f"{options.tables} tables", rows, {"peer / ours": ratios})
+    # Compare the ratios with the targets.
     for key, title, _ in LINES:
         ratio = ratios.get(title)
         if key in TARGETS and ratio is not None:

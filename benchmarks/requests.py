@@ -235,6 +235,7 @@ def main() -> int:
         judge(bench, best)
         judge_lead(bench, ratios)
         judge_blocking(bench, best)
+        # Count the system calls while the server is still running.
         calls = None if options.quick else system_calls(lanes[0], address, port)
     if calls is not None:
         bench.note(f"{names[0]}: system calls a request, 100 in flight: {calls:.2f}")

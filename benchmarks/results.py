@@ -47,6 +47,7 @@ def judge(bench: Benchmark, times: dict[str, Times]) -> None:
             if not name.startswith("turbocql") and name.endswith("pure") is (impl == "python")
         ]
         for label, our_case, their_cases, factor in targets:
+            # The times of all peers for their equivalents of the case.
             figures = [
                 case_times[name]
                 for case_times in theirs

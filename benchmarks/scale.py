@@ -204,6 +204,7 @@ def measure_sizes(bench: Benchmark) -> None:
     sizes_by_name = sizes_of(bench)
     requests = {"requests": 2_000} if bench.options.quick else {}
     with bench.progress(sum(map(len, sizes_by_name.values()))) as bar:
+        # Only the setting `name` grows; all other settings have their usual values.
         for name, sizes in sizes_by_name.items():
             by_size = {}
             for size in sizes:

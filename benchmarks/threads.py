@@ -64,6 +64,7 @@ def main() -> int:
     gil_settings = {"with the lock": "1"}
     if is_free_threaded:
         gil_settings = {"without the lock": "0", **gil_settings}
+    # For each setting of the lock and each case, keep the highest rate of all rounds.
     best = {lock: dict.fromkeys(CASES, 0.0) for lock in gil_settings}
     with bench.progress(options.rounds * len(gil_settings) * len(CASES)) as bar:
         for _ in range(options.rounds):
@@ -75,6 +76,7 @@ def main() -> int:
     for figures in best.values():
         figures["two / one"] = figures["two threads"] / figures["one thread"]
     bench.show_table(f"the best of {options.rounds} rounds, {os.cpu_count()} processors", best)
+    # Check that threads scale without the lock, and that one thread is not much slower.
     if is_free_threaded:
         without_lock, with_lock = best["without the lock"], best["with the lock"]
         speed_up, slow_down = (

@@ -63,12 +63,14 @@ def compare(bench: Benchmark, lanes: list[Lane], plain_port: int, tls_port: int,
     :param tls_port: the port of the TLS relay.
     :param ca: the path of the CA certificate.
     """
+    # Measure each lane twice: without TLS, and with TLS through the relay.
     all_lanes = []
     for lane in lanes:
         settings = {**lane.settings, "TURBOCQL_BENCH_CA": ca}
         all_lanes.append(lane)
         all_lanes.append(lane._replace(name=f"{lane.name}, TLS", settings=settings, port=tls_port))
     best = measure(bench, all_lanes, "127.0.0.1", plain_port, CASES)
+    # The table has a row for each case and lane, with both figures.
     rows: dict[str, dict[str, float]] = {}
     for lane in lanes:
         for case, measured in best[lane.name].items():
@@ -106,6 +108,7 @@ def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
         measure_opening("plain", "full", plain_port, None)
         for key_type, bits in kinds:
             authority = Authority(folder, f"ca-{bits}", bits)
+            # Measure with and without a certificate of the client.
             for client_text, client_ca in (("", ()), (", client certificate", (authority.path,))):
                 context = authority.client()
                 if client_ca:
@@ -141,6 +144,7 @@ def bare_handshakes(bench: Benchmark, folder: Path) -> None:
         server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         server.load_cert_chain(*authority.issue("127.0.0.1"))
         for version in (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2):
+            # The session of a first handshake can be resumed by later handshakes.
             client = authority.client()
             client.maximum_version = version
             session = bare_handshake(client, server, None)[0].tls.session

@@ -78,13 +78,14 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
 
     :param options: the parsed options. They must have ``hosts``, a list of addresses.
     :param prefix: the prefix of the option names, as in `add_connection_options`.
-    :raises OSError: if a file cannot be read.
-    :raises KeyError: if the environment variable does not exist.
-    :raises ValueError: if there is a user but no password, if an option has no effect alone, or if
-        a host or the port is not valid.
+    :raises OSError: if the file of the password cannot be read.
+    :raises KeyError: if the environment variable of the password does not exist.
+    :raises ValueError: if there is a user but no password, if an option has no effect alone, if a
+        host or the port is not valid, or if the file of a certificate or key cannot be used.
     """
     if prefix:
         options = _without_prefix(options, prefix)
+    # Check the options before any file is read.
     _check_companions(options, prefix)
     for host in options.hosts:
         _check_host(host, prefix)
@@ -95,6 +96,7 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     context = None
     if options.ssl or options.cafile or options.cert:
         context = _tls_context(options, prefix)
+    # A cloud bundle contains the addresses and the TLS settings.
     settings: dict[str, Any] = {}
     if options.cloud_bundle is not None:
         settings["cloud"] = {"secure_connect_bundle": str(options.cloud_bundle)}
@@ -159,11 +161,13 @@ def _check_host(host: str, prefix: str) -> None:
 
     :raises ValueError: if it has a port, is a URL, or has several hosts.
     """
+    # Refuse a list such as "a,b".
     if "," in host:
         hosts = " ".join(part.strip() for part in host.split(",") if part.strip())
         raise ValueError(
             f"host {host!r} is a list: write {f'--{prefix}hosts ' if prefix else ''}{hosts}"
         )
+    # Two or more colons without brackets are a plain IPv6 address, which is allowed.
     address, has_scheme, rest = host.partition("://")
     if has_scheme:
         address = rest.partition("/")[0]

@@ -164,12 +164,14 @@ def _advice(call: str, name: str) -> str:
     option = _SAME.get(name, name)
     if call in _OF_CALLS:
         return _advice_of(_OF_CALLS[call], option)
+    # The option may be known elsewhere: as a setting of statements, or under another name.
     if option in _OF_STATEMENTS:
         return f": it is a setting of the statement: {_how_to_set(option)}"
     if option in _EXECUTE:
         return f"; write {option}="
     if name in _ELSEWHERE:
         return f": {_ELSEWHERE[name]}"
+    # The name may be misspelt.
     similar_name = nearest(name, (*_EXECUTE, *_OF_STATEMENTS), alike=0.75)
     if similar_name is not None:
         suffix = f": {_how_to_set(similar_name)}" if similar_name in _OF_STATEMENTS else "?"

@@ -77,6 +77,7 @@ def create_app() -> Any:
     app.put("/{owner}/{id}")(finish_todo)
 
     def refused(request: Any, error: Exception) -> Any:
+        """Return the response for an error of the mapper."""
         status = 404 if isinstance(error, Todo.DoesNotExist) else 400
         return fastapi.responses.JSONResponse({"error": str(error)}, status)
 

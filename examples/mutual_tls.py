@@ -33,6 +33,7 @@ def run(local: LocalCluster) -> None:
     hosts, port = local.contact_points, local.port
     login = PlainTextAuthProvider(local.username, local.password)
 
+    # With a certificate, both APIs can connect.
     context = ssl.create_default_context(cafile=local.tls.ca_certificate)
     context.load_cert_chain(local.tls.client_certificate, local.tls.client_key)
     with Cluster(hosts, port=port, ssl_context=context, auth_provider=login) as cluster:
@@ -40,6 +41,7 @@ def run(local: LocalCluster) -> None:
         print(f"blocking: Cassandra {row.release_version}")
     print(f"asyncio: Cassandra {asyncio.run(awaited(hosts, port, context, login))}")
 
+    # Without a certificate, the server refuses the connection.
     without = ssl.create_default_context(cafile=local.tls.ca_certificate)
     with Cluster(hosts, port=port, ssl_context=without, auth_provider=login) as cluster:
         try:

@@ -69,6 +69,7 @@ def main() -> None:
     logging.getLogger("cassandra").setLevel(logging.WARNING)
     logging.getLogger("cassandra.requests").setLevel(logging.INFO)
 
+    # Print each span of OpenTelemetry as one line.
     tracers = TracerProvider()
     exporter = ConsoleSpanExporter(out=sys.stdout, formatter=line)
     tracers.add_span_processor(SimpleSpanProcessor(exporter))
@@ -77,6 +78,7 @@ def main() -> None:
         arguments.contact_points.split(","),
         request_observers=[OpenTelemetryObserver(tracers), RequestLogger(sample=1.0)],
     ) as cluster:
+        # Register the cluster's metrics for Prometheus, and print them at the end.
         registry.register(ClusterCollector(cluster))
         work(cluster.connect())
         print(generate_latest(registry).decode())

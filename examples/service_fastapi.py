@@ -117,6 +117,7 @@ class Notes:
         )
         self._page.fetch_size = 20
         self._page.is_idempotent = True
+        # A query that finds nothing shows whether the cluster responds.
         self._ping = await self._session.prepare(
             "SELECT id FROM service.notes WHERE owner = 'nobody' LIMIT 1"
         )

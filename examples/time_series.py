@@ -72,6 +72,7 @@ def main() -> None:
         for statement in SCHEMA:
             session.execute(statement)
         print(f"{write(session, 'roof', day):,} readings written")
+        # Read the day into a DataFrame, and find the warmest hour.
         frame = read(session, "roof", day)
         hours = frame["value"].resample("1h").mean()
         print(f"{len(frame):,} read; warmest at {hours.idxmax():%H:%M}, {hours.max():.1f} degrees")

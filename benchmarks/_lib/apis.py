@@ -108,6 +108,7 @@ def measure(
                     bench.note(f"{lane.name} is left out: {str(error).splitlines()[-1]}")
                     failed_lanes.add(lane.name)
                     continue
+                # Keep the best figures of all rounds.
                 for case, measured in figures.items():
                     best_figures = best[lane.name].setdefault(case, dict(measured))
                     best_figures["us"] = min(best_figures["us"], measured["us"])

@@ -36,6 +36,7 @@ def svg(table: Table) -> str:
 
     :param table: microseconds of client CPU, by case and driver.
     """
+    # `top` is the vertical position of the next element, below the heading.
     parts: list[str] = []
     top = 46.0
     for case, title in CASES.items():

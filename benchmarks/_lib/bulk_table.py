@@ -77,6 +77,7 @@ def rules() -> list[null_server.Rule]:
     """
     from benchmarks._lib import schema_tables  # not at the top, because it imports the driver
 
+    # The rows in the server's system tables that describe this table.
     keyspace, table = NAME.split(".")
     table_key = {"keyspace_name": keyspace, "table_name": table}
     content: dict[str, list[schema_tables.Row]] = {

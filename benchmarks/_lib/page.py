@@ -91,6 +91,7 @@ def as_rst(table: Table) -> list[str]:
         ]
         for case, row in table.rows.items()
     ]
+    # Let the csv module quote cells, and indent its lines below the directive.
     csv_file = io.StringIO()
     csv.writer(csv_file, lineterminator="\n").writerows(
         [[escaped(cell) for cell in row] for row in rows]

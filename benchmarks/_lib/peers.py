@@ -159,6 +159,7 @@ def prepare(
         elif bench.options.quick:
             bench.note(f"{name} is left out: it is not installed yet, and --quick installs nothing")
         else:
+            # Create the environment. If a driver cannot be installed, go on without it.
             bench.say(f"installing {name} from PyPI into {cache()}: about half a minute, once")
             try:
                 environment(name, extra)

@@ -129,6 +129,7 @@ def compare(
     ours = lanes[0].name
     others = [lane.name for lane in lanes if not lane.name.startswith("turbocql")]
     bench.show_table("nanoseconds", rows, {"peer / ours": least_over(rows, ours, others)})
+    # Check the targets of the engine's functions and of the public API.
     public = next(lane.name for lane in lanes if lane.api == "api")
     for lane, most in ((ours, targets), (public, api_targets)):
         for case, target in most.items():

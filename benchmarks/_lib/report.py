@@ -247,6 +247,7 @@ class Benchmark:
 
 def machine() -> dict[str, Any]:
     """Return a description of this machine and its load."""
+    # On Linux, `platform.processor` does not return the processor's model, so read /proc/cpuinfo.
     model = platform.processor()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

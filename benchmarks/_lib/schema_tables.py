@@ -55,6 +55,7 @@ def schema_rows(tables: int, tables_per_keyspace: int = 100) -> dict[str, list[R
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
     for number in range(tables):
         keyspace, table = f"keyspace_{number // tables_per_keyspace:03}", f"table_{number:05}"
+        # Begin a new keyspace.
         if number % tables_per_keyspace == 0:
             replication = {
                 "class": "org.apache.cassandra.locator.SimpleStrategy",
@@ -106,6 +107,7 @@ def body(
     column_specs = b"".join(
         string(name) + kind.option(4) for name, kind in zip(names, types, strict=True)
     )
+    # The kind, and the metadata: flags, keyspace and table for all columns, and the column specs.
     head = (
         struct.pack(">iii", ROWS_KIND, GLOBAL_TABLE, len(names))
         + b"".join(map(string, table.split(".")))

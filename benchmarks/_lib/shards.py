@@ -120,6 +120,7 @@ def fill_tablet_map(count: int) -> tuple[float, float, float]:
     tablets = _impl.tablets.TabletMap(limit=2 * count)
     step = (1 << 64) // count
     first_token = -(1 << 63)
+    # Divide the token range into `count` tablets, and encode each as servers send it.
     payloads = []
     for number in range(count):
         tablet = Tablet(
@@ -129,12 +130,14 @@ def fill_tablet_map(count: int) -> tuple[float, float, float]:
             version=number,
         )
         payloads.append(routing_payload(tablet, 2)["tablets-routing-v2"])
+    # Measure adding the tablets, and the memory that they take.
     memory_before = resident()
     started = time.thread_time()
     for payload in payloads:
         tablets.learn("ks", "t", payload)
     learn_time = (time.thread_time() - started) / count * 1e6
     size = resident() - memory_before
+    # Measure looking up tablets by random tokens.
     tokens = [random.randrange(-(1 << 62), 1 << 62) for _ in range(20_000)]
     look_up_seconds = min(
         _timed(lambda: [tablets.version_of("ks", "t", token) for token in tokens])

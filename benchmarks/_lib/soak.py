@@ -336,6 +336,7 @@ def verdict(
         )
         if late_peak > early_peak * GROWTH + SLACK:
             leaks.append(f"memory grew from {early_peak} to {late_peak} MiB")
+    # After the end, no file descriptor and no thread of the run may be left.
     leaks += [
         f"{name}: {after[name]} left, {before[name]} at the beginning"
         for name in ("fds", "threads")
@@ -358,11 +359,13 @@ async def run(
         async with aio.Cluster(soak.addresses, **soak.settings()) as cluster:
             session = await cluster.connect()
             select, insert = await session.prepare(SELECT), await session.prepare(INSERT)
+            # Run the tasks of the asyncio API in this loop, and the blocking API in a thread.
             workers = [
                 asyncio.ensure_future(work(soak, session, select, insert)) for _ in range(WORKERS)
             ]
             thread = asyncio.ensure_future(asyncio.to_thread(work_blocking, soak, blocking))
             began = time.monotonic()
+            # Take a sample after each interval, or at once if a worker fails.
             while not soak.over:
                 await asyncio.wait(
                     [*workers, thread], timeout=interval, return_when=asyncio.FIRST_EXCEPTION

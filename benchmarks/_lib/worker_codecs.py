@@ -50,6 +50,7 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
         cqltypes.DoubleType,
     ]
     user_type = cqltypes.UserType.make_udt_class("ks", "five", ("a", "b", "c", "d", "e"), fields)
+    # Cases that need no NumPy.
     all_cases: list[tuple[str, Any, Any, float | None, float | None]] = [
         ("vector<float,768> of a list", vector([cqltypes.FloatType, 768]), floats, 2000, 10000),
         (
@@ -134,6 +135,7 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
         import numpy
     except ImportError:
         return all_cases
+    # With NumPy, insert its cases after the other cases of the same vector.
     single, double = numpy.array(floats, "f4"), numpy.array(floats)
     all_cases.insert(
         2,
@@ -184,6 +186,7 @@ def arrays() -> dict[str, float]:
             cqltype.codec(PROTOCOL, "array").decode, body
         ),
     }
+    # Decode into a buffer that is used again for each vector.
     buffer = array.array("f", [0.0]) * 768
     decode_into = cqltype.codec().deserialize_into
     figures["vector<float,768> read into a buffer"] = nanoseconds(

@@ -87,6 +87,7 @@ def measure_blocking(address: str, port: int) -> Figures:
     session.row_factory = dict_factory
     connection.set_session(session)
     five, page = models()
+    # `passes` repeats each loop, and stores the time of the best pass under the case's name.
     for _ in passes(figures, "Model.create", CALLS):
         for _ in range(CALLS):
             five.create(a=7, b="hello world", c=7, d=1.5, e=True)

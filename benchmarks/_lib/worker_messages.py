@@ -361,6 +361,7 @@ def engine_message_cases() -> dict[str, Callable[[], Any]]:
     columns: Any = [Column("ks", "t", name, getattr(cqltypes, kind)) for name, kind, _ in KINDS]
     bind_plan = bind.BindPlan(columns, [0])
     values = tuple(value for _, _, value in KINDS)
+    # The parameters of requests at consistency level ONE (1).
     params = QueryParams(1, TWELVE, page_size=5000, timestamp=1_700_000_000_000_000)
     bound = QueryParams(1, None, page_size=5000, timestamp=1_700_000_000_000_000)
     plain = QueryParams(1)
@@ -396,6 +397,7 @@ def engine_row_cases() -> dict[str, Callable[[], Any]]:
 
     columns = [("a", TEXT), ("b", INT), ("c", DOUBLE)]
     row = [[b"text", struct.pack(">i", 1), struct.pack(">d", 1.5)]]
+    # Three responses: one row with metadata, one row without metadata, and a page of 5,000 rows.
     small, skipped, large = (
         rows_body(columns, row),
         rows_body(columns, row, metadata=False),

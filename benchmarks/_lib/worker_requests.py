@@ -325,6 +325,7 @@ async def acsylla(address: str, port: int) -> Figures:
         statement.bind_list(list(values))
         return statement
 
+    # `passes` repeats each loop, and stores the best figures of all passes under the case's name.
     for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             await session.execute(bound(insert, ROW))
@@ -366,6 +367,7 @@ async def scyllapy(address: str, port: int) -> Figures:
     insert, select, page = [await session.prepare(text) for text in (INSERT, SELECT, PAGE)]
     row = [driver.extra_types.BigInt(7), "hello world", 7, driver.extra_types.Double(1.5), True]
     key = [driver.extra_types.BigInt(7)]
+    # `passes` repeats each loop, and stores the best figures of all passes under the case's name.
     for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             await session.execute(insert, row)

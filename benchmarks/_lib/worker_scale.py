@@ -108,6 +108,7 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
     wait_for_pools(all_open)
     figures["all open ms"] = (time.perf_counter() - step_start) * 1000
     figures["CPU ms"] = (time.process_time() - cpu_start) * 1000
+    # Prepare statements, and send requests in one of the sessions.
     session = sessions[0]
     insert = session.prepare(INSERT)
     if settings["prepared"] > 1:

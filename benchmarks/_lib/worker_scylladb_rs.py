@@ -84,6 +84,7 @@ async def awaited(address: str, port: int) -> Figures:
         await session.prepare(text) for text in (INSERT, SELECT, PAGE, VECTOR_INSERT, VECTOR_PAGE)
     ]
     execute = session.execute
+    # `passes` repeats each loop, and stores the best figures of all passes under the case's name.
     for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             await execute(insert, ROW)
@@ -139,6 +140,7 @@ def blocking(address: str, port: int) -> Figures:
         for text in (INSERT, SELECT, PAGE, VECTOR_INSERT, VECTOR_PAGE)
     ]
     execute = session.execute
+    # `passes` repeats each loop, and stores the best figures of all passes under the case's name.
     for _ in clock.passes("insert, one at a time", ONE_AT_A_TIME):
         for _ in range(ONE_AT_A_TIME):
             execute(insert, ROW).result()

@@ -39,6 +39,7 @@ def missing_key_advice(attrs: Mapping[str, Any]) -> str:
 
     :param attrs: the namespace of the class.
     """
+    # A class where a column should be: the parentheses are missing.
     for name, value in attrs.items():
         if isinstance(value, type) and not name.startswith("_"):
             call = f"columns.{value.__name__}" if issubclass(value, Column) else "columns.Integer"
@@ -46,12 +47,14 @@ def missing_key_advice(attrs: Mapping[str, Any]) -> str:
                 f" {name} is the class {value.__name__}, not a column: "
                 f"write {name} = {call}(primary_key=True)"
             )
+    # There are columns, but no column has primary_key=True.
     columns = [name for name, value in attrs.items() if isinstance(value, Column)]
     if columns:
         return (
             f" Write primary_key=True in the columns of the key, for example {columns[0]} = "
             f"columns.{type(attrs[columns[0]]).__name__}(primary_key=True)"
         )
+    # There are only annotations (``id: int``), as in a dataclass.
     for name in annotations_of(attrs):
         if not name.startswith("_") and name not in attrs:
             return (
@@ -156,6 +159,7 @@ def warn_of_meta(name: str, attrs: Mapping[str, Any], bases: Sequence[type]) -> 
     meta = attrs.get("Meta")
     if not isinstance(meta, type):
         return
+    # A base class of the application may read `Meta`.
     for base in bases:
         if hasattr(base, "Meta") or any(
             "__init_subclass__" in vars(cls)

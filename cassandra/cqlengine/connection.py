@@ -670,8 +670,8 @@ def execute(
 
     :param query: a query string with markers, or a statement, which may be prepared.
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
-    :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
-        session's.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the level of the statement,
+        the connection or the session, whichever is set first in this order.
     :param timeout: seconds; None for no limit; the session's by default.
     :param connection: the name of the connection; None for the default connection.
     :returns: the result of `Session.execute`.
@@ -700,8 +700,8 @@ async def aexecute(
 
     :param query: a query string with markers, or a statement, which may be prepared.
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
-    :param consistency_level: a value of `ConsistencyLevel`; None for the statement's, or the
-        session's.
+    :param consistency_level: a value of `ConsistencyLevel`; None for the level of the statement,
+        the connection or the session, whichever is set first in this order.
     :param timeout: seconds; None for no limit; the session's by default.
     :param connection: the name of the connection; None for the default connection.
     :returns: the result of `cassandra.aio`'s `Session.execute`.

@@ -195,6 +195,7 @@ def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]
             raise ModelDefinitionException(
                 f"the discriminator column '{column_name}' must not be a counter or a collection"
             )
+    # In a table with a counter, all columns outside the primary key must be counters.
     data_columns = [column for column in columns.values() if not column.primary_key]
     if any(column.is_counter for column in data_columns) and not all(
         column.is_counter for column in data_columns

@@ -178,6 +178,7 @@ def add_columns(
         if server_column is None:
             changes.append(f"ALTER TABLE {table} ADD {column.get_column_def()}")
             continue
+        # Only warn of differences, because current servers cannot change a column's type or kind.
         if not same_type(column.db_type, server_column.type):
             warnings.append(
                 f"Existing table {table} has column {column.cql} with a type "

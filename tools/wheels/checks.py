@@ -27,6 +27,7 @@ def check_contents(wheel: Path, modules: set[str]) -> None:
         raise ValueError(f"{wheel.name} has {size} bytes; at most {LARGEST} were expected")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
+    # A wheel must have no sources of C or Cython, no .pyc files, and no files of other packages.
     unexpected_names = [
         name
         for name in names

@@ -19,6 +19,7 @@ def document(metadata: bytes, epoch: int, tools: dict[str, str], tag: str) -> by
     """
     fields = BytesParser().parsebytes(metadata)
     name, version = fields["Name"], fields["Version"]
+    # Take the names of the required packages, without versions and without those of extras.
     requirements = [line for line in fields.get_all("Requires-Dist", []) if "extra ==" not in line]
     package_names = [re.split(r"[ <>=!~;\[(]", line, maxsplit=1)[0] for line in requirements]
     purl = f"pkg:pypi/{name}@{version}"

@@ -172,11 +172,14 @@ def canned_rules() -> list[Rule]:
 
     Their order matters: the server uses the first rule that matches a request.
     """
+    # The responses to queries of system tables: one node, without peers.
     local = rows(
         [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"
     )
     no_peers = rows([("peer", type_option(INET)), ("host_id", type_option(UUID))], [], "system")
     no_table = struct.pack(">i", INVALID) + string("unconfigured table")
+    # By a part of the query string: the statement's id, the columns of its markers and of its
+    # result, and the body of the response to EXECUTE.
     statements = {
         "INSERT INTO five": (b"insert-five", FIVE, [], VOID),
         "SELECT one": (b"select-one", FIVE[:1], FIVE, rows(FIVE, [FIVE_VALUES])),
@@ -228,6 +231,7 @@ def prepared_system_rules() -> list[Rule]:
         ),
         "system_schema.keyspaces": (keyspace, []),
     }
+    # Only ScyllaDB has the table scylla_keyspaces, so refuse to prepare a query of it.
     no_table = struct.pack(">i", INVALID) + string("unconfigured table")
     rules: list[Rule] = [(PREPARE, b"system_schema.scylla_keyspaces", ERROR, no_table)]
     for table, (columns, values) in answers.items():
@@ -320,6 +324,7 @@ def running(
                 raise RuntimeError("the null server did not start")
             yield address, port
         finally:
+            # The server ends when its standard input is closed.
             server.stdin.close()
             server.wait(10)
             server.stdout.close()

@@ -145,6 +145,7 @@ def _build_column(
     if scalar_column is not None:
         column: Column[Any] = scalar_column(required=required)
         return column
+    # For a collection such as list[int], build the columns of its elements first.
     origin = typing.get_origin(annotated_type)
     if origin in _COLLECTIONS:
         elements = [

@@ -78,6 +78,7 @@ def creations(
     finally:
         for creation in open_creations.values():
             creation.end(has_succeeded=False)
+    # Raise the error of the first row that failed. It has the errors of all rows.
     if failed:
         number, first_error = min(failed, key=itemgetter(0))
         numbered: Any = _numbered(first_error, number)

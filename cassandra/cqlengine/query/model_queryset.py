@@ -693,6 +693,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         for name, value in values.items():
             column, operation = self._assigned_column(name)
             _assign(statement, column, operation, value)
+        # The statement is empty if, for example, an empty list is appended.
         if statement.is_empty:
             return
         yield from execute_write(
@@ -751,6 +752,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _assigned_column(self, name: str) -> tuple[Column[Any], str | None]:
         """Return the column and the operation of a keyword of `update`, such as ``tags__add``."""
+        # Try the whole name first, because a column's name may contain "__".
         mapping = self.model.__mapping__
         column = mapping.columns.get(name)
         operation: str | None = None
@@ -764,6 +766,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             raise ValidationError(
                 f"Cannot apply update to primary key '{column.column_name}' for {label}"
             )
+        # Each collection type allows only some operations.
         if operation is not None:
             allowed = _OPERATIONS.get(column.update_clause, ())
             if operation not in allowed:
