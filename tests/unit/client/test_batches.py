@@ -231,7 +231,7 @@ async def test_a_statement_that_is_always_forgotten_is_raised(node: FakeNode) ->
             error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id)
             for statement in statements
         ]
-        # The node answers UNPREPARED once for the first statement, and then always for the third
+        # The node returns UNPREPARED once for the first statement, and then always for the third
         # statement.
         node.prime(Opcode.BATCH, sequence(unprepared_errors[0], unprepared_errors[2]))
         failure = await exception_of(session.execute(batch))
@@ -277,7 +277,10 @@ async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode
 
 
 async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -> None:
-    """`execute` sends the statements that the batch had at the call, without those added later."""
+    """`execute` sends only the statements that the batch had at the call.
+
+    Statements that are added during the request are not sent.
+    """
     held = hold()
     node.prime(Opcode.BATCH, held)
     async with connected(node) as (_, session):

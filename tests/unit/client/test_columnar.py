@@ -142,7 +142,7 @@ def _libraries() -> None:
 
 
 def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
-    """Return a page with rows of an int `id` and a text `name`."""
+    """Return a page with rows of an int column `id` and a text column `name`."""
     return message_of(
         COLUMNS,
         [[None if n is None else int32(n), None if s is None else s.encode()] for n, s in rows],
@@ -469,7 +469,7 @@ def test_other_libraries_read_a_result_through_arrow_capsules() -> None:
 
 
 async def test_an_asyncio_result_of_one_page_has_arrow_capsules() -> None:
-    """Of the asyncio results, only those with a single page have the Arrow PyCapsule interface.
+    """An asyncio result has the Arrow PyCapsule interface only if it has a single page.
 
     The interface cannot await further pages.
     """
@@ -498,7 +498,9 @@ PAGE_SIZE = 3_333  # no divisor of the number of rows, so the last page is short
 
 @pytest.fixture(scope="module")
 def node() -> Any:
-    """Yield a node that answers `SELECT * FROM t` with `ROWS`, in pages of the requested size."""
+    """Yield a node that responds to `SELECT * FROM t` with `ROWS`, in pages of the
+    requested size.
+    """
     with FakeNode() as running:
         running.prime(
             "SELECT * FROM t", paged([("n", "int"), ("s", "text"), ("d", "double")], ROWS)

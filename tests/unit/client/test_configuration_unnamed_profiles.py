@@ -42,7 +42,7 @@ def profile_of_node(nodes: FakeCluster, index: int) -> ExecutionProfile:
 
 @contextmanager
 def two_nodes() -> Iterator[FakeCluster]:
-    """Yield two nodes, each of which answers `READ` with its own index."""
+    """Yield two nodes, each of which responds to `READ` with its own index."""
     with FakeCluster(2) as nodes:
         for index, node in enumerate(nodes.nodes):
             node.prime(READ, int_row(index))
@@ -199,8 +199,8 @@ async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> Non
     This ends when the profile gets another policy or is gone.
     """
     async with connected(cluster_class) as (cluster, session):
-        # Do everything twice, because the second clone's policies are attached after those of the
-        # first were detached.
+        # Do everything twice. In the second round, the second clone's policies are attached after
+        # the first clone's policies were detached.
         for _ in range(2):
             latencies, later_latencies = Latencies(), Latencies()
             # The clone has the load-balancing policy of the default profile, so only its

@@ -1,4 +1,4 @@
-"""If some contact points cannot be used, `connect` tries the others.
+"""If some contact points cannot be used, `connect` tries the other contact points.
 
 The error has the cause for each contact point.
 """

@@ -32,7 +32,7 @@ COLUMNS = [ColumnMetadata("ks", "t", "id", Int32Type), ColumnMetadata("ks", "t",
 
 
 def message(*rows: tuple[int | None, str], damaged: bool = False) -> Any:
-    """Return a result message with rows of an int `id` and a text `name`.
+    """Return a result message with rows of an int column `id` and a text column `name`.
 
     :param rows: the values of each row.
     :param damaged: True to make the last name invalid UTF-8.

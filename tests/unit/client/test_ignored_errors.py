@@ -22,7 +22,9 @@ PROFILES = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=IgnoringPolicy()
 
 
 def prime(node: FakeNode) -> None:
-    """Let the node answer the queries "rows", "void" and "unavailable" accordingly."""
+    """Prime an empty result for "rows", a void result for "void", and an error for
+    "unavailable".
+    """
     node.prime("rows", rows([("k", "int")]))
     node.prime("void", void())
     node.prime("unavailable", error(ErrorCode.UNAVAILABLE))

@@ -26,7 +26,7 @@ ROW_COUNT = 45
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that answers READ with ROW_COUNT rows, in pages."""
+    """Yield a fake node that responds to READ with ROW_COUNT rows, in pages."""
     with FakeNode() as fake_node:
         fake_node.prime(READ, paged([("k", "int")], [(k,) for k in range(ROW_COUNT)]))
         yield fake_node

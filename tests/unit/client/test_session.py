@@ -113,9 +113,7 @@ class Requests:
         self._prepared = prepared
 
     async def both(self, session: Any) -> tuple[Any, Any]:
-        """Execute both, and return the requests of the query string and of the
-        prepared statement.
-        """
+        """Execute the query string and the prepared statement, and return both requests."""
         count = len(self._node.requests)
         await result_of(session.execute("SELECT k FROM ks.t"))
         await result_of(session.execute(self._prepared, (1,)))
@@ -129,11 +127,11 @@ class Requests:
         return text, prepared
 
     async def levels(self, session: Any) -> set[int]:
-        """Execute both, and return the consistency levels of their requests."""
+        """Execute both statements, and return the consistency levels of their requests."""
         return {request.consistency for request in await self.both(session)}
 
     async def row_types(self, session: Any) -> list[Any]:
-        """Execute both, and return the class of the first row of each result."""
+        """Execute both statements, and return the class of the first row of each result."""
         results = [
             await result_of(session.execute("SELECT k FROM ks.t")),
             await result_of(session.execute(self._prepared, (1,))),
@@ -183,7 +181,7 @@ async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_
 async def test_a_replaced_default_profile_is_used(
     cluster_class: Any, settings: dict[str, Any]
 ) -> None:
-    """If the default profile is replaced, by its key or with all profiles, the new one is used."""
+    """If the default profile is replaced, alone or with all profiles, the new profile is used."""
     async with connected(cluster_class, **settings) as (cluster, session, requests):
         manager = cluster.profile_manager
         # The new profile has its own load-balancing policy, which must be notified of the hosts.

@@ -90,7 +90,7 @@ def table() -> Table:
 
 @pytest.fixture(params=[3, 4, 5])
 def node(request: pytest.FixtureRequest, table: Table) -> Iterator[FakeNode]:
-    """Yield a node that answers SELECT and READ with the row UNCONVERTED."""
+    """Yield a node that responds to SELECT and READ with the row UNCONVERTED."""
     with FakeNode(max_version=request.param) as node:
         node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
         node.prime_prepare(SELECT, COLUMNS[:1], result=COLUMNS, pk_indexes=[0])

@@ -15,8 +15,9 @@ READ = "SELECT k, v FROM t"
 
 @pytest.fixture
 def shop() -> Iterator[FakeNode]:
-    """Yield a node that answers READ with two rows, and has the keyspace `ks` with
-    the table `t0`.
+    """Yield a node that responds to READ with two rows.
+
+    The node has the keyspace `ks` with the table `t0`.
     """
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))

@@ -398,6 +398,6 @@ def test_the_number_of_connections_can_be_changed(far: FakeCluster, eastern: Clu
 
 @pytest.mark.parametrize("method", ["on_up", "on_down"])
 def test_an_address_is_not_a_host(method: str) -> None:
-    """An address in place of a `Host` raises TypeError, which says how to get the host."""
+    """An address instead of a `Host` raises TypeError, which says how to get the host."""
     with pytest.raises(TypeError, match=r"is '10\.0\.0\.1': write cluster\.metadata\.get_host"):
         getattr(Cluster(), method)("10.0.0.1")

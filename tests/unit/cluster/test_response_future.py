@@ -61,7 +61,7 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
 def test_a_callback_can_make_a_result_with_names(node: FakeNode, session: Session) -> None:
     """A `ResultSet` can be made from a future and the rows that a callback gets.
 
-    Applications' wrappers for asynchronous code do so.
+    Some applications do this in their wrappers for asynchronous code.
     """
     node.prime(READ, rows(COLUMNS, [(1,), (2,)]))
     results: list[ResultSet[Any]] = []
@@ -292,7 +292,7 @@ class OvertakenFuture(ResponseFuture[Any]):
     def __getattribute__(self, name: str) -> Any:
         if name == "__dict__" or name != self.__dict__.get("attribute"):
             return super().__getattribute__(name)
-        # Do this only once, because the code below reads attributes, too.
+        # Do this for the first read only, because the code below reads the attribute again.
         del self.attribute
         old_value = super().__getattribute__(name)
         self.start_fetching_next_page()

@@ -445,7 +445,7 @@ def test_a_result_has_no_hash() -> None:
 
 
 class Summand:
-    """An object that can be added to others from the right, like an array."""
+    """An object that defines addition to a left operand, as arrays do."""
 
     def __radd__(self, other: object) -> str:
         return "sum"

@@ -57,7 +57,7 @@ def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> No
         READ,
         PREPARED,
     ]
-    # One PREPARE was sent for each of the three calls and entries.
+    # One PREPARE was sent for each of the three statements.
     assert shop.count(Opcode.PREPARE) == 3
     with pytest.raises(TypeError, match="not a single text"):
         blocking_session.prepare_all(READ)

@@ -15,7 +15,7 @@ __all__ = ["authority", "connect_and_read", "nodes", "two_datacenters"]
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes, each of which answers READ with its own index."""
+    """Yield three nodes, each of which responds to READ with its own index."""
     with three_nodes() as cluster:
         yield cluster
 

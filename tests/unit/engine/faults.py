@@ -90,7 +90,7 @@ def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
 
 @contextmanager
 def three_nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes, each of which answers `READ` with its own index."""
+    """Yield three nodes, each of which responds to `READ` with its own index."""
     with FakeCluster(3) as cluster:
         for index, node in enumerate(cluster.nodes):
             node.prime(READ, int_row(index))
@@ -162,7 +162,7 @@ async def call_in_thread(function: Any, *args: Any, **settings: Any) -> Any:
         return await owner.wait_until(*args, **settings)
     if isinstance(owner, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
         # In virtual time, no thread can wait while the loop runs. So we first let the loop run
-        # until enough answers (1 by default) are held. After that, the call in the thread returns
+        # until enough requests (1 by default) are held. After that, the call in the thread returns
         # at once.
         await until_on_loop(lambda: len(owner.held) >= (args[0] if args else 1))
     return await asyncio.wait_for(asyncio.to_thread(function, *args, **settings), WAIT + 1)

@@ -64,9 +64,9 @@ def engine_settings(**changed: Any) -> Settings:
 
 
 def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
-    """Return a fake connection that cannot send anything.
+    """Return a fake connection that cannot send requests.
 
-    A test that needs to send passes functions for this, too.
+    A test that needs a method for sending passes a function as an attribute.
 
     :param attributes: attributes to add or to replace.
     """

@@ -478,7 +478,7 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
         loop.call_soon(answer_both)
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(asyncio.sleep(30))
-        # The interrupt stopped the loop before all callbacks had run. Run the others.
+        # The interrupt stopped the loop before all callbacks had run. Run the remaining callbacks.
         loop.run_until_complete(asyncio.sleep(0))
         assert calls == ["called"]
     finally:

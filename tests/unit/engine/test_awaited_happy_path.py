@@ -32,7 +32,7 @@ COLUMNS = [("k", "int")]
 
 
 def node_with_rows() -> FakeNode:
-    """Return a node that answers both SELECT statements with the rows 7 and 8."""
+    """Return a node that responds to both SELECT statements with the rows 7 and 8."""
     node = FakeNode()
     node.prime_prepare(QUERY, COLUMNS, COLUMNS)
     node.prime(QUERY, rows(COLUMNS, [(7,), (8,)]))
@@ -295,7 +295,10 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
 
 
 async def test_other_batches_take_the_ordinary_path() -> None:
-    """All batches except those of one prepared statement with values take the ordinary path."""
+    """Only batches of one prepared statement with values take the short path of awaited requests.
+
+    All other batches take the ordinary path.
+    """
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         node.prime_prepare(QUERY, COLUMNS)

@@ -329,7 +329,7 @@ async def test_the_sockets_options_are_set(family: int) -> None:
 
 
 async def test_room_depends_on_the_transport_and_the_streams() -> None:
-    """A connection has room if its transport accepts writes and a stream is free."""
+    """`has_room` is True if the transport accepts writes and a stream is free."""
     wired = WiredConnection().open()
     connection = wired.connection
     connection.set_stream_limit(1)
@@ -346,10 +346,10 @@ async def test_room_depends_on_the_transport_and_the_streams() -> None:
 
 
 async def test_a_connection_with_many_unwritten_bytes_has_no_room() -> None:
-    """A connection with more than WRITE_HIGH_WATER unwritten bytes has no room.
+    """With more than WRITE_HIGH_WATER unwritten bytes, `has_room` is False.
 
-    It notifies its owner when the bytes are written. A connection that had room all the time does
-    not notify.
+    When the bytes are written, the connection notifies its owner. A connection whose `has_room`
+    stayed True does not notify its owner.
     """
     wired = WiredConnection().open()
     wired.connection.send(RecordingResponder(), QUERY, flags=0, body=bytes(WRITE_HIGH_WATER))
@@ -504,9 +504,10 @@ async def test_a_connection_that_is_closed_because_of_an_error_is_aborted() -> N
 async def test_a_responder_that_fails_does_not_keep_others_from_being_notified(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If one responder raises an error when the connection is lost, the others are still notified.
+    """When a connection is lost, an error in one responder does not affect the other responders.
 
-    The request of the failing responder fails with its error.
+    The other responders are still notified. The request of the failing responder fails with its
+    error.
     """
     wired = WiredConnection().open()
     failures: list[Exception] = []

@@ -45,7 +45,7 @@ NO_RECONNECTION = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
 
 @pytest.fixture
 def node() -> Any:
-    """Yield a node that answers READ, and check that its clients sent only valid messages."""
+    """Yield a node that responds to READ, and check that its clients sent only valid messages."""
     with FakeNode() as running:
         running.prime(READ, int_row(1))
         yield running
@@ -83,7 +83,8 @@ async def test_heartbeats_go_to_pools_and_to_the_control_connection(node: FakeNo
         # One connection is in the pool, and the other is the control connection.
         assert len(counts) == 2
         assert len(options) >= count_before + len(counts)
-        # The handshake of a connection has at most one OPTIONS, so the others are heartbeats.
+        # The handshake of a connection has at most one OPTIONS, so further OPTIONS requests are
+        # heartbeats.
         assert all(count >= 2 for count in counts.values())
 
 
@@ -341,9 +342,9 @@ async def test_an_observer_that_is_added_later_sees_requests_of_all_sessions(
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 async def test_the_agreed_protocol_version_is_that_of_the_control_connection(version: int) -> None:
-    """`Core.protocol_version` and `wire_format` are those of the control connection.
+    """`Core` takes `protocol_version` and `wire_format` from the control connection.
 
-    New requests are encoded with them.
+    New requests are encoded with these values.
     """
     with FakeNode(max_version=version) as node:
         async with connected(node) as (cluster, _):

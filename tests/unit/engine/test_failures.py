@@ -97,7 +97,7 @@ class TestExceptionsOfTheApplication:
         """
 
         def raise_once(host: Any, latency: float) -> None:
-            # Raise only for the first of the two answers.
+            # Raise only for the first of the two responses.
             harness.session.core.on_latency = None
             raise exception_class("from an observer")
 

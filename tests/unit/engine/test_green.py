@@ -18,7 +18,8 @@ PATCHES = {
     "gevent": "import gevent; from gevent import monkey; monkey.patch_all({what})",
     "eventlet": "import eventlet; eventlet.monkey_patch({what})",
 }
-# The beginning of each program. In the program, `green` is the library (gevent or eventlet).
+# This code is the beginning of each test program. In the program, `green` is the library (gevent or
+# eventlet).
 BEGIN = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -48,7 +49,8 @@ RunProgram = Callable[..., list[str]]
 def run_program(request: pytest.FixtureRequest) -> RunProgram:
     """Return a function that runs a program in a patched process, and returns the lines it prints.
 
-    The program starts with BEGIN. Its fake node answers READ with 7, and never answers SILENT.
+    The program starts with BEGIN. Its fake node responds to READ with 7, and never responds to
+    SILENT.
     """
     library, loop = request.param.split("-")
     return lambda program, **options: printed_lines(library, loop, program, **options)

@@ -342,8 +342,9 @@ def test_tls_is_the_reason_only_if_the_network_worked(
     ],
 )
 def test_the_systems_reason(error: OSError, expected: str) -> None:
-    """The reason is the system's text for the error number, or the exception's text,
-    or its class.
+    """The reason is the system's message for the error number.
+
+    Without such a message, it is the exception's own message, or else the name of its class.
     """
     assert handshake._system_reason(error) == expected
 

@@ -72,7 +72,7 @@ def test_a_server_that_accepts_but_does_not_answer_times_out(
 def test_a_server_that_does_not_answer_the_tls_handshake_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
-    """If a server never answers the TLS handshake, `connect` fails after `connect_timeout`.
+    """If a server never responds to the TLS handshake, `connect` fails after `connect_timeout`.
 
     The message names the TLS handshake.
     """
@@ -97,9 +97,7 @@ def test_with_tls_a_server_that_does_not_speak_it_times_out(
 def test_a_server_that_stops_answering_times_out(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
-    """If a server does not answer one of the handshake's messages, `connect` fails
-    with a timeout.
-    """
+    """If a server does not respond to one of the handshake's messages, `connect` times out."""
     node.prime(opcode, silence())
     error = only_error(connect(control_connection_timeout=TIMEOUT))
     assert isinstance(error, (OperationTimedOut, asyncio.TimeoutError))
@@ -109,7 +107,7 @@ def test_a_server_that_stops_answering_times_out(
 def test_a_server_that_does_not_answer_system_queries_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
-    """If a server does not answer queries of system tables, `connect` fails with a timeout.
+    """If a server does not respond to queries of system tables, `connect` times out.
 
     The limit is `control_connection_timeout`, and the message names the query.
     """

@@ -165,7 +165,8 @@ def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) 
     """NoHostAvailable has one error for each contact point, and its message names them all."""
     node.refuse_connections()
     with FakeNode("127.0.0.2", node.port) as other_node:
-        # The first node refuses connections, and the second answers with bytes that are no message.
+        # The first node refuses connections, and the second node sends bytes that are not a
+        # message.
         other_node.prime(Opcode.OPTIONS, garbage())
         with pytest.raises(NoHostAvailable) as caught:
             connect([node.address, other_node.address], node.port)

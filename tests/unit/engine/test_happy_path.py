@@ -312,8 +312,8 @@ class TestExchange:
         assert first_with_room([first, second, third]) is None
 
 
-# The steps of a random test: "send" sends a request; "answer" and "abandon" do so with the request
-# in flight of this number.
+# These are the steps of a random test. "send" sends a request. "answer" sends the response to the
+# request in flight with this number, and "abandon" abandons this request.
 STEPS = strategies.lists(
     strategies.tuples(
         strategies.sampled_from(["send", "answer", "abandon"]), strategies.integers(0, 200)
@@ -931,8 +931,9 @@ class TestBoundRequest:
     def test_options_of_the_statement_override_the_defaults(
         self, implementation: Implementation
     ) -> None:
-        """Options of the statement take precedence over the profile; the call's take precedence
-        over both.
+        """Options of the statement take precedence over the profile.
+
+        Options of the call take precedence over the statement and the profile.
         """
         statement: Any = FakeStatement()
         statement.consistency_level = ConsistencyLevel.ONE

@@ -364,8 +364,8 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
             pauses = [hold(), hold()]
             for node, pause in zip((first, second), pauses, strict=True):
                 node.prime(WRITE, pause)
-            # The first two requests are direct, and stay in flight on both hosts, so the others
-            # must be sent by the loop.
+            # The first two requests are direct, and stay in flight on both hosts, so the loop must
+            # send all later requests.
             futures = [session.execute_async(WRITE) for _ in range(2)]
             for pause in pauses:
                 pause.wait()
@@ -836,6 +836,7 @@ def test_signal_handlers_may_execute(loops: Loops, implementation: str, count: i
     """A signal handler may execute a request, even if it interrupts a request of the
     same session.
     """
-    # The program prints the set of all results that the signal handler got: only the empty row.
+    # The program prints the set of all results that the signal handler got. It must contain only
+    # the empty row.
     program = f"COUNT = {count}\n{HANDLER_PROGRAM}"
     assert run_program(program, implementation, loops) == "{()}\n"

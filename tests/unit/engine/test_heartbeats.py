@@ -181,7 +181,7 @@ async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
 
 
 async def test_a_silent_host_does_not_delay_the_heartbeats_of_others() -> None:
-    """While one host does not answer a heartbeat, the other host still gets its heartbeats."""
+    """While one host does not respond to a heartbeat, the other host still gets its heartbeats."""
     hung, living = Peer(TIMEOUT), Peer(ANSWER)
     harness = HeartbeatHarness(hung, others=(living,), interval=2.0)
     harness.heartbeats.start()
@@ -210,7 +210,8 @@ async def test_a_late_heartbeat_checks_all_connections_of_the_host(
     harness.heartbeats.check(HOST)
     await harness.idle()
     assert all(peer.connection.closed for peer in (control, *recently_busy))
-    # The others got a heartbeat as soon as the first heartbeat was late, not after its timeout.
+    # The other connections got a heartbeat as soon as the first heartbeat was late, not after its
+    # timeout.
     assert now() - started <= TIMEOUT + LATE + 0.1
     assert [peer.count for peer in (control, *recently_busy)] == [1, 1, 1]
     assert peer_of_other_host.count == 0

@@ -113,7 +113,7 @@ async def test_a_hung_node_is_down_soon_after_the_first_sign(
 
 
 async def test_a_slow_request_harms_no_connection(nodes: FakeCluster) -> None:
-    """If a node answers heartbeats, it stays up, although requests to it time out."""
+    """If a node responds to heartbeats, it stays up, although requests to it time out."""
     nodes.prime("SELECT slow", silence())
     async with connected(nodes, **HEARTBEATS) as (cluster, session):
         connections = [

@@ -64,9 +64,9 @@ class Servers:
         self.batches: list[tuple[str | None, str]] = []  # (keyspace, query)
 
     def answer(self, request: Request) -> Answer:
-        """Return an answer that executes the request after a delay.
+        """Return an `Answer` that executes the request after a delay.
 
-        Only the application's requests (see `_is_of_the_application`) are answered in this way.
+        Only the application's requests (see `_is_of_the_application`) are executed in this way.
         """
         return _DelayedAnswer(self)
 
@@ -157,7 +157,7 @@ class _DelayedAnswer(Answer):
 
 
 class NeverAnswer(Answer):
-    """An answer that never sends a response."""
+    """An `Answer` that never sends a response."""
 
     def perform(self, request: Request) -> None:
         pass
@@ -373,7 +373,7 @@ class RandomSteps:
 async def test_random_steps_of_a_session(version: int, seed: int) -> None:
     """Whatever a session does, each request runs in the session's keyspace at the time of the call.
 
-    The steps are random, and each seed makes others.
+    The steps are random, and each seed leads to different steps.
     """
     servers = Servers(seed)
     with nodes(servers) as fake:
@@ -634,7 +634,7 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
 
     In both cases, the requests in flight get their responses.
 
-    :param answer_delay: seconds after which the node answers these requests.
+    :param answer_delay: seconds after which the node responds to these requests.
     """
     servers = Servers(31)
     with nodes(servers, count=1) as fake:
@@ -708,10 +708,10 @@ class StubConnection:
 
 
 class StubSession:
-    """A session for which a keyspace exists if its name contains "a".
+    """A fake session for which a keyspace exists if its name contains "a".
 
-    It switches connections to such keyspaces at once, and refuses all others. `used` lists all
-    keyspaces that were requested.
+    The session switches connections to such keyspaces at once, and refuses all other keyspaces.
+    `used` lists all keyspaces that were requested.
     """
 
     def __init__(self, keyspace: str | None = None) -> None:
@@ -1049,7 +1049,7 @@ def test_requests_that_were_made_for_no_keyspace(gate: Gate) -> None:
 
 
 class PendingUse:
-    """A USE that records in `log` when its turn comes."""
+    """A fake USE statement that records in `log` when it may be executed, or its error."""
 
     def __init__(self, log: list[Any]) -> None:
         self.done = False
@@ -1063,15 +1063,16 @@ class PendingUse:
 
 
 def test_uses_are_executed_one_after_the_other() -> None:
-    """USE statements run one after another; `enter` returns True for the first.
+    """USE statements run one after another.
 
-    When a USE leaves, the next USE that has not ended gets its turn.
+    `enter` returns True for the USE that may run now. When this USE leaves, the next USE that has
+    not ended may run.
     """
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
     first, second, third, fourth = (PendingUse(log) for _ in range(4))
     assert turns.enter(first)
-    assert turns.enter(first)  # it still has its turn
+    assert turns.enter(first)  # this USE may still run
     assert not turns.enter(second)
     assert not turns.enter(third)
     assert not turns.enter(fourth)
@@ -1106,7 +1107,7 @@ def test_a_use_waits_until_all_connections_are_switched() -> None:
 
 
 def test_waiting_uses_fail_when_the_session_is_closed() -> None:
-    """`fail_all` ends the USE statements that wait for their turn with the given error."""
+    """`fail_all` ends the waiting USE statements with the given error."""
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
     running, waiting = PendingUse(log), PendingUse(log)

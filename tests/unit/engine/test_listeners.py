@@ -51,10 +51,10 @@ def new_listeners(log: list[Any]) -> Listeners:
 def test_policies_are_notified_first_and_errors_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Policies are notified before the application's listeners, and an error does not stop the
-    others.
+    """Policies are notified before the application's listeners.
 
-    Listeners may look at query plans, so policies must be up to date.
+    An error in a policy or listener is logged, and does not stop further notifications. Listeners
+    may look at query plans, so policies must be up to date.
     """
     log: list[Any] = []
     listeners = new_listeners(log)

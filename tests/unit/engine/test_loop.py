@@ -208,7 +208,7 @@ def test_work_of_many_threads_is_started() -> None:
             sender.start()
         for sender in senders:
             sender.join()
-        # Put one more item after all others, and wait until it is started.
+        # Put one more item after all other items, and wait until it is started.
         is_started = threading.Event()
         inbox.put(Work(started_numbers, total, is_started))
         assert is_started.wait(WAIT)

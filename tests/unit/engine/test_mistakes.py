@@ -25,7 +25,7 @@ INSERT = "INSERT INTO t (k) VALUES (?)"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a node that answers READ with one row, and can prepare INSERT."""
+    """Yield a node that responds to READ with one row, and can prepare INSERT."""
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int")], [(1,)]))
         node.prime_prepare(INSERT, [("k", "int")], pk_indexes=[0])

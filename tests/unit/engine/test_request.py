@@ -649,7 +649,7 @@ async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
 async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool) -> None:
     """OperationTimedOut says whether the request was sent, and to which host.
 
-    It also has the number of requests that were in flight there.
+    It also has the number of requests that were in flight on the host's connection.
     """
     failures: list[Any] = []
     with FakeNode() as node:
@@ -1169,7 +1169,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
         executed = [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
         # The EXECUTE with an int is refused. Then the value is sent as a bigint.
         assert executed == [[int32_pack(1)], [int64_pack(1)]]
-        # An int does not fit a text column, so no EXECUTE is sent.
+        # An int does not fit a text column, so the driver sends no EXECUTE.
         node.prime_prepare(INSERT, [("k", "text")])
         node.forget_prepared()
         failure = await exception_of(session.execute(statement, (1,)))
@@ -1203,7 +1203,7 @@ async def test_an_error_of_preparing_again_fails_the_request(
 
 
 async def test_the_timeout_covers_preparing_again(node: FakeNode) -> None:
-    """If the node does not answer the PREPARE after UNPREPARED, the request times out."""
+    """If the node does not respond to the PREPARE after UNPREPARED, the request times out."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
@@ -1229,10 +1229,10 @@ async def test_the_id_from_preparing_again_is_used(node: FakeNode) -> None:
 
 
 async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> None:
-    """If two retries of a request are delayed, cancelling the request's handle cancels both.
+    """If two retries of a request are delayed, cancelling the request cancels both retries.
 
-    This may happen after a speculative execution. When one of the retries runs, the handle is that
-    of the other.
+    A speculative execution may lead to two retries. When one retry runs, the request's handle
+    belongs to the other retry.
     """
 
     class StubSession:

@@ -351,7 +351,7 @@ def test_values_that_a_listener_has_changed_are_bound_again() -> None:
 def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: bool) -> None:
     """`prepared_by` finds a batch's statement by every id that the batch has sent for it.
 
-    The server may answer UNPREPARED with an old id after a speculative attempt has sent newer ids.
+    The server may return UNPREPARED with an old id after a speculative attempt has sent newer ids.
     """
     unchanged, changing = prepared_statement(b"1"), prepared_statement(b"2")
     message_body = batch_body(unchanged, changing)
@@ -675,7 +675,7 @@ def test_bound_rows_of_a_batch_have_their_positions() -> None:
 
 
 def test_an_execute_without_values_has_no_bound_rows() -> None:
-    """An EXECUTE has one row of values without a position, or none if there are no bind markers."""
+    """An EXECUTE has one bound row, which has no position, or none if there are no bind markers."""
     prepared = PreparedStatement(
         column_metadata=[],
         query_id=b"id",

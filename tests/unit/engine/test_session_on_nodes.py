@@ -70,7 +70,10 @@ def keyspaces_of_pool(node: FakeNode) -> list[str | None]:
 
 
 async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:
-    """After `set_keyspace`, all connections of the session are in the keyspace, even later ones."""
+    """After `set_keyspace`, all connections of the session are in the keyspace.
+
+    This includes connections that are opened later.
+    """
     async with connected(nodes) as (_, session):
         await session.set_keyspace("ks")
         for node in nodes.nodes:

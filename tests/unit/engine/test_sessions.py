@@ -73,7 +73,7 @@ def test_a_host_is_served_if_every_session_that_needs_it_has_a_pool() -> None:
     assert all_sessions.have_pool(HOST_A)
     assert all_sessions.have_pool(HOST_B)
     assert all_sessions.are_served(HOST_A)
-    # The first session needs a pool to host B, but has none.
+    # The first session needs a pool to host B, but has no pool.
     assert not all_sessions.are_served(HOST_B)
     # Here, the first session ignores host B.
     all_sessions = new_sessions(

@@ -319,8 +319,9 @@ def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> N
 
 
 def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConnection) -> None:
-    """If a server answers before it has read a whole frame, no other frame is written before the
-    rest.
+    """After an early response, the rest of the request's frame is written before other frames.
+
+    Here, the server responds before it has read the whole frame.
     """
     connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     responder = connection.send(b"x" * (1 << 20))

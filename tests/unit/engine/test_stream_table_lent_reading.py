@@ -275,7 +275,8 @@ def test_a_change_of_the_keyspace_waits_for_the_caller(node: FakeNode, session: 
     assert session.keyspace == "other"
 
 
-# -- answers that are not plain --------------------------------------------------------------------
+# -- responses that are not plain
+# -------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("never_taken_back")

@@ -255,9 +255,9 @@ def test_a_given_token_overrides_the_statements_partition(
 def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """For a table with tablets, the replicas of a token are those of its tablet.
+    """In a table with tablets, a token has the replicas of its tablet.
 
-    The driver must know the tablet.
+    The driver must already know the tablet.
     """
     prepared = session.prepare(READ_KEY.format(TABLETS))
     keys = range(40)

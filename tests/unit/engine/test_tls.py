@@ -299,9 +299,7 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
     ending: str,
     expected_text: str,
 ) -> None:
-    """If the server answers the TLS handshake with other bytes or closes the connection, the error
-    says that it probably does not speak TLS.
-    """
+    """If the server sends other bytes than TLS or closes the connection, the error mentions TLS."""
     with Peer(server_message, ending) as peer:
         message = connect_error(connect_and_read, peer, ssl_context=authority.client())
         assert expected_text in message

@@ -84,9 +84,9 @@ async def test_a_use_may_time_out_while_it_waits_for_another() -> None:
 
 
 async def test_session_shutdown_fails_waiting_uses() -> None:
-    """When a session is shut down, USE statements end, and so do requests that wait for a keyspace.
+    """The shutdown of a session ends its USE statements, both those in flight and those that wait.
 
-    This includes the USE in flight and those that wait for it.
+    It also ends the requests that wait for a keyspace.
     """
     servers = Servers(7)
     with nodes(servers, count=1) as fake:

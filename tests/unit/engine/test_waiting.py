@@ -187,7 +187,7 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
 
     Any other `await` does so, too.
     """
-    # In each round, cancel the caller one iteration of the loop later after the answer, until the
+    # In each round, cancel the caller one iteration of the loop later after the result, until the
     # caller ends before its cancellation.
     for turns in range(8):
         answer = new_future()
@@ -210,7 +210,7 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        # A cancelled caller must not continue with the answer.
+        # A cancelled caller must not continue with the result.
         assert results == []
     else:
         raise AssertionError("the caller never ended before it was cancelled")

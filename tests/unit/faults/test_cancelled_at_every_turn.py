@@ -19,14 +19,14 @@ from cassandra.testing.fake import FakeCluster
 from tests.unit.engine.faults import READ, WAIT, int_row
 from tests.waiting import cancelled_after, until_on_loop
 
-# No operation needs more iterations of the loop than this, even on a busy machine, where the loop
-# may run more often until the nodes answer.
+# No operation needs more iterations of the loop than this. This also holds on a busy machine, where
+# the loop may run more often until the nodes respond.
 MOST_TURNS = 400
 
 
 @pytest.fixture
 def nodes() -> Any:
-    """Yield two nodes that answer READ."""
+    """Yield two nodes that respond to READ."""
     with FakeCluster(2) as cluster:
         cluster.prime(READ, int_row(1))
         yield cluster

@@ -497,7 +497,7 @@ async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
 
 
 class TwoAnswers(Answer):
-    """An answer that sends two responses to the same request."""
+    """An `Answer` that sends two responses to the same request."""
 
     def __init__(self, first: Answer, second: Answer) -> None:
         self._answers = (first, second)

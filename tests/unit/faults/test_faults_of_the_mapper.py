@@ -116,7 +116,7 @@ def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected:
     row.batch(batch).save()
     row.tags.add("t")
     row.batch(batch).save()
-    # The batch has taken over the changes, so the row has none.
+    # The batch has taken over the changes of the row, so the row itself has no unsaved changes.
     assert row.get_changed_columns() == []
     with pytest.raises(OperationTimedOut):
         batch.execute()
@@ -214,7 +214,9 @@ async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) ->
             request_count = 0
 
             def answer(request: Request) -> Message:
-                """Let the first and the third request fail, and answer all others with pages."""
+                """Let the first and the third request fail, and respond to all other requests with
+                pages.
+                """
                 nonlocal request_count
                 request_count += 1
                 return error(ErrorCode.INVALID) if request_count in (1, 3) else pages

@@ -232,7 +232,9 @@ MAY_PRECEDE = """
 
 
 def test_settings_have_their_defaults() -> None:
-    """Settings with simple defaults have those of `DEFAULTS`, and settings in `NONE` have None."""
+    """Settings in `DEFAULTS` have the default values of this table; settings in
+    `NONE` have None.
+    """
     simple = {
         name: setting.default
         for name, setting in TABLE.items()

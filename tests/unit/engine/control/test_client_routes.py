@@ -211,7 +211,7 @@ def test_a_node_without_a_route_is_reached_at_its_own_address(
 def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxies: Proxies) -> None:
     """The driver uses only routes whose connection id is configured ("c1").
 
-    The routes with the id "another" lead to an address where nobody answers.
+    The routes with the id "another" lead to an address where no server listens.
     """
     for node in nodes.nodes:
         nodes.scylla.route("another", node.host_id, "192.0.2.1", 1)
@@ -239,7 +239,8 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
         # The first node's proxy has one connection more than its shards: the control connection.
         counts = [proxies[node.host_id].now for node in nodes.nodes]
         assert counts == [SHARDS + 1, SHARDS, SHARDS]
-    # Contact points that the application passes take precedence over those of `config`.
+    # Contact points that the application passes take precedence over the contact points of
+    # `config`.
     assert Cluster(["127.0.0.2"], client_routes_config=config).contact_points == ["127.0.0.2"]
     assert Cluster(client_routes_config=config).contact_points == ["127.0.0.1"]
 

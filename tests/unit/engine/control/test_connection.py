@@ -84,7 +84,7 @@ class ControlHarness:
         self.control.on_adopted = lambda connection: self.steps.append("adopted")
 
     def fail(self, step: str, *errors: Exception) -> None:
-        """Make the next calls of a step fail: each call raises the next one of these errors."""
+        """Make the next calls of a step fail: each call raises the next error of `errors`."""
         self.errors[step] = list(errors)
 
     def step(self, name: str) -> None:
@@ -236,7 +236,7 @@ async def test_attempts_continue_until_a_host_answers() -> None:
     while harness.control.connection is None:
         harness.control.on_host_up()
         await run_loop_turns(1)
-    # The first connect, the attempts that failed, and the successful one.
+    # `connect` opens one connection, and each reconnection attempt opens one more.
     assert harness.steps.count("open 10.0.0.1") == 1 + len(errors) + 1
 
 

@@ -253,7 +253,7 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
             ) -> Any:
                 """Open a connection, and set the event `is_lost` when the connection is closed."""
                 connection = await open_connection(endpoint, target, is_control)
-                # This callback is in place until the owner of the connection (a pool or the control
+                # This callback is set until the owner of the connection (a pool or the control
                 # connection) sets another callback.
                 connection.on_closed = lambda *_: is_lost.set()
                 return connection
@@ -320,8 +320,8 @@ async def test_a_control_connection_that_is_often_lost_follows_the_policy(
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
             await until_on_loop(lambda: control.connection is not None)
-            # The first three connections are reopened at once. Before all others, the driver waits
-            # for a delay of the reconnection policy.
+            # The first three connections are opened again at once. Before each later connection,
+            # the driver waits for a delay of the reconnection policy.
             assert len(delays) == loss_count - 3
 
 

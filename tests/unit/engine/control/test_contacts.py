@@ -36,7 +36,7 @@ def contacts(metadata: Metadata | None = None, ignored: str = "", **changed: Any
 
 
 async def test_the_contact_points_come_in_any_order() -> None:
-    """The contact points are tried in random order, so that not all clients use the first one."""
+    """The contact points are tried in random order, which spreads the load of many clients."""
     contact_points = contacts(endpoints=[ENDPOINT_A, ENDPOINT_B, ENDPOINT_C, ENDPOINT_D])
     orders = {tuple(await contact_points.first()) for _ in range(200)}
     assert len(orders) > 1

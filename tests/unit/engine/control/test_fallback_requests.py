@@ -26,7 +26,7 @@ Mode = ControlConnectionQueryFallback
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a node that answers "SELECT 1" with the number 1."""
+    """Yield a node that responds to "SELECT 1" with the number 1."""
     with FakeNode() as running:
         running.prime("SELECT 1", rows([("v", "int")], [[1]]))
         yield running

@@ -48,8 +48,8 @@ def rows_result(*numbers: int, state: bytes | None = None) -> tuple[int, int, by
 class Peer:
     """A fake connection that returns `answers` in order, and repeats the last answer.
 
-    An answer is (opcode, flags, body), or an error to raise. `sent` lists the requests as (opcode,
-    body, timeout in seconds).
+    An answer is either a response, as (opcode, flags, body), or an error to raise. `sent` lists the
+    requests as (opcode, body, timeout in seconds).
     """
 
     def __init__(self, *answers: Any, **attributes: Any) -> None:
@@ -58,7 +58,7 @@ class Peer:
 
         async def request(opcode: int, body: bytes, timeout: float | None) -> Any:
             self.sent.append((opcode, body, timeout))
-            # Remove the answer from the list unless it is the last.
+            # Remove the answer from the list unless it is the last answer, which is repeated.
             answer = remaining_answers[0]
             if len(remaining_answers) > 1:
                 del remaining_answers[0]

@@ -60,7 +60,7 @@ async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, sends_events:
             assert (await session.execute(IDEMPOTENT_READ)).one().k != nodes.nodes.index(node)
             await call_in_thread(nodes.start_node, node, sends_events)
             await events.expect("up", node.address)
-        # All nodes are up again, so the first node answers.
+        # All nodes are up again, so the request goes to the first node.
         assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
@@ -440,9 +440,10 @@ async def test_a_node_that_could_not_check_the_login_is_not_given_up() -> None:
 
 
 async def test_connect_tries_the_next_node_if_one_could_not_check_the_login() -> None:
-    """If a contact point answers the password with SERVER_ERROR, `connect` tries the next one.
+    """If a contact point cannot check the password, `connect` tries the next contact point.
 
-    SERVER_ERROR does not say that the password is wrong. Only the second node gets a pool.
+    The first node returns SERVER_ERROR, which does not say that the password is wrong. Only the
+    second node gets a pool.
     """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:

@@ -296,7 +296,7 @@ async def test_the_end_of_an_outage_is_logged_like_its_beginning(
 ) -> None:
     """The message that a host is up again is a warning, like the message that it is down.
 
-    Operators who see only warnings must see both.
+    Operators who see only warnings must see both messages.
     """
     watched = WatchedHosts()
     watched.watch.on_connection_failure(watched.first, LOST)

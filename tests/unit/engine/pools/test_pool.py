@@ -369,7 +369,9 @@ async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: 
 
 
 async def test_a_connection_lost_while_others_open_is_replaced() -> None:
-    """If a connection is lost while `fill` opens others, the pool still reaches its size."""
+    """If a connection is lost while `fill` opens other connections, the pool still reaches its
+    size.
+    """
     first = new_connection()
     may_open = asyncio.Event()
     connected_hosts = []
@@ -642,7 +644,7 @@ async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -
 
 
 async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
-    """A full queue drops requests that have ended, to make place for new requests.
+    """A full queue drops requests that have ended, so that new requests can wait.
 
     The pool searches for such requests at most once per DROP_INTERVAL seconds.
     """
@@ -671,7 +673,7 @@ async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
 
 @pytest.mark.parametrize("action", ["close", "drain"])
 async def test_waiting_requests_are_notified_of_the_end_although_one_fails(action: str) -> None:
-    """All requests in the queue learn that the pool closes or drains, even if one of them raises.
+    """Each waiting request is notified that the pool closes or drains, even if one request raises.
 
     A request that has already ended is not notified.
     """
@@ -693,7 +695,7 @@ async def test_waiting_requests_are_notified_of_the_end_although_one_fails(actio
 
 
 async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others() -> None:
-    """`close` closes all connections, and afterwards `refill` and `resize` open none.
+    """`close` closes all connections, and afterwards `refill` and `resize` open no connections.
 
     `close` also closes connections that left the pool but are still busy.
     """

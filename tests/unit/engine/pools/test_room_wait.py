@@ -28,7 +28,10 @@ OCCUPY = "SELECT occupy"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield nodes that answer `READ` with their index; one node more than a request waits for."""
+    """Yield MOST_AWAITED + 1 nodes, which respond to `READ` with their index.
+
+    This is one node more than the number of hosts at which a request waits.
+    """
     with FakeCluster(MOST_AWAITED + 1) as cluster:
         for index, node in enumerate(cluster.nodes):
             node.prime(READ, int_row(index))
@@ -36,8 +39,9 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 class FullPools:
-    """The pools of a session, each with a single stream, which a request occupies until it is
-    released.
+    """The pools of a session, each of which has a single stream that a request occupies.
+
+    The request of a pool occupies the stream until the test frees this pool.
     """
 
     def __init__(self, nodes: FakeCluster, session: aio.Session) -> None:
@@ -60,12 +64,12 @@ class FullPools:
         await until_on_loop(lambda: all(len(held.held) == 1 for held in self._holds))
 
     async def free(self, index: int) -> None:
-        """Let the node with this index answer, so that its stream becomes free."""
+        """Let the node with this index respond, so that its stream becomes free."""
         self._holds[index].release_all()
         await self._occupants[index]
 
     async def free_all(self) -> None:
-        """Let all nodes answer the requests that occupy the streams."""
+        """Let all nodes respond to the requests that occupy the streams."""
         for index, occupant in enumerate(self._occupants):
             if not occupant.done():
                 await self.free(index)

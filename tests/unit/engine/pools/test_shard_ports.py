@@ -19,7 +19,7 @@ from cassandra.engine.pools.shard_ports import connected_to_shard
 
 @pytest.mark.parametrize(("shard", "shard_count"), [(0, 1), (0, 8), (7, 8), (3, 5)])
 def test_ports_lead_to_their_shard(shard: int, shard_count: int) -> None:
-    """A port generator yields exactly those ports of its range that lead to the shard."""
+    """A port generator yields exactly the ports of its range that lead to the shard."""
     ports = list(ShardAwarePortGenerator(50_000, 50_100).generate(shard, shard_count))
     assert sorted(ports) == [port for port in range(50_000, 50_101) if port % shard_count == shard]
     assert next(DefaultShardAwarePortGenerator.generate(shard, shard_count)) % shard_count == shard

@@ -302,7 +302,8 @@ def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
 def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
     """`set_core_connections_per_host` sets the number of connections to each shard.
 
-    With 2, each shard gets two connections. With 1, one of the two is closed.
+    With 2, each shard gets two connections. When the number is set to 1, each shard loses one
+    connection.
     """
     with Cluster(**settings_of(nodes, protocol_version=4)) as cluster:
         for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
@@ -500,7 +501,7 @@ def test_most_reads_reach_their_shard_while_tablets_move(
 ) -> None:
     """While tablets move, at least 99 % of the reads reach the right shard.
 
-    After a move, the old replica still answers, and sends the tablet's new location.
+    After a move, the old replica still responds, and sends the tablet's new location.
     """
     nodes.scylla.tablets_version = version
     placement = nodes.scylla.placement

@@ -220,8 +220,9 @@ def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> No
 
 
 def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session) -> None:
-    """If a column has become a text, an int value raises BindColumnsChanged, and no EXECUTE is
-    sent.
+    """If a column has become a text column, an int value raises BindColumnsChanged.
+
+    No EXECUTE is sent.
     """
     bound = session.prepare(INSERT).bind((1, 2))
     change_type(node, "text")

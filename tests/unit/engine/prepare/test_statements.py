@@ -147,7 +147,8 @@ async def test_without_prepare_on_all_hosts_only_one_host_is_asked() -> None:
 async def test_a_failure_on_another_host_is_ignored() -> None:
     """If the PREPARE fails on another host, `prepare` still succeeds.
 
-    This host later answers an execution with UNPREPARED, so the statement is prepared again.
+    This host later returns the error UNPREPARED for an execution, so the statement is prepared
+    again.
     """
     harness = PreparerHarness()
     harness.direct_error = ConnectionException("lost")
@@ -335,7 +336,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
         in_flight += 1
         most_in_flight = max(most_in_flight, in_flight)
         await gate.wait()
-        # Let the other running calls be counted, too.
+        # Let the other running calls be counted before this call continues.
         await asyncio.sleep(0)
         in_flight -= 1
         completed += 1

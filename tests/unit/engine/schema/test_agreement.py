@@ -18,7 +18,7 @@ from cassandra.policies.balancing import HostDistance
 from tests.unit.engine.partners import engine_settings, fake_connection, new_host
 
 LOCAL_RACK, LOCAL, REMOTE = HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE
-# Host ids of a node that is up, and of one that is down.
+# These are the host ids of a node that is up and of a node that is down.
 UP_ID, DOWN_ID = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
@@ -147,7 +147,7 @@ async def test_the_hosts_of_a_scope_are_asked(
 
 
 async def test_a_host_without_an_answer_prevents_agreement() -> None:
-    """If a host in the scope does not answer, there is no agreement.
+    """If a host in the scope does not respond, there is no agreement.
 
     Such a host counts as a host with another version.
     """

@@ -22,7 +22,7 @@ DDL = "CREATE TABLE ks.t (k int PRIMARY KEY)"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes that answer DDL statements with a SCHEMA_CHANGE result."""
+    """Yield three nodes that respond to DDL statements with a SCHEMA_CHANGE result."""
     with FakeCluster(3) as cluster:
         cluster.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
         yield cluster

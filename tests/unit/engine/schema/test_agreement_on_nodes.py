@@ -59,8 +59,8 @@ def test_only_hosts_in_the_scope_must_agree() -> None:
 
 
 async def test_a_host_that_closes_its_connection_is_asked_again() -> None:
-    """If a connection is lost during a query of versions, the host is queried again
-    on another one.
+    """After a lost connection, the query of versions is repeated on another
+    connection to the host.
     """
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.nodes[0].port) as cluster:

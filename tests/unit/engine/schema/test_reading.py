@@ -185,7 +185,7 @@ async def test_an_error_for_a_required_table_is_raised() -> None:
     harness = ReaderHarness("a")
 
     async def refused_page(*_: object) -> Any:
-        # The node answers a query of a table that it lacks with an error.
+        # The node returns an error for a query of a table that the node does not have.
         yield harness.tables._page("SELECT * FROM system.nothing_of_that_name")
 
     reader = SchemaReader(engine_settings(), harness.metadata, harness.tables.rows, refused_page)

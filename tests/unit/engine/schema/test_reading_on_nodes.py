@@ -621,12 +621,12 @@ def page_of_tables(paging_state: bytes) -> Message:
 
 
 def repeat_page(request: Request) -> Message:
-    """Answer every request with the same paging state."""
+    """Respond to every request with the same paging state."""
     return page_of_tables(b"again")
 
 
 def alternate_two_pages(request: Request) -> Message:
-    """Answer with the paging states "one" and "two" by turns."""
+    """Respond with the paging states "one" and "two" alternately."""
     return page_of_tables(b"two" if request.paging_state == b"one" else b"one")
 
 

@@ -187,8 +187,8 @@ async def test_refreshes_during_a_round_form_the_next_round() -> None:
     assert len(harness.reader.readings) == 1
     harness.reader.gate.set()
     await asyncio.gather(first, *others)
-    # The first refresh caused one reading. The three others, which waited for its end, shared a
-    # second reading.
+    # The first refresh caused one reading. The three later refreshes, which waited for the end of
+    # this reading, shared a second reading.
     assert len(harness.reader.readings) == 2
 
 
