@@ -104,6 +104,7 @@ async def test_without_order_outcomes_have_their_position(node: FakeNode, select
     held = hold()
     node.prime(QUERY, held)
     outcomes = select(range(3), in_order=False)
+    # Respond to the requests in another order than that of the statements.
     for expected in (2, 0, 1):
         next_outcome = asyncio.ensure_future(anext(outcomes))
         (held_request,) = [
@@ -158,12 +159,14 @@ async def test_after_a_failure_the_end_is_not_reported(node: FakeNode, select: S
 
     Some statements were not executed, so `anext` must not report the end of the outcomes.
     """
+    # The first statement fails.
     node.prime(QUERY, error(ErrorCode.INVALID, "no"), times=1)
     failed = select(range(5), concurrency=1)
     with pytest.raises(InvalidRequest):
         await anext(failed)
     with pytest.raises(RuntimeError, match="has failed before"):
         await anext(failed)
+    # The wait for the first outcome is cancelled.
     held = hold()
     node.prime(QUERY, held)
     cancelled = select(range(5), concurrency=1)
@@ -210,6 +213,7 @@ async def test_statements_of_different_kinds_keep_their_positions(
     prepared = await session.prepare(QUERY)
     query = "SELECT k FROM t WHERE k = 7"
     node.prime(query, rows(COLUMNS, [(7,)]))
+    # The statements alternate between both kinds.
     pairs: list[Any] = [
         (prepared, (1,)),
         (query, None),
@@ -237,8 +241,10 @@ async def test_unread_executions_of_query_strings_are_cancelled(
     session: aio.Session = select.session  # type: ignore[attr-defined]
     held = hold()
     node.prime("SELECT slow", held)
+    # Record the errors that the event loop reports.
     loop_errors: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: loop_errors.append(context))
+    # Stop while three executions are in flight.
     outcomes: Any = session.execute_concurrent([("SELECT slow", None)] * 3)
     next_outcome = asyncio.ensure_future(anext(outcomes))
     await asyncio.to_thread(held.wait, 3)

@@ -123,6 +123,7 @@ async def test_results_have_information_about_the_execution(
     assert attempt.host == result.coordinator_host
     assert result.coordinator_host.address == node.address
     assert result.is_schema_agreed is True
+    # A result without warnings, payload and trace has None for each.
     plain: Any = await session.execute(READ)
     assert plain.warnings is None
     assert plain.custom_payload is None

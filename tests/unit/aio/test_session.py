@@ -194,6 +194,7 @@ async def test_each_option_alone_applies_to_a_prepared_statement(
     assert (await sent(execution_profile=profile)).consistency == ConsistencyLevel.TWO
     assert (await sent(paging_state=b"next")).paging_state == b"next"
     wrong: Any
+    # Wrong targets, and a row type that is not a class, are refused.
     for wrong in ({"host": "here"}, {"token": "5"}, {"shard": 1}, {"row_type": 5}):
         with pytest.raises((TypeError, ValueError)):
             await sent(**wrong)
@@ -332,6 +333,7 @@ async def test_an_error_of_many_executions_is_raised_or_returned(
     first = await anext(outcomes)
     assert first.success
     assert first.result_or_exc.one() == {"k": 1, "v": "a"}
+    # The second statement fails.
     if raises:
         with pytest.raises(InvalidRequest):
             await anext(outcomes)

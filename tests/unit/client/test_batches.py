@@ -203,6 +203,7 @@ async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) ->
         for statement in statements:
             batch.add_many(statement, [(0, "a"), (1, "b"), (2, "c")])
         batch.add("INSERT INTO t9 (k) VALUES (%s)", (0,))
+        # The node refuses the batch once, as if it had forgotten the second statement.
         node.forget_requests()
         node.prime(
             Opcode.BATCH,
@@ -264,9 +265,12 @@ async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode
         node.prime(Opcode.BATCH, held, times=1)
         batch = BatchStatement().add(statements[0], (0, "a")).add(statements[1], (1, "b"))
         task = session.execute(batch)
+        # While the batch is in flight, another request prepares the second statement again, with a
+        # new id.
         await call_in_thread(held.wait, 1)
         unprepared_id, statements[1].query_id = statements[1].query_id, b"by another request"
         node.prime_prepare(INSERTS[1], COLUMNS, pk_indexes=[0], query_id=b"another")
+        # The node's error names the old id of the second statement.
         held.release(error(ErrorCode.UNPREPARED, "gone", query_id=unprepared_id))
         await task
         (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
@@ -485,9 +489,11 @@ async def test_parameters_may_be_an_object_with_attributes(
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         query = query_of(statement)
+        # Objects of two classes have the attributes k and v.
         for row in (Row(1, "a"), Attributes(k=1, v="a", more=5)):
             await session.execute(query, row)
             assert node.queries()[-1].values == [b"\0\0\0\1", b"a"]
+        # A dataclass has one field too many, and other objects have missing attributes.
         with pytest.raises(
             ValueError,
             match=r"RowWithMore has the field 'more', "
@@ -500,6 +506,7 @@ async def test_parameters_may_be_an_object_with_attributes(
             (ValueError, KeyError), match=r"(the partition key needs a|no) value for (column )?'k'"
         ):
             await session.execute(query, Attributes(v="a"))
+        # Numbers, strings and objects without attributes are refused.
         for wrong in (5, "abc", object()):
             with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):
                 await session.execute(query, wrong)

@@ -394,6 +394,7 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
     """
     import numpy
 
+    # The first row has no nulls, so the arrays are not masked.
     arrays = await api.convert(api.result(message_of(TIMES, TIMED[:1])), "to_numpy")
     assert {name: array.dtype.str for name, array in arrays.items()} == {
         "at": "<M8[ms]", "day": "<M8[D]", "clock": "<m8[ns]", "flag": "|b1", "real": "<f4", "uid": "|O", "vec": "<f4", "many": "|O",  # noqa: E501
@@ -406,6 +407,7 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
     assert arrays["day"][0] == numpy.datetime64("2022-01-08")
     assert arrays["uid"][0] == uuid.UUID(int=0)
     assert arrays["many"][0] == [4]
+    # The second of the three rows has only nulls.
     arrays_of_two_pages = await api.convert(
         api.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy"
     )
@@ -425,6 +427,7 @@ async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.Mon
     """
     import pandas
 
+    # With pyarrow, the data frame is made from an Arrow table.
     through_arrow = await api.convert(api.result(message_of(TIMES, TIMED)), "to_pandas")
     assert str(through_arrow["at"].dtype) == "datetime64[ms, UTC]"
     assert through_arrow["clock"][0] == pandas.Timedelta(3_600_000_000_001, "ns")
@@ -435,6 +438,7 @@ async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.Mon
         api.result(message_of(TIMES, TIMED)), "to_pandas", types_mapper=pandas.ArrowDtype
     )
     assert arrow_types["wide"].tolist() == [2**60 + 1, pandas.NA]
+    # Without pyarrow, the import fails.
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     plain = await api.convert(api.result(message_of(TIMES, TIMED)), "to_pandas")
     assert plain["wide"].tolist() == [2**60 + 1, pandas.NA]

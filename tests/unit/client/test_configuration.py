@@ -384,6 +384,7 @@ def test_a_bundle_sets_contact_points_tls_and_credentials(
     assert cluster.endpoint_factory is BUNDLE.factory
     assert cluster.ssl_context is CONTEXT
     assert (cluster.auth_provider.username, cluster.auth_provider.password) == ("ada", "secret")
+    # The application's own provider takes precedence.
     provider = PlainTextAuthProvider("own", "secret")
     assert cluster_class(cloud=bundle, auth_provider=provider).auth_provider is provider
 
@@ -522,6 +523,7 @@ def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown:
             calls.append(argument)
             raise ConnectionShutdown("another thread has shut it down")
 
+    # Call the method while its owner exists, and again after its owner was deleted.
     owner = Owner()
     owner.is_shutdown = is_shutdown
     reference: Any = weakref.WeakMethod(owner.adopt)

@@ -96,9 +96,13 @@ def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
         ) as cluster,
     ):
         session = cluster.connect()
+        # The cluster's policy uses only the first node, and the profile's policy uses only the
+        # second node.
         profile = profile_of_node(nodes, 1)
         assert session.execute(READ, execution_profile=profile).one().k == 1
         assert len(session.get_pool_state()) == 2
+        # The profile now uses the first node, and nobody uses the second node after the profile is
+        # gone.
         profile.load_balancing_policy = profile_of_node(nodes, 0).load_balancing_policy
         assert session.execute(READ, execution_profile=profile).one().k == 0
         del profile
@@ -281,15 +285,18 @@ async def test_retry_policies_are_attached_whenever_their_profile_is_added(
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=first)}
     async with connected(cluster_class, execution_profiles=profiles) as (cluster, session):
         engine = cluster._core
+        # Set the retry policies in each of these ways.
         await result_of(cluster.add_execution_profile("a", ExecutionProfile(retry_policy=added)))
         cluster.profile_manager.profiles["b"] = ExecutionProfile(retry_policy=added)
         cluster.profile_manager.profiles["c"] = ExecutionProfile(retry_policy=replaced)
         cluster.profile_manager.default.retry_policy = set_later
         profile = ExecutionProfile(retry_policy=unnamed)
+        # The second request must not attach the unnamed profile's policy again.
         for _ in range(2):
             await result_of(session.execute(READ, execution_profile=profile))
         for policy in (first, added, replaced, set_later, unnamed):
             assert policy.engines == [engine]
+        # After the unnamed profile is gone, its policy is detached.
         del profile
         release_held_profiles(cluster)
         await until_on_loop(lambda: unnamed.former_engines == [engine])

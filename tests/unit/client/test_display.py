@@ -190,10 +190,13 @@ def test_one_with_strict_reads_over_short_pages() -> None:
         def result(self) -> ResultSet[Any]:
             return ResultSet(self, pages[self.index])
 
+    # There is one row, between two empty pages.
     assert ResultSet(Future(), pages[0]).one(strict=True) == (1, "ada")
+    # The third page has a second row.
     pages[2] = message((2, "bob"))
     with pytest.raises(MultipleRowsFound):
         ResultSet(Future(), pages[0]).one(strict=True)
+    # An asyncio result cannot fetch the next page without `await`.
     with pytest.raises(RuntimeError, match="fetch_all"):
         asynchronous(message((1, "ada")), more=True).one(strict=True)
 

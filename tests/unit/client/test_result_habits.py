@@ -92,6 +92,7 @@ def test_a_thread_with_the_identity_of_an_ended_thread_is_another_thread(session
             rows_read.extend(result)
         caught.extend(warnings_of_thread)
 
+    # Read the result in new threads until two threads have had the same number.
     for _ in range(100):
         thread = threading.Thread(target=read)
         thread.start()
@@ -325,6 +326,7 @@ def test_retry_policies_of_applications_may_take_arguments() -> None:
     class SinglePolicy(RetryPolicy, Single):
         pass
 
+    # All three subclasses take their arguments, and the base class can be pickled.
     assert WithLimit(3).limit == 3
     assert NamedPolicy("a").name == "a"
     assert isinstance(SinglePolicy("a"), RetryPolicy)

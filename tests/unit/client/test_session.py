@@ -48,6 +48,7 @@ def test_impossible_values_are_refused_by_name(
 @pytest.mark.filterwarnings("ignore:default_fetch_size=-1 means one page:RuntimeWarning")
 async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
     def set_each_value(session: Any) -> None:
+        # Each of these values is stored as it is.
         for name, values in (
             ("default_fetch_size", (0, -1, None, True, 7)),
             ("default_timeout", (0, -1, None, 0.5)),
@@ -77,6 +78,7 @@ def test_literals_of_user_types_quote_the_field_names_that_need_it() -> None:
         def __init__(self, **fields: Any) -> None:
             vars(self).update(fields)
 
+    # Three of the five names need quotes.
     names = ["street", "Zip Code", "order", 'a"b', "key"]
     fields = {"keyspace_name": "ks", "type_name": "address", "field_names": names}
     with FakeNode() as node:
@@ -229,10 +231,12 @@ async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
         view.use_client_timestamp = False
         view.default_consistency_level = ConsistencyLevel.TWO
         view.row_factory = dict_factory
+        # All requests of the copy have the copy's settings.
         for request in await requests.both(view):
             assert (request.page_size, request.timestamp) == (7, None)
         assert await requests.levels(view) == {ConsistencyLevel.TWO}
         assert await requests.row_types(view) == [dict, dict]
+        # The requests of the original session still have its own settings.
         for request in await requests.both(session):
             assert request.page_size == 5000
             assert session.default_fetch_size == 5000

@@ -219,6 +219,7 @@ def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Address", street=(str, ...), city=(str, ...))
     home = model(street="Storgata 1", city="Oslo")
+    # Register the converters for values of the class and for values of the column.
     session.codecs.register_class(model, model.model_dump_json)
     session.codecs.register_column(
         "ks.t.c", Converter(model.model_dump_json, model.model_validate_json)
@@ -228,8 +229,10 @@ def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
     document = '{"street":"Storgata 1","city":"Oslo"}'
     assert table.values[0] == [b"a", document.encode(), SENT_VALUES[2]]
     assert table.queries[-1] == f"INSERT INTO ks.t (k, c) VALUES ('a', '{document}')"
+    # Read the document as a model.
     node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [(document,)]))
     assert session.execute("SELECT c FROM ks.t").one() == (home,)
+    # This document lacks a required field.
     node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [('{"street":"Storgata 1"}',)]))
     with pytest.raises(
         DecodeError, match=r'(?s)column "c".*ValidationError.*city\n +Field required'

@@ -228,6 +228,7 @@ def test_a_shutdown_ends_a_connect_that_waits(shop: FakeNode, blocking_cluster: 
 
     thread = threading.Thread(target=connect)
     thread.start()
+    # Wait until `connect` has sent STARTUP, to which the node does not respond.
     shop.wait_for(lambda node: node.count(Opcode.STARTUP))
     blocking_cluster.shutdown()
     thread.join(WAIT)
@@ -253,6 +254,7 @@ def test_a_shutdown_in_a_callback_is_refused(shop: FakeNode, blocking_cluster: C
         except RuntimeError as refused:
             outcomes.append(str(refused))
 
+    # The node is paused until the callback is added, so that the callback runs on the event loop.
     shop.pause()
     future = session.execute_async(READ)
     future.add_callback(shutdown)

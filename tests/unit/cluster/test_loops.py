@@ -86,7 +86,7 @@ class OwnHandler(ProtocolHandler):
 
 
 def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
-    """All other requests are sent on the first loop.
+    """Requests that workers cannot execute are sent on the first loop.
 
     These are query strings, USE, batches with query strings, requests for a host, and requests with
     an application's policy or protocol handler.
@@ -101,6 +101,7 @@ def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
         batch.add("INSERT INTO t0 (k) VALUES (1)")
         (host,) = session.cluster.metadata.all_hosts()
         use = session.prepare("USE ks")
+        # Each call sends a request that workers do not handle.
         calls: list[Callable[[], Any]] = [
             lambda: session.execute_async("SELECT k FROM t0"),
             lambda: session.execute_async(SimpleStatement("SELECT k FROM ks.t0")),
@@ -113,6 +114,7 @@ def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
         for send in calls:
             loop = loop_of_worker_thread(session, shop, send)
             assert loop == session.loop_ident
+        # A protocol handler of the application also keeps requests on the first loop.
         session.client_protocol_handler = OwnHandler
         loop = loop_of_worker_thread(session, shop, lambda: session.execute_async(insert, (1,)))
         assert loop == session.loop_ident
@@ -216,6 +218,7 @@ def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
         outcomes: list[Any] = []
         is_over = threading.Event()
 
+        # The callback makes a blocking call, which is refused, and sends a request.
         def send_more(_: Any) -> None:
             try:
                 session.execute(insert, (2,))
@@ -230,6 +233,7 @@ def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
         def send() -> None:
             session.execute_async(insert, (1,)).add_callback(send_more)
 
+        # The node is paused until the callback is added, so that the callback runs on the loop.
         shop.pause()
         on_worker(session, send)
         shop.resume()
@@ -265,6 +269,7 @@ def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> Non
                 refusals.append(str(refusal))
             is_over.set()
 
+        # The node is paused until the callback is added, so that the callback runs on the loop.
         shop.pause()
 
         def send() -> None:
@@ -274,6 +279,7 @@ def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> Non
         shop.resume()
         assert is_over.wait(WAIT)
         assert "own event loop" in refusals[0]
+        # The refused call has neither opened nor closed a session, and both loops still work.
         assert len(session._engine.core.sessions) == 1
         assert not session.cluster.is_shutdown
         on_worker(session, lambda: session.execute(insert, (2,)))
@@ -294,6 +300,7 @@ def test_a_callback_of_a_worker_may_use_a_new_policy(shop: FakeNode) -> None:
             future = session.execute_async(insert, (2,), execution_profile=profile)
             future.add_callback(lambda _: is_over.set())
 
+        # The node is paused until the callback is added, so that the callback runs on the loop.
         shop.pause()
 
         def send() -> None:

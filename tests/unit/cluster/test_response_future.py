@@ -50,6 +50,7 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
         else:
             finished.set()
 
+    # Two callbacks are registered, and the first callback requests each next page.
     future.add_callback(record_and_go_on)
     future.add_callback(lambda page: pages_of_other.append([row.v for row in page]))
     assert finished.wait(WAIT)

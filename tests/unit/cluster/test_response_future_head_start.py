@@ -122,6 +122,7 @@ def test_nothing_is_kept_of_a_thread_that_has_ended(session: Session) -> None:
     threads = [threading.Thread(target=execute) for _ in range(5)]
     for thread in threads:
         thread.start()
+    # While the threads run, the session has one weak reference to each thread's future.
     until(lambda: len(futures) == len(threads))
     assert [weakref.getweakrefcount(future) for future in futures] == [1] * len(threads)
     may_end.set()

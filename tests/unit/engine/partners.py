@@ -85,6 +85,7 @@ def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
         wire_format=(VERSION, ()),
     )
 
+    # The first call marks the connection as closed, and notifies its owner.
     def close(error: Exception | None = None) -> None:
         if not stand_in.closed:
             stand_in.closed, stand_in.close_error = True, error

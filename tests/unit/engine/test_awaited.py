@@ -442,6 +442,7 @@ def test_a_callback_that_fails_is_reported_and_the_others_go_on(
 
         failing.add_done_callback(failing_callback)
         healthy.add_done_callback(lambda done: calls.append("good"))
+        # Both futures complete at once, and the callback of the first future raises an error.
         factory.answer(failing)
         factory.answer(healthy)
         await asyncio.sleep(0)

@@ -518,6 +518,8 @@ async def test_a_responder_that_fails_does_not_keep_others_from_being_notified(
         def on_connection_lost(self, connection: Connection, error: Exception) -> None:
             raise ZeroDivisionError
 
+    # Send one request with the failing responder and one with an ordinary responder, and close the
+    # connection.
     wired.connection.send(FailingResponder(), OPTIONS, flags=0, body=b"")
     pending = wired.send()
     wired.connection.close()

@@ -138,13 +138,15 @@ async def test_a_cancelled_close_continues_and_another_waits_for_it(
 ) -> None:
     """If a call of `close` is cancelled, closing continues, and a second call waits for its end.
 
-    `Cluster.shutdown` may cancel a `connect` that is closing the engine after an error. Then it
-    closes the engine itself and ends the loop. This must not happen before everything is closed.
+    `Cluster.shutdown` may cancel a `connect` that is closing the engine after an error. Then
+    `shutdown` closes the engine itself and ends the loop. The loop must not end before everything
+    is closed.
     """
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         thread: Any = SimpleNamespace(loop=core.loop, wake_queue=core.wake_queue)
         engine = core if kind == "the first engine" else WorkerCore(core, thread)
+        # Closing the engine waits until the test sets this event.
         may_settle = asyncio.Event()
         engine.connector.settle = may_settle.wait  # type: ignore[method-assign]
         first = asyncio.ensure_future(engine.close())
@@ -152,6 +154,7 @@ async def test_a_cancelled_close_continues_and_another_waits_for_it(
         first.cancel()
         await asyncio.wait({first})
         assert first.cancelled()
+        # The second call must also wait until the engine is closed.
         second = asyncio.ensure_future(engine.close())
         await asyncio.sleep(1)
         assert not second.done()
@@ -228,10 +231,12 @@ async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> 
             core = core_of(cluster)
             distance = session._engine.distance
             host = cluster.metadata.get_host(nodes[1].address, nodes[1].port)
+            # The second node holds its READY, so its connections do not open yet.
             held_ready = hold(message(Opcode.READY, b""))
             nodes[1].prime(Opcode.STARTUP, held_ready)
             session_with_one_pool = await core.open_session(keyspace=None, distance=distance)
             assert host not in session_with_one_pool.pools
+            # With `wait_for_all`, the call waits until the second node sends READY.
             opening = asyncio.ensure_future(
                 core.open_session(keyspace=None, distance=distance, wait_for_all=True)
             )

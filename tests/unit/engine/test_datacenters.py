@@ -115,6 +115,7 @@ def test_connect_logs_an_unknown_datacenter_once(caplog: pytest.LogCaptureFixtur
     ):
         cluster.connect()
         cluster.connect()
+    # Exactly one log record names the unknown data centre.
     (record,) = (record for record in caplog.records if "'nosuchdc'" in record.getMessage())
     assert record.name == "cassandra.cluster"
     assert record.levelname == "WARNING"

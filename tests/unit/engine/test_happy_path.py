@@ -935,12 +935,14 @@ class TestBoundRequest:
 
         Options of the call take precedence over the statement and the profile.
         """
+        # Set options on the statement that would otherwise come from the profile or the session.
         statement: Any = FakeStatement()
         statement.consistency_level = ConsistencyLevel.ONE
         statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
         statement.retry_policy = "statement's policy"
         statement.vector_type = "array"
         statement.custom_payload = {"k": b"v"}
+        # The paging state, the target and the timeout are options of the call.
         request = self.new_request(
             implementation, statement, paging_state=b"p", target="host", timeout=None
         )

@@ -337,6 +337,8 @@ def test_only_stock_policies_make_plans_in_any_thread() -> None:
         TokenAwarePolicy(DCAwareRoundRobinPolicy("dc")),
     ):
         assert plans_in_any_thread(policy)
+    # These policies call code of the application, or may be called only on the loop for other
+    # reasons.
     for loop_only_policy in (
         custom_policy,
         TokenAwarePolicy(custom_policy),
@@ -520,6 +522,7 @@ def test_shutdown_fails_a_direct_request(node: FakeNode) -> None:
 
         thread = threading.Thread(target=execute, daemon=True)
         thread.start()
+        # Shut the session down while the other thread waits for its response.
         wait_until_arrived(node, WRITE)
         session.shutdown()
         thread.join(WAIT)

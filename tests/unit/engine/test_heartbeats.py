@@ -166,6 +166,7 @@ async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
 
     async def answer() -> None:
         await full.is_asked.wait()
+        # Each second, a response to an earlier request arrives, but only on the connection `full`.
         for _ in range(10):
             await asyncio.sleep(1.0)
             full.connection.last_activity = asyncio.get_running_loop().time()

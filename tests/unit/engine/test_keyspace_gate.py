@@ -1092,14 +1092,17 @@ def test_a_use_waits_until_all_connections_are_switched() -> None:
     turns = keyspace_gate.UseTurns()
     first, second, third = (PendingUse(log) for _ in range(3))
     assert turns.enter(first)
+    # Two connections must be switched before the second USE may run.
     turns.begin_switch()
     turns.begin_switch()
     turns.leave(first)
     assert not turns.enter(second)
     assert not turns.enter(third)
+    # A USE that leaves before its own run does not change this.
     turns.leave(third)
     turns.end_switch()
     assert log == []
+    # The last connection is switched, so the second USE may run.
     turns.end_switch()
     assert log == [second]
     turns.leave(second)

@@ -102,6 +102,7 @@ def test_a_listener_may_remove_itself() -> None:
             listeners.policies.remove(self)
 
     listeners.policies += [OneTimeListener("once", log), RecordingListener("other", log)]
+    # The first listener is called only once, and the second listener is called twice.
     listeners.notify("on_up", UP)
     listeners.notify("on_up", UP)
     assert log == [

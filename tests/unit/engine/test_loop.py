@@ -390,6 +390,7 @@ def test_after_abandon_every_use_raises_the_reason() -> None:
         pass
 
     try:
+        # An item that is put into an abandoned inbox gets the error.
         inbox = Inbox(thread.loop)
         inbox.abandon("forked")
         work = Work(started_numbers=[], number=1)
@@ -399,6 +400,7 @@ def test_after_abandon_every_use_raises_the_reason() -> None:
         assert str(error) == "forked"
     finally:
         thread.stop()
+    # `run` of an abandoned loop thread raises the error.
     abandoned_thread = LoopThread("forked")
     abandoned_thread.abandon("forked")
     with pytest.raises(ConnectionShutdown, match="forked"):
@@ -565,6 +567,7 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
     with ThreadPoolExecutor(1) as threads:
         waiting_call = threads.submit(thread.run, forever())
         assert has_begun.wait(WAIT)
+        # Stop the loop while the call waits for a coroutine that never ends.
         thread.stop()
         assert isinstance(waiting_call.exception(timeout=WAIT), ConnectionShutdown)
     with pytest.raises(ConnectionShutdown, match="shut down"):

@@ -337,6 +337,7 @@ async def test_an_execution_that_is_used_after_a_test_for_truth_does_not_warn(
     async def cancel(future: Any) -> None:
         future.cancel()
 
+    # Test each future for truth, and then use it. A warning would be raised as an error.
     for use in (wait, ask_for_the_error, ask_for_the_result, await_it, await_it_late, cancel):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

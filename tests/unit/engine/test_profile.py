@@ -101,6 +101,7 @@ def test_invalid_settings_are_refused() -> None:
         with pytest.raises(ValueError, match=message):
             profile.clone(serial_consistency_level=wrong_level)
     assert profile.serial_consistency_level == ConsistencyLevel.SERIAL
+    # None is also allowed.
     profile.serial_consistency_level = None
     with pytest.raises(ValueError, match="continuous paging is not supported"):
         ExecutionProfile(continuous_paging_options=object())

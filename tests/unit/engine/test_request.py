@@ -568,6 +568,7 @@ async def test_a_wrong_decision_does_not_hide_the_error_of_the_server(
         session,
     ):
         failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
+    # `event` says which method of the policy was called.
     methods = {
         "read": "on_read_timeout",
         "write": "on_write_timeout",
@@ -712,6 +713,7 @@ async def test_the_error_of_a_timeout_without_a_free_stream_says_so(
         else None
     )
     async with connected(node, request_throttler=throttler) as (_, session):
+        # A request without a response occupies the only stream.
         only_connection(session).set_stream_limit(1)
         occupant = session.execute(READ, timeout=None)
         failure = await exception_of(session.execute(READ_OTHER, timeout=1.0))
@@ -734,6 +736,7 @@ async def test_the_error_of_a_timeout_names_full_pools_after_a_failed_attempt() 
         nodes[0].prime(READ_OTHER, error(ErrorCode.OVERLOADED))
         settings = {"load_balancing_policy": AddressOrderPolicy()}
         async with connected(nodes, settings) as (_, session):
+            # A request without a response occupies the only stream of the second node.
             full_pool = next(
                 pool
                 for host, pool in session._engine.pools.items()
@@ -742,6 +745,8 @@ async def test_the_error_of_a_timeout_names_full_pools_after_a_failed_attempt() 
             full_pool.connections[0].set_stream_limit(1)
             occupant = session.execute(READ, host=full_pool.host, timeout=None)
             await nodes[1].wait_until(lambda node: len(node.queries(READ)) == 1)
+            # The first node refuses this request, and its retry waits for a stream of the second
+            # node.
             statement = SimpleStatement(READ_OTHER, is_idempotent=True)
             failure = await exception_of(session.execute(statement, timeout=1.0))
             assert isinstance(failure, OperationTimedOut)
@@ -1251,6 +1256,7 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
             self.hosts.append(host)
             self.has_retried.set()
 
+    # Two retries wait. Cancelling the latest handle cancels both.
     request: Any = StubRequest()
     host: Any
     for host in ("a", "b"):
@@ -1260,6 +1266,7 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
     assert not request.session.delayed
     assert request.hosts == []
 
+    # One of two retries runs at once. Afterwards, the handle is the one of the other retry.
     request = StubRequest()
     hosts: list[Any] = ["a", "b"]
     request._retry_handle = slow_retry = _DelayedRetry(request, hosts[0], delay=60)

@@ -663,6 +663,7 @@ def test_bound_rows_of_a_batch_have_their_positions() -> None:
         LOGGED, [(None, "INSERT"), (prepared, rows), (None, "INSERT"), (prepared, row)]
     )
     bound_rows = [(position, values) for position, _, values in body.bound_rows()]
+    # The batch has a query string, two rows, another query string, and one more row.
     assert bound_rows == [
         ("statement 1: ", [int32_pack(1)]),
         ("statement 2: ", [int32_pack(2)]),

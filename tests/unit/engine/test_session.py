@@ -589,12 +589,14 @@ async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
     """
     engine = FakeCore(HOST_A, HOST_B)
     session = SessionWithFakePools(engine)
+    # The pool of host A is open, while the pool of host B is still being opened.
     session.may_fill[HOST_B] = asyncio.Event()
     await session.add_pool(HOST_A)
     opening = asyncio.ensure_future(session.add_pool(HOST_B))
     await run_loop_turns()
     drained: list[Any] = []
     pool: Any = session.pools[HOST_A]
+    # Replace `drain`, so that the test decides when the pool has drained.
     pool.drain = lambda error, on_drained: drained.append((error, on_drained))
     error = ConnectionException("will stop")
     for host in (HOST_A, HOST_B):
@@ -604,11 +606,13 @@ async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
     assert session.pools == session.pools_by_id == {}
     assert session.pool_error(HOST_A) is error
     assert session.why_no_pool(HOST_A) is error
+    # The pool of host A is kept until its callback is called.
     assert list(session.draining) == [pool]
     ((reason, on_drained),) = drained
     assert reason is error
     on_drained(pool)
     assert not session.draining
+    # The pool of host B was closed when it had been opened.
     assert session.opened_pools[1].closed
 
 

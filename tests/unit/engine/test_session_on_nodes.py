@@ -121,6 +121,7 @@ async def test_nodes_are_used_after_the_keyspace_of_the_session_was_dropped(vers
         node.keyspaces = {"ks"}
         async with connected(node) as (cluster, session):
             await session.set_keyspace("ks")
+            # Drop the keyspace on the node, and let the driver open a new connection.
             node.keyspaces = set()
             node.prime(READ, error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
             await call_in_thread(node.drop_connections)
@@ -128,6 +129,7 @@ async def test_nodes_are_used_after_the_keyspace_of_the_session_was_dropped(vers
             assert (await session.execute(qualified)).one().k == 1
             assert all(host.is_up for host in cluster.metadata.all_hosts())
             assert isinstance(await exception_of(session.execute(READ)), InvalidRequest)
+            # The keyspace is back, so the unqualified statement works again.
             node.keyspaces = {"ks"}
             node.prime(READ, int_row(2))
             assert (await session.execute(READ)).one().k == 2

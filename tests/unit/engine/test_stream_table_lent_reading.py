@@ -406,6 +406,7 @@ def test_a_request_is_not_sent_into_a_connection_that_has_ended(with_reset: bool
             node.prime(READ, rows([("v", "int")], [(7,)]))
         with connected(nodes[0]) as session:
             until(lambda: len(session._engine.pools) == 2)
+            # Execute enough requests for the loop to lend the reading of both connections.
             for _ in range(2 * MANY):
                 session.execute(READ)
             pools = session._engine.pools
@@ -413,6 +414,8 @@ def test_a_request_is_not_sent_into_a_connection_that_has_ended(with_reset: bool
                 pools[host].connections for host in pools if host.address == node.address
             )
             assert ended.streams.is_lent or not LENDS
+            # End the connections of the second node, and wait until the end is readable or was
+            # noticed.
             node.drop_connections(reset=with_reset)
             until(lambda: ended.closed or (LENDS and is_readable(ended)))
             for _ in range(MANY):
@@ -594,6 +597,7 @@ def test_an_interrupt_while_the_future_is_completed(
     """
     original = getattr(ResponseFuture, method)
 
+    # The first call restores the method, and raises in the main thread, like a signal handler.
     def interrupted(self: ResponseFuture, *args: Any) -> Any:
         monkeypatch.setattr(ResponseFuture, method, original)
         if threading.current_thread() is threading.main_thread():
@@ -617,7 +621,8 @@ def test_an_interrupt_of_the_caller_is_not_the_outcome_for_others(
 ) -> None:
     """If a signal handler raises in the reading thread, other threads still get the rows.
 
-    It raises while the caller decodes the response. Callbacks must be called, too.
+    Here, the handler raises while the caller decodes the response. Callbacks must be called as
+    well.
     """
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
@@ -631,6 +636,7 @@ def test_an_interrupt_of_the_caller_is_not_the_outcome_for_others(
             raise KeyboardInterrupt
         return decode(*args)
 
+    # This thread waits for the same future, and adds a callback before the response arrives.
     def wait_too() -> Any:
         held.wait()
         futures[-1].add_callback(found_by_callback.append)
@@ -660,6 +666,7 @@ def test_callbacks_run_on_the_loop(node: FakeNode, session: Session, while_readi
     idents: list[int] = []
     is_added = threading.Event()
 
+    # The callback records the thread in which it runs.
     def add_callback(future: ResponseFuture) -> None:
         future.add_callback(lambda found: idents.append(threading.get_ident()))
         is_added.set()
@@ -687,6 +694,7 @@ def test_methods_of_tracing_libraries_run_on_the_loop(node: FakeNode, session: S
     idents: list[int] = []
     is_traced = threading.Event()
 
+    # Replace a method of each future, as some tracing libraries do.
     def execute_traced(*args: Any) -> Any:
         future = execute_async(*args)
         own = future._set_final_result
@@ -732,6 +740,7 @@ def test_nothing_is_lent_to_code_that_replaces_execute_async_or_result(
     """
     original = Session.execute_async
 
+    # Wait for the future by a callback, which runs on the loop.
     def execute_async(self: Session, *args: Any) -> ResponseFuture:
         future = original(self, *args)
         is_over = threading.Event()

@@ -65,6 +65,7 @@ def test_a_forgotten_statement_is_prepared_in_its_keyspace() -> None:
             on_worker(session, lambda: session.execute(insert, (1,)))
             messages = [(request.opcode, request.query) for request in node.requests]
             assert (Opcode.PREPARE, unqualified) in messages
+            # Just before the PREPARE, the worker's connection must have switched to the keyspace.
             position = messages.index((Opcode.PREPARE, unqualified))
             opcode, query = messages[position - 1]
             assert opcode == Opcode.QUERY
@@ -155,6 +156,7 @@ def test_without_a_pool_the_first_loop_executes(node: FakeNode) -> None:
         insert = session.prepare(INSERT)
         (worker,) = workers_of(session)
         on_worker(session, lambda: session.execute(insert, (1,)))
+        # Find the worker's connection and break it, while the node refuses new connections.
         (lost_connection,) = connections_of(node, INSERT)
         node.refuse_connections()
         node.post(lost_connection.abort)
@@ -163,6 +165,7 @@ def test_without_a_pool_the_first_loop_executes(node: FakeNode) -> None:
             session, node, lambda: session.execute_async(insert, (2,))
         )
         assert executing_loop == session.loop_ident
+        # The node accepts connections again, so the worker opens its pool and executes requests.
         node.accept_connections()
         until(lambda: worker.is_ready)
         executing_loop = loop_of_worker_thread(
@@ -261,6 +264,7 @@ def test_pools_of_workers_have_the_size_of_the_setting(node: FakeNode) -> None:
         (worker,) = workers_of(session)
         cluster = session.cluster
         assert session.get_pool_state()[cluster.metadata.all_hosts()[0]]["open_count"] == 2
+        # Each of the two loops must open two more connections.
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 3)
         cluster.set_core_connections_per_host(HostDistance.LOCAL_RACK, 3)
         until(lambda: len(worker.all_pools()[0].connections) == 3)
@@ -353,6 +357,7 @@ def test_latencies_of_one_turn_are_reported_together(
     wakeups: list[object] = []
     call = FirstLoop.call
 
+    # Record each call by which a worker wakes the first loop.
     def count_wakeups(self: FirstLoop, function: Any, *arguments: object) -> None:
         wakeups.append(function)
         call(self, function, *arguments)
@@ -376,11 +381,13 @@ def test_latencies_of_one_turn_are_reported_together(
 
         core.observe_latencies(observe)
         errors: list[Any] = []
+        # Record the errors that the first loop reports.
         core.loop.call_soon_threadsafe(
             core.loop.set_exception_handler, lambda _, context: errors.append(context["exception"])
         )
         (host,) = session.cluster.metadata.all_hosts()
         wakeups.clear()
+        # Report all latencies in one iteration. The observer's first call raises an error.
         worker.core.loop.call_soon_threadsafe(report_latencies, host)
         until(lambda: len(latencies) == 50)
         assert latencies == list(range(50))
@@ -507,6 +514,7 @@ def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
     """`Cluster.shutdown` in another thread ends a `connect` that waits for workers."""
     is_waiting = threading.Event()
 
+    # `connect` waits for this function of the worker, which never returns.
     async def wait_for_ever(*_: object) -> None:
         is_waiting.set()
         await asyncio.Event().wait()

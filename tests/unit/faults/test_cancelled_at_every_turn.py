@@ -94,11 +94,14 @@ async def test_operations_leave_nothing(nodes: FakeCluster, name: str) -> None:
     async with cluster_of(nodes) as cluster:
         session = await cluster.connect("a", wait_for_all_pools=True)
         operation = operations(session)[name]
+        # In each round, cancel the operation one iteration of the loop later, until it ends before
+        # its cancellation.
         for turns in range(MOST_TURNS):
             has_ended = await cancelled_after(turns, partial(operation, turns))
             assert (await asyncio.wait_for(session.execute(READ), WAIT)).one().k == 1
             if has_ended:
                 break
+        # No request waits, and no stream stays in use.
         for pool in session._engine.pools.values():
             assert pool.waiting == 0
         await until_on_loop(

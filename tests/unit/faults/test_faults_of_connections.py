@@ -291,6 +291,7 @@ async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node
         async def read() -> None:
             await session.execute(READ)
 
+        # Cancel the request before its response is sent. Its stream stays reserved.
         task = asyncio.ensure_future(read())
         (held,) = await call_in_thread(late.take)
         task.cancel()
@@ -299,6 +300,7 @@ async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node
         assert (connection.orphans, connection.in_flight) == (1, 1)
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert node.queries(READ_OTHER)[-1].stream != held.request.stream
+        # The late response frees the stream.
         held.release()
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
@@ -307,6 +309,7 @@ async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node
 async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: FakeNode) -> None:
     pages = paged([("k", "int")], [(value,) for value in range(9)])
     late = hold(void())
+    # The first page arrives at once, and the node holds the second page.
     node.prime(READ, lambda request: late if request.paging_state else pages)
     async with connected(node) as (_, session):
         keys_read: list[int] = []
@@ -316,6 +319,7 @@ async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: Fake
                 keys_read.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
         task = asyncio.ensure_future(read_all())
+        # Cancel the iteration while it waits for the second page.
         (held,) = await call_in_thread(late.take)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

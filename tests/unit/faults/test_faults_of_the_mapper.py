@@ -223,9 +223,11 @@ async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) ->
 
             node.prime(ALL, answer)
             rows = aiter(Row.objects.using(connection="aio").fetch_size(10))
+            # The first request fails, and the next `anext` repeats it.
             with pytest.raises(Exception, match=r"(?i)invalid"):
                 await anext(rows)
             assert [(await anext(rows)).id for _ in range(10)] == list(range(10))
+            # The request for the second page fails, and the next iteration repeats it.
             with pytest.raises(Exception, match=r"(?i)invalid"):
                 await anext(rows)
             assert [row.id async for row in rows] == list(range(10, 25))
@@ -299,11 +301,13 @@ async def test_after_errors_of_awaited_calls_the_changes_are_still_to_be_saved(
         connection.register_connection("aio", session=await cluster.connect())
         try:
             row = await Row.objects.using(connection="aio").acreate(id=1, name="a")
+            # After a timeout, the write may have failed, so the change must be saved again.
             node.prime(UPDATE, silence())
             with pytest.raises(OperationTimedOut):
                 await row.timeout(0.2).aupdate(name="b")
             assert row.get_changed_columns() == ["name"]
             row.name = "c"
+            # After an error of a batch, the row's changes must be saved again.
             node.prime(Opcode.BATCH, error(ErrorCode.INVALID))
             with pytest.raises(Exception, match=r"(?i)invalid"):
                 await failing_batch(UPDATE)

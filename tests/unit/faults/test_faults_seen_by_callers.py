@@ -129,6 +129,7 @@ def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
         except Exception as failure:
             errors.append(failure)
 
+    # Shut the cluster down while five threads wait for responses.
     threads = [threading.Thread(target=execute) for _ in range(5)]
     for thread in threads:
         thread.start()
@@ -176,7 +177,7 @@ def test_a_callback_that_raises_does_not_affect_others(
 def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
     """Blocking calls in a callback on the event loop raise RuntimeError.
 
-    They would wait for the event loop, whose thread runs the callback.
+    Such a call would wait for the event loop, while the loop's thread runs the callback.
     """
     held = hold(int_row(7))
     node.prime(READ, held)
@@ -198,6 +199,8 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
                     refusals.append(failure)
             has_ended.set()
 
+        # The node holds its response until the callback is added, so that the callback runs on the
+        # event loop.
         future = session.execute_async(READ)
         future.add_callback(make_blocking_calls)
         held.release()
@@ -255,6 +258,7 @@ def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode
             concurrency=64,
             raise_on_first_error=False,
         )
+        # The results are in the order of the statements, so the positions of the errors are known.
         failed_positions = [index for index, (success, _) in enumerate(results) if not success]
         assert failed_positions == list(range(0, 1000, 10))
 
@@ -323,6 +327,7 @@ def test_threads_get_answers_while_nodes_are_restarted() -> None:
             states = HostStates()
             cluster.register_listener(states)
             try:
+                # Restart each node twice, and wait for some successes while the node is down.
                 for _ in range(2):
                     for node in nodes.nodes:
                         nodes.stop_node(node)
@@ -353,6 +358,7 @@ def test_shutdown_during_connect(node: FakeNode) -> None:
 
     thread = threading.Thread(target=connect)
     thread.start()
+    # Wait until `connect` has sent STARTUP, to which the node does not respond.
     node.wait_for(lambda node: node.count(Opcode.STARTUP))
     cluster.shutdown()
     thread.join(WAIT)

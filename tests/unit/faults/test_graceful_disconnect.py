@@ -333,6 +333,8 @@ async def test_a_single_node_that_drains_is_down() -> None:
             node.drain()
             host = host_of(cluster, node)
             await until_on_loop(lambda: host.is_up is False)
+            # Both a request without a target and a request for this host name the event in their
+            # error.
             with pytest.raises(NoHostAvailable, match="is empty; every host is down") as empty:
                 await session.execute(SLOW)
             (reason,) = empty.value.errors.values()
@@ -340,6 +342,7 @@ async def test_a_single_node_that_drains_is_down() -> None:
             with pytest.raises(NoHostAvailable) as caught:
                 await session.execute(SLOW, host=host)
             assert "will stop soon (GRACEFUL_DISCONNECT)" in str(caught.value)
+            # Restart the node. Then the driver connects again.
             await until_on_loop(lambda: not node.connections)
             node.stop()
             node.start()
@@ -426,6 +429,7 @@ async def test_the_event_during_a_use(version: int) -> None:
         answers = hold()
         first.prime("USE other", answers, times=1)
         async with connected_with_delay(nodes) as (_, session):
+            # The node holds the response to USE, so the later requests wait for the new keyspace.
             use = asyncio.ensure_future(session.execute("USE other"))
             await until_on_loop(lambda: answers.held)
             later_requests = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(5)]

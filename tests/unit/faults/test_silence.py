@@ -250,6 +250,7 @@ def test_reading_a_trace_has_its_own_timeout(
         with Cluster(**arguments) as cluster:
             session = cluster.connect()
             future = session.execute("SELECT traced", trace=True).response_future
+            # The nodes do not respond to queries of one table with traces.
             for node in nodes.nodes:
                 node.prime(
                     lambda request: f"system_traces.{table}" in (request.query or ""), silence()

@@ -71,13 +71,17 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
         node.prime(PING, rows(NOTES[:1], []))
         app = service.create_app([node.address], port=node.port)
         with client.TestClient(app, raise_server_exceptions=False) as browser:
+            # The service is ready, and returns an empty page. It refuses a token that it has not
+            # made.
             assert browser.get("/ready").json() == {"ready": True}
             assert browser.get("/notes/ada").json() == {"notes": [], "next": None}
             assert browser.get("/notes/ada", params={"token": "!"}).status_code == 400
+            # Too few replicas are available: the client may repeat the request after a second.
             node.prime(PAGE, error(ErrorCode.UNAVAILABLE))
             response = browser.get("/notes/ada")
             assert response.status_code == 503
             assert response.headers["Retry-After"] == "1"
+            # The server refuses a paging state that the client has made up.
             assert response.json() == {"detail": "the database is not available"}
             node.prime(PAGE, error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
             token = base64.urlsafe_b64encode(b"forged").decode()
@@ -104,6 +108,7 @@ def test_the_service_answers_while_a_node_hangs(service: Any) -> None:
         app = service.create_app(nodes.contact_points, port=nodes.port)
         with client.TestClient(app) as browser:
             assert browser.get("/ready").status_code == 200
+            # One node hangs. The service must use the two other nodes.
             nodes[0].pause()
             for _ in range(6):
                 assert browser.get("/ready").status_code == 200

@@ -143,6 +143,7 @@ async def test_refused_settings_are_not_stored(cluster_class: Any, is_connected:
             cluster.ssl_context = context
             tls_before = cluster._live["tls"]
             session_cache_before = cluster.ssl_session_cache
+            # Assign wrong values. Each assignment raises an error, and changes no TLS setting.
             for name, wrong_value, error in (
                 ("ssl_context", 5, TypeError),
                 ("ssl_options", 5, TypeError),

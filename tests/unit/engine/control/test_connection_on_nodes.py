@@ -131,6 +131,8 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
         control_host = core.control.host
         assert control_host is not None
         other_host = next(host for host in cluster.metadata.all_hosts() if host is not control_host)
+        # Restart the other node without an event to the driver. Until it runs again, no attempt may
+        # reconnect to it.
         policy_before = cluster.reconnection_policy
         cluster.reconnection_policy = NeverReconnect()  # type: ignore[assignment]
         other_node = two_datacenters.node_at(other_host.address)
@@ -139,6 +141,7 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
         await until_on_loop(lambda: other_host.state == "forced down")
         await call_in_thread(two_datacenters.start_node, other_node, sends_events)
         cluster.reconnection_policy = policy_before
+        # Let the control connection move, and expect that the driver then tries the other host.
         await call_in_thread(two_datacenters.node_at(control_host.address).drop_connections)
         await events.expect("up", other_host.address)
 
@@ -438,6 +441,8 @@ async def test_a_port_on_which_nobody_listens_gets_advice(
     """
     first, second = nodes.nodes[:2]
     await call_in_thread(first.stop)
+    # The second contact point either accepts connections and leaves a query without a response, or
+    # refuses connections like the first.
     if listens:
         second.prime("SELECT * FROM system.peers_v2", silence())
     else:
@@ -448,6 +453,7 @@ async def test_a_port_on_which_nobody_listens_gets_advice(
     with pytest.raises(NoHostAvailable) as failure:
         await cluster.connect()
     await cluster.shutdown()
+    # `__notes__` exists since Python 3.11.
     notes = getattr(failure.value, "__notes__", [])
     assert [("rpc_address" in note, "In a container" in note) for note in notes] == (
         [] if listens else [(True, True)]

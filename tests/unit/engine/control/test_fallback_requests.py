@@ -209,7 +209,11 @@ LARGE_READ = f"SELECT '{'x' * 100_000}'"
 
 @pytest.mark.simulated
 async def test_requests_wait_for_a_free_stream_of_the_control_connection(node: FakeNode) -> None:
-    """If more requests are sent than the control connection has streams, all of them succeed."""
+    """While the control connection cannot take more requests, requests wait, and all succeed.
+
+    The 40 requests of 100 kB each exceed the 1 MiB of unwritten bytes (WRITE_HIGH_WATER) up to
+    which the connection takes requests.
+    """
     node.prime(LARGE_READ, rows([("v", "int")], [[1]]))
     cluster = aio.Cluster(
         [node.address],
@@ -249,7 +253,7 @@ async def test_requests_that_waited_for_the_keyspace_wait_for_a_free_stream() ->
 async def test_requests_that_wait_for_the_control_connection_end_with_it(
     node: FakeNode, is_shut_down: bool
 ) -> None:
-    """Requests that wait for a stream fail when the control connection or the cluster is closed.
+    """Waiting requests fail when the control connection or the cluster is closed.
 
     The requests have no timeout, so without the failure they would wait for ever.
     """
@@ -261,6 +265,7 @@ async def test_requests_that_wait_for_the_control_connection_end_with_it(
     )
     async with cluster:
         session = await cluster.connect()
+        # The connection does not take all of these large requests at once, so some requests wait.
         requests = [session.execute(LARGE_READ, timeout=None) for _ in range(40)]
         await until_on_loop(lambda: len(node.queries(LARGE_READ)) > 0)
         if is_shut_down:
@@ -305,6 +310,8 @@ async def test_no_request_is_sent_to_a_host_that_will_stop_soon(node_count: int)
         )
         async with cluster:
             session = await cluster.connect()
+            # The node refuses new connections, so that the control connection cannot move back to
+            # it.
             nodes[0].refuse_connections()
             nodes[0].send_event("GRACEFUL_DISCONNECT")
             core: Any = cluster._core

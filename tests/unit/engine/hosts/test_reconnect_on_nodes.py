@@ -342,6 +342,8 @@ async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: F
     ):
         events = HostEvents()
         cluster.register_listener(events)
+        # Stop a node that does not have the control connection, so that the control connection
+        # stays open.
         control_host = cluster.get_control_connection_host()
         victim = next(
             node for node in two_datacenters.nodes if node.address != control_host.address
@@ -396,12 +398,16 @@ async def test_a_new_auth_provider_ends_an_outage() -> None:
         old_provider = PlainTextAuthProvider("user", "old")
         new_provider = PlainTextAuthProvider("user", "new")
         async with connected(nodes, auth_provider=old_provider) as (cluster, session):
+            # Let every node require a new password, and wait until the driver has lost all
+            # connections.
             await asyncio.gather(*(change_password(cluster, node) for node in nodes.nodes))
             await until_on_loop(lambda: cluster.get_control_connection_host() is None)
             failure = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(failure, NoHostAvailable)
             assert "every host is down since 20" in str(failure)
             assert {type(error) for error in failure.errors.values()} == {AuthenticationFailed}
+            # The new provider must cause an attempt at once, before the policy's delay of an hour
+            # is over.
             cluster.reconnection_policy = hourly
             started = asyncio.get_running_loop().time()
             cluster.auth_provider = new_provider
@@ -431,10 +437,13 @@ async def test_a_node_that_could_not_check_the_login_is_not_given_up() -> None:
         ):
             host = cluster.metadata.get_host(nodes[1].address)
             assert host is not None
+            # The second node refuses the login, because it cannot read its table of passwords. Then
+            # its connections break.
             await call_in_thread(nodes[1].prime, Opcode.AUTH_RESPONSE, unchecked)
             await call_in_thread(nodes[1].drop_connections)
             await until_on_loop(lambda: isinstance(host.last_failure, LoginNotChecked))
             assert host.state == "down"
+            # The node can check the login again, so the driver must open a new pool.
             await call_in_thread(nodes[1].clear_primes)
             await until_on_loop(lambda: nodes[1].address in pooled_addresses(session))
 

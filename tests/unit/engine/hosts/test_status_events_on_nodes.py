@@ -45,6 +45,8 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
             host_before = cluster.metadata.get_host(replaced.address)
             events = HostEvents()
             cluster.register_listener(events)
+            # Replace the node that does not have the control connection by a node with another host
+            # id.
             await call_in_thread(nodes.stop_node, replaced)
             await events.expect("down", replaced.address)
             replaced.host_id = uuid.UUID(int=99)
@@ -54,6 +56,7 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
             await until_on_loop(
                 lambda: cluster.metadata.get_host_by_host_id(replaced.host_id) is not None
             )
+            # The new host has its own host object and a pool, and the old host object is gone.
             new_host = cluster.metadata.get_host_by_host_id(replaced.host_id)
             assert new_host is not None
             assert new_host is cluster.metadata.get_host(replaced.address, replaced.port)
@@ -216,6 +219,8 @@ async def test_a_node_found_under_a_new_address_has_moved(
     """
     with FakeCluster(2) as nodes:
         old_node, new_node = nodes.nodes
+        # The new node has the host id of the old node, so both are the same node under two
+        # addresses.
         old_node.peers = new_node.peers = []
         new_node.host_id = old_node.host_id
         new_node.prime(READ, int_row(7))
@@ -224,6 +229,7 @@ async def test_a_node_found_under_a_new_address_has_moved(
             assert core is not None
             events = HostEvents()
             cluster.register_listener(events)
+            # From now on, the contact point leads to the new address.
             contacts = core.control._contacts
             contacts.named_endpoints = contacts.endpoints = [
                 DefaultEndPoint(new_node.address, nodes.port)

@@ -496,6 +496,7 @@ async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild()
         watched.watch.take_node_list(node_list_of(*hosts, existing=hosts), rebuild)
         return watched.metadata.placement_version
 
+    # Store the version after a first node list, because this list may itself change the placement.
     version = version_after_node_list(rebuild=False)
     assert version_after_node_list(rebuild=False) == version
     assert version_after_node_list(rebuild=True) == version + 1

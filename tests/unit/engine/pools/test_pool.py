@@ -550,6 +550,7 @@ async def test_the_connection_with_the_fewest_requests_is_picked() -> None:
     assert pool.pick() is first
     send(first)
     assert pool.pick() is second
+    # With one stream each, both connections are full after another request.
     for connection in (first, second):
         connection.set_stream_limit(1)
     send(second)
@@ -766,6 +767,7 @@ async def test_a_draining_pool_ends_when_its_last_connection_is_idle(is_busy: bo
         first.abandon(stream, responder)
         assert first.closed
     assert drained == [pool]
+    # Further calls of `drain` and `close` must not call the callback again.
     pool.drain(ConnectionException("again"), drained.append)
     pool.close()
     assert drained == [pool]

@@ -335,8 +335,8 @@ async def test_a_request_leaves_a_long_queue_without_a_search(nodes: FakeCluster
 
 
 async def test_a_delayed_retry_waits_at_its_host_if_that_is_busy() -> None:
-    """If the host of a delayed retry has no free stream when the delay ends, the retry waits for
-    one.
+    """If the host of a delayed retry has no free stream after the delay, the retry waits for a
+    stream.
 
     During the delay, other requests may have taken all streams of the host.
     """
@@ -347,12 +347,15 @@ async def test_a_delayed_retry_waits_at_its_host_if_that_is_busy() -> None:
         node.prime(OCCUPY, held)
         policy = ExponentialBackoffRetryPolicy(1)
         async with connected(node, {"retry_policy": policy}) as (_, session):
+            # The connection has only one stream. While the retry is delayed, another request takes
+            # this stream.
             (pool,) = session._engine.pools.values()
             pool.connections[0].set_stream_limit(1)
             request = asyncio.ensure_future(session.execute(IDEMPOTENT_READ))
             await until_on_loop(lambda: bool(session._engine.delayed))
             occupant = asyncio.ensure_future(session.execute(OCCUPY))
             await until_on_loop(lambda: request.done() or pool.waiting == 1)
+            # When the other request has ended, the retry gets the stream.
             held.release_all()
             await occupant
             assert (await request).one() == (7,)

@@ -266,6 +266,7 @@ async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
             listener.bind(("::1", 0))
         except OSError:
             pytest.skip("there is no IPv6 on the loopback")
+        # Connect to the listener from a local port that leads to shard 3 of 7.
         listener.listen()
         generator = shard_ports.ShardAwarePortGenerator(50_000, 60_000)
         shard, shard_count = 3, 7
@@ -469,6 +470,7 @@ def test_when_all_tablets_are_known_every_read_reaches_its_shard(
             session = cluster.connect(wait_for_all_pools=True)
             until(lambda: all_connected(cluster))
             prepared = session.prepare(query)
+            # Let the driver learn all tablets. Then read each key once.
             warm_up(nodes, lambda key: session.execute(prepared, (key,)))
             keys = [(key,) for key in range(count)]
             if api == "futures":

@@ -380,6 +380,7 @@ async def test_settings_and_registered_classes_are_kept() -> None:
         fields = {"field_names": ["street"], "field_types": ["text"]}
         node.schema["system_schema.types"] = [names | fields]
         prime_address(node, STREET)
+        # Register a class, prepare a statement, and add a field to the type.
         async with connected(node) as (cluster, session):
             await cluster.register_user_type("ks", "address", Address)
             insert = await session.prepare(INSERT)

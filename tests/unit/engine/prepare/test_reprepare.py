@@ -185,6 +185,7 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
         recreate_table(node, "int")
         async with connected(node) as (_, session):
             statements = [await session.prepare(WRITE) for _ in range(3)]
+            # The column's new type is bigint, so the values must be sent with 8 bytes.
             recreate_table(node, "bigint")
             renewed = await session.prepare(WRITE) if prepares_again else None
             for prepared in statements:
@@ -192,6 +193,8 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
                     await session.execute(prepared, (1, 7))
                     values: Any = node.queries()[-1].values
                     assert values == [int32(1), int64_pack(7)]
+            # An int does not fit the next type of the column, so each statement must raise an
+            # error.
             recreate_table(node, "uuid")
             if renewed is not None:
                 renewed = await session.prepare(WRITE)

@@ -173,6 +173,7 @@ async def test_a_schema_table_without_permission_is_queried_again() -> None:
         engine_settings(), harness.metadata, harness.tables.rows, pages_without_permission
     )
     connection = fake_connection()
+    # The first reading succeeds without the refused table, and the second reading queries it again.
     await reader.read(Target(), connection)
     assert harness.table_names() == {"a": ["t0", "t1"]}
     harness.take_tables_read()
@@ -294,12 +295,15 @@ async def test_a_changed_type_replaces_the_old_one() -> None:
         types = harness.metadata.keyspaces["a"].user_types
         return {name: user_type.field_names for name, user_type in types.items()}
 
+    # Read two types. Then change the first type on the node, and remove the second type.
     harness.node.schema["system_schema.types"] = [type_row("place", "x"), type_row("other", "y")]
     await harness.reader.read(Target(), fake_connection())
     assert fields_by_type() == {"other": ["y"], "place": ["x"]}
     harness.node.schema["system_schema.types"] = [type_row("place", "x", "z")]
+    # Read only the first type: the second type is kept, although the node has removed it.
     await harness.reader.read(Target("TYPE", "a", "place"), fake_connection())
     assert fields_by_type() == {"other": ["y"], "place": ["x", "z"]}
+    # Read the second type, which is now removed.
     await harness.reader.read(Target("TYPE", "a", "other"), fake_connection())
     assert list(harness.metadata.keyspaces["a"].user_types) == ["place"]
 

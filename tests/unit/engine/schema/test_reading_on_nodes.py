@@ -137,7 +137,7 @@ async def test_without_schema_metadata_replication_is_read_for_routing() -> None
 async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
     """Explicit refreshes read virtual keyspaces from `system_virtual_schema`.
 
-    They do so even if schema metadata is disabled.
+    This also holds if schema metadata is disabled.
     """
     with FakeNode() as node:
         node.schema = {
@@ -149,6 +149,7 @@ async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
             "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
         }
         async with connected(node) as (cluster, _):
+            # Refresh a virtual keyspace, its table, and an ordinary keyspace.
             await cluster.refresh_keyspace_metadata("v")
             assert cluster.metadata.keyspaces["v"].virtual
             assert list(cluster.metadata.keyspaces["v"].tables) == ["t"]
@@ -289,6 +290,7 @@ async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
     """A table with invalid rows has the error instead of its CQL; all other tables are complete."""
     with FakeNode() as node:
         node.schema = schema("a", tables=4)
+        # Damage the columns of the tables t0 and t1, and the comment of the table t2.
         for row in node.schema["system_schema.columns"]:
             if row["table_name"] == "t0" and row["column_name"] == "c0":
                 row["type"] = None
@@ -297,6 +299,7 @@ async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
         for row in node.schema["system_schema.tables"]:
             if row["table_name"] == "t2":
                 row["comment"] = Encoded(b"\xff\xfe")
+        # Add a user-defined type that has more types than names, and an index without options.
         node.schema["system_schema.types"] = [
             {
                 "keyspace_name": "a",
@@ -316,6 +319,7 @@ async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
             index,
             {**index, "index_name": "j", "options": None},
         ]
+        # The damage is limited to the three tables, and the table t3 is complete.
         async with connected(node) as (cluster, _):
             keyspace = cluster.metadata.keyspaces["a"]
             tables = keyspace.tables
@@ -340,6 +344,7 @@ async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() 
     only once.
     """
     with FakeNode() as node:
+        # A query of a required table gets no response, so `connect` fails.
         node.prime(re.compile("system_schema.tables"), silence())
         cluster = aio.Cluster([node.address], port=node.port, control_connection_timeout=0.05)
         with pytest.raises(DriverException, match="Unable to connect") as caught:
@@ -348,6 +353,8 @@ async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() 
         (host_error,) = failure.errors.values()
         assert isinstance(host_error, OperationTimedOut)
         await cluster.shutdown()
+        # The node refuses queries of optional tables, and has no keyspaces. Then `connect`
+        # succeeds.
         node.clear_primes()
         node.forget_requests()
         node.prime(re.compile("system_schema.column_masks"), error(ErrorCode.INVALID))
@@ -372,6 +379,7 @@ def make_scylladb(
     :param tables: the rows of `system_schema.scylla_tables`.
     :param keyspaces: the rows of `system_schema.scylla_keyspaces`.
     """
+    # The sharding options show the driver that the node runs ScyllaDB.
     sharding = {
         "SHARD": "0",
         "NR_SHARDS": "1",
@@ -594,6 +602,8 @@ def test_threads_get_the_same_objects() -> None:
             thread_count = 8
             start = threading.Barrier(thread_count)
 
+            # Each thread waits until all threads have started, and stores the ids of the objects it
+            # gets.
             def read_tables() -> None:
                 start.wait(WAIT)
                 tables = cluster.metadata.keyspaces["a"].tables

@@ -276,6 +276,7 @@ async def test_the_pause_before_each_retry_is_twice_as_long() -> None:
         await read(target, connection)
 
     harness.reader.read = read_at  # type: ignore[method-assign]
+    # The reading fails MOST_TRIES + 1 times. `times` has the time of each attempt.
     await harness.refresher.after_ddl(TABLE, None)
     await asyncio.sleep(FIRST_DELAY * 2**MOST_TRIES)
     assert len(times) == MOST_TRIES + 1

@@ -258,6 +258,7 @@ async def test_views_belong_to_their_tables() -> None:
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
+            # Create a view. The event calls the view a table.
             node.schema["system_schema.views"] = [view]
             node.schema["system_schema.columns"] = [
                 *node.schema["system_schema.columns"],
@@ -269,8 +270,10 @@ async def test_views_belong_to_their_tables() -> None:
             assert keyspace.tables["t0"].views["v"] is keyspace.views["v"]
             assert "v" not in keyspace.tables
             assert "CREATE MATERIALIZED VIEW a.v AS" in keyspace.tables["t0"].export_as_string()
+            # A refresh of the table keeps the table's view.
             await cluster.refresh_table_metadata("a", "t0")
             assert list(cluster.metadata.keyspaces["a"].tables["t0"].views) == ["v"]
+            # Remove the view. The table keeps its own columns.
             node.schema["system_schema.views"] = []
             await cluster.refresh_materialized_view_metadata("a", "v")
             keyspace = cluster.metadata.keyspaces["a"]
@@ -296,6 +299,7 @@ async def test_views_are_read_again_with_their_table() -> None:
         for name in ("v", "it's"):
             node.schema["system_schema.columns"].append(column("a", name, "id", "partition_key", 0))
         async with connected(node) as (cluster, session):
+            # Add a column to the table and to one view, and remove the other view.
             for name in ("t0", "v"):
                 node.schema["system_schema.columns"].append(column("a", name, "added"))
             node.schema["system_schema.views"].pop()
@@ -308,6 +312,7 @@ async def test_views_are_read_again_with_their_table() -> None:
             assert list(keyspace.views["v"].columns) == ["id", "added"]
             assert keyspace.tables["t0"].views["v"] is keyspace.views["v"]
             assert schema_queries(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
+            # Remove the table with its views.
             node.schema["system_schema.views"] = []
             remove_table(node.schema, "a", "t0")
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t0"))
@@ -458,6 +463,8 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs(has_other_ver
             node.schema = schema("a")
         async with connected(nodes) as (cluster, _):
             host = cluster.get_control_connection_host()
+            # The other node has one more keyspace. If its schema version is the same, this keyspace
+            # is not read.
             other_node = next(node for node in nodes.nodes if node.address != host.address)
             other_node.schema = schema("a", "b")
             if has_other_version:
