@@ -37,6 +37,7 @@ async def test_connect_may_be_entered_as_a_context_manager(cluster: aio.Cluster)
 
 
 async def test_connect_may_run_in_a_task(cluster: aio.Cluster) -> None:
+    """`connect` can be run as an asyncio task, which can be awaited and cancelled."""
     task = asyncio.create_task(cluster.connect())
     assert "Cluster.connect" in repr(task)
     session = await asyncio.wait_for(task, 30)

@@ -66,6 +66,7 @@ async def test_after_a_failed_connect_the_next_one_may_succeed(
 async def test_connect_to_a_missing_keyspace_is_an_error(
     node: FakeNode, cluster: aio.Cluster
 ) -> None:
+    """If the keyspace does not exist, `connect` raises the server's error."""
     node.prime('USE "shop"', set_keyspace("shop"))
     node.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     with pytest.raises(InvalidRequest, match="no such keyspace"):
@@ -76,6 +77,7 @@ async def test_connect_to_a_missing_keyspace_is_an_error(
 
 
 async def test_refreshes_need_a_connection(node: FakeNode, cluster: aio.Cluster) -> None:
+    """Refreshes raise ConnectionException before `connect`, and read the new data afterwards."""
     assert cluster.get_control_connection_host() is None
     for call in (cluster.refresh_nodes, cluster.refresh_schema_metadata):
         with pytest.raises(ConnectionException, match="not connected"):
@@ -117,6 +119,7 @@ async def test_a_registered_user_type_must_exist(cluster: aio.Cluster, node: Fak
 
 
 async def test_after_shutdown_calls_raise(node: FakeNode, cluster: aio.Cluster) -> None:
+    """After `shutdown`, calls of the cluster and of its session raise ConnectionShutdown."""
     session = await cluster.connect()
     # The second call does nothing.
     await cluster.shutdown()
@@ -141,6 +144,7 @@ async def test_shutdown_fails_a_connect(cluster: aio.Cluster) -> None:
 
 
 def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
+    """A cluster that has connected on one event loop raises RuntimeError on another event loop."""
     cluster = aio.Cluster([node.address], port=node.port)
     loop, other_loop = asyncio.new_event_loop(), asyncio.new_event_loop()
     try:

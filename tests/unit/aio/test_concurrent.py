@@ -83,6 +83,7 @@ async def test_outcomes_are_in_order(select: Select) -> None:
 async def test_outcomes_are_in_order_although_answers_are_reversed(
     node: FakeNode, select: Select
 ) -> None:
+    """If responses arrive in reverse order, outcomes still have the order of the statements."""
     held = hold()
     node.prime(QUERY, held)
     results = asyncio.ensure_future(collect(select(range(6), concurrency=3)))
@@ -101,6 +102,7 @@ async def collect(outcomes: AsyncIterator[Any]) -> list[Any]:
 
 
 async def test_without_order_outcomes_have_their_position(node: FakeNode, select: Select) -> None:
+    """With `in_order=False`, an outcome is returned as soon as it is known, with its position."""
     held = hold()
     node.prime(QUERY, held)
     outcomes = select(range(3), in_order=False)
@@ -281,6 +283,10 @@ async def test_a_wrapper_around_execute_is_called_for_each_request(
 async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     monkeypatch: pytest.MonkeyPatch, select: Select, in_order: bool
 ) -> None:
+    """If `Session.execute` is replaced by a coroutine function, the outcomes are the same.
+
+    The concurrency stays limited, and executions are cancelled if the reader stops early.
+    """
     in_flight_count = peak_count = 0
     execute = aio.Session.execute
 
@@ -323,6 +329,7 @@ async def test_errors_of_the_statements_iterable_are_raised(node: FakeNode, sele
 
 
 async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select: Select) -> None:
+    """An endless iterable of statements is read only a limited number of statements ahead."""
     generated = 0
 
     def values() -> Iterator[int]:
@@ -353,6 +360,7 @@ async def test_without_statements_there_are_no_outcomes(select: Select) -> None:
 
 
 async def test_the_row_factory_at_the_call_is_used_for_all_outcomes(select: Select) -> None:
+    """A new row factory does not apply to calls of `execute_concurrent` that have begun before."""
     async with aio.Cluster(
         [select.session.cluster.contact_points[0]],  # type: ignore[attr-defined]
         port=select.session.cluster.port,  # type: ignore[attr-defined]
@@ -504,6 +512,7 @@ def pairs(*numbers: int) -> Iterator[tuple[Any, Any]]:
 async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
     run: RunConcurrently,
 ) -> None:
+    """Nine statements with a concurrency of 3 return nine outcomes, and at most 3 run at once."""
     session = FakeSession()
 
     session.answers_at_once = True
@@ -517,6 +526,9 @@ async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
 
 
 async def test_in_order_outcomes_follow_the_statements() -> None:
+    """With `in_order`, an outcome is held until the outcomes of all earlier
+    statements are known.
+    """
     session = FakeSession()
     outcomes = outcomes_in_order(session, pairs(0, 1, 2), concurrency=3)
     first = asyncio.ensure_future(anext(outcomes))
@@ -530,6 +542,7 @@ async def test_in_order_outcomes_follow_the_statements() -> None:
 
 
 async def test_as_completed_returns_the_position_of_the_statement() -> None:
+    """Without `in_order`, the first outcome is the first execution to end, with its position."""
     session = FakeSession()
     outcomes = as_completed(session, pairs(5, 6, 7), concurrency=3)
     first = asyncio.ensure_future(anext(outcomes))
@@ -545,6 +558,9 @@ async def test_as_completed_returns_the_position_of_the_statement() -> None:
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently) -> None:
+    """After an error is raised, running executions are cancelled, and no further statement is
+    executed.
+    """
     session = FakeSession()
     outcomes = run(session, pairs(0, 1, 2), concurrency=2)
     first = asyncio.ensure_future(anext(outcomes))
@@ -559,6 +575,7 @@ async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently)
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently) -> None:
+    """Errors of `execute` itself and errors of executions are both returned as outcomes."""
     session = FakeSession()
     # The statement -1 fails when `execute` is called, and statement 0 fails later.
     outcomes = run(session, pairs(0, -1), concurrency=2, raises=False)
@@ -573,6 +590,7 @@ async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently)
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently) -> None:
+    """After `aclose`, running executions are cancelled, and no further statement is executed."""
     session = FakeSession()
     outcomes = run(session, pairs(*range(4)), concurrency=3)
     first = asyncio.ensure_future(anext(outcomes))

@@ -30,6 +30,7 @@ async def result(session: aio.Session) -> Any:
 
 
 async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
+    """For a single page, the methods without `await` return its rows and columns."""
     assert [tuple(row) for row in result.current_rows] == [(1, "a"), (2, "b")]
     # The page is decoded only once, so both calls return the same list.
     assert result.current_rows is result.current_rows
@@ -44,6 +45,7 @@ async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
 
 
 async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio.Session) -> None:
+    """The result of a statement without rows is empty, and its columns are None."""
     node.prime("INSERT", void())
     result = await session.execute("INSERT")
     assert result.current_rows == []
@@ -111,6 +113,7 @@ async def test_was_applied_works_with_any_row_factory(
 async def test_results_have_information_about_the_execution(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """A result has the warnings, payload and trace id of its response, and its attempts."""
     trace = uuid.UUID(int=5)
     answer = rows([("k", "int")], [(1,)])
     node.prime(
@@ -164,6 +167,7 @@ async def read_into(values_read: list[int], result: aio.ResultSet[Any]) -> None:
 async def test_an_iteration_goes_on_with_the_page_that_failed(
     node: FakeNode, session: aio.Session, page: int
 ) -> None:
+    """After a failed page, a new iteration requests this page again, and no row is missed."""
     prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
     result = await session.execute(SINGLE_ROWS)
     values_read: list[int] = []
@@ -195,6 +199,7 @@ async def test_the_same_iterator_goes_on_with_the_page_that_failed(
 async def test_the_same_iterator_goes_on_after_a_cancelled_wait(
     node: FakeNode, session: aio.Session, page: int
 ) -> None:
+    """If `anext` is cancelled, the same iterator returns the remaining rows later."""
     held = hold()
     prime_pages(node, page, held)
     rows_of_result = aiter(await session.execute(SINGLE_ROWS))
@@ -266,6 +271,7 @@ async def test_a_page_fetched_by_hand_after_an_error_is_iterated_over(
 async def test_an_iteration_goes_on_with_the_page_that_was_cancelled(
     node: FakeNode, session: aio.Session, page: int
 ) -> None:
+    """If an iteration is cancelled while it waits for a page, a new iteration gets this page."""
     held = hold()
     prime_pages(node, page, held)
     result = await session.execute(SINGLE_ROWS)
@@ -401,6 +407,7 @@ async def test_after_a_break_the_same_iterator_goes_on(
 async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """If `fetch_next_page` is called within a loop, the loop still gets the rows of this page."""
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     values_read = []

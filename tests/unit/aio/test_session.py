@@ -37,6 +37,7 @@ async def test_row_type_returns_instances_of_a_class(session: aio.Session) -> No
 async def test_set_keyspace_sets_or_keeps_the_keyspace(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """`set_keyspace` changes the keyspace, but keeps it if the server returns an error."""
     node.prime('USE "Shop"', set_keyspace("Shop"))
     node.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     await session.set_keyspace("Shop")
@@ -51,6 +52,7 @@ async def test_set_keyspace_sets_or_keeps_the_keyspace(
 async def test_prepare_and_prepare_all_prepare_each_query(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """`prepare_all` prepares each query of a list, and refuses a single string."""
     prepared = await session.prepare(PREPARED)
     others = await session.prepare_all([READ, PREPARED])
     expected = [PREPARED, READ, PREPARED]
@@ -65,6 +67,7 @@ async def test_prepare_and_prepare_all_prepare_each_query(
 async def test_execute_concurrent_returns_all_outcomes(
     session: aio.Session, in_order: bool
 ) -> None:
+    """`execute_concurrent` returns an outcome for each statement, with rows of the given type."""
     outcomes = session.execute_concurrent(
         [(READ, None)] * 5, concurrency=2, row_type=Row, in_order=in_order
     )
@@ -141,6 +144,7 @@ async def test_calls_that_are_not_awaited(session: aio.Session) -> None:
 
 
 async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluster) -> None:
+    """After `Session.shutdown`, `execute` raises ConnectionShutdown."""
     async with await cluster.connect() as session:
         assert repr(session) == "<aio.Session: keyspace=None, 1 hosts>"
     await session.shutdown()
@@ -157,6 +161,7 @@ async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluste
 
 
 async def test_the_options_of_a_call_are_sent(node: FakeNode, session: aio.Session) -> None:
+    """`execute` sends the options of its call, and the next call does not have them."""
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.TWO, row_factory=dict_factory)
     result = await session.execute(
         READ, trace=True, custom_payload={"mark": b"1"}, execution_profile=profile
@@ -205,6 +210,7 @@ async def test_each_option_alone_applies_to_a_prepared_statement(
 async def test_options_of_many_executions_apply_to_prepared_statements(
     session: aio.Session,
 ) -> None:
+    """Options of `execute_concurrent` apply to the rows of prepared statements."""
     prepared = await session.prepare(READ)
     for options, expected in (
         ({}, (1, "a")),
@@ -298,6 +304,8 @@ async def test_prepare_passes_its_keyspace_and_payload(
 
 
 async def test_calls_from_another_loop_are_refused(session: aio.Session) -> None:
+    """A session's calls on another event loop than its own raise RuntimeError."""
+
     def run_on_another_loop(call: Callable[[], Awaitable[Any]]) -> None:
         async def await_call() -> None:
             await call()
@@ -325,6 +333,7 @@ async def test_a_single_node_agrees_on_the_schema(session: aio.Session) -> None:
 async def test_an_error_of_many_executions_is_raised_or_returned(
     node: FakeNode, session: aio.Session, raises: bool
 ) -> None:
+    """`raise_on_first_error` decides whether an error is raised or returned as an outcome."""
     node.prime("bad", error(ErrorCode.INVALID, "no"))
     profile = ExecutionProfile(row_factory=dict_factory)
     outcomes = session.execute_concurrent(
@@ -345,6 +354,9 @@ async def test_an_error_of_many_executions_is_raised_or_returned(
 
 
 async def test_many_executions_call_an_execute_that_was_replaced(session: aio.Session) -> None:
+    """If an application replaces `execute` of a session, `execute_concurrent` calls the
+    replacement.
+    """
     calls: list[Any] = []
     original_execute = session.execute
 
@@ -412,6 +424,7 @@ async def test_calls_for_whole_tables_pass_their_arguments(
 async def test_shutdown_closes_the_sessions_connections_only(
     node: FakeNode, cluster: aio.Cluster, session: aio.Session
 ) -> None:
+    """`Session.shutdown` closes the connections of this session, but not of another session."""
     count_before = len(node.connections)
     other = await cluster.connect()
     # The second call does nothing.

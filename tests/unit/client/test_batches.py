@@ -134,6 +134,8 @@ async def test_for_many_batches_each_statement_is_prepared_once_on_each_host(
 
 @pytest.mark.simulated(False)  # the test needs real threads
 async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> None:
+    """A hundred concurrent batches prepare each of their statements only once on each node."""
+
     def execute_all() -> None:
         with (
             Cluster(nodes.contact_points, port=nodes.port) as cluster,
@@ -376,6 +378,7 @@ async def test_the_keyspace_of_a_statement_in_a_batch_warns(node: FakeNode) -> N
 
 
 async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
+    """A batch is sent with its type, its consistency levels and a timestamp."""
     async with connected(node) as (_, session):
         batch = BatchStatement(
             BatchType.UNLOGGED,
@@ -391,6 +394,9 @@ async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
 
 
 async def test_listeners_get_every_row(node: FakeNode) -> None:
+    """The message for a request listener has an entry for each row and query string
+    of the batch.
+    """
     async with connected(node) as (_, session):
         request_bodies: list[Any] = []
         session.add_request_init_listener(
@@ -422,6 +428,7 @@ def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
 async def test_a_large_batch_is_logged_once_in_an_interval(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A batch above `batch_size_warn_threshold` is logged as a warning, but only once."""
     caplog.set_level(logging.WARNING, "cassandra.cluster")
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
@@ -445,6 +452,7 @@ async def test_a_large_batch_is_logged_once_in_an_interval(
 async def test_a_large_batch_in_one_partition_is_not_logged(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A large batch is not logged if all its rows are in the same partition."""
     caplog.set_level(logging.WARNING, "cassandra.cluster")
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])

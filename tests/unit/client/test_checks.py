@@ -22,6 +22,7 @@ class Point:
 
 
 def test_parameters_must_be_a_sequence_or_a_mapping() -> None:
+    """`check_parameters` refuses single values, and the error says how to write a single value."""
     for valid in ((), [1], {"a": 1}, "a", Point()):
         checks.check_parameters(valid)
     for refused in ("ab", b"ab", 5):

@@ -226,6 +226,10 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_bundle_has_credentials_and_the_service(astra: Astra, tmp_path: Path) -> None:
+    """A secure connect bundle is read: its credentials, its metadata service and its TLS context.
+
+    The password is not shown in any `repr`.
+    """
     config = {"host": "127.0.0.1", "port": "29080", "username": "u", "password": "secret"}
     service = read_bundle(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config)))
     assert service.credentials is not None
@@ -267,6 +271,7 @@ def test_a_given_ssl_context_is_used(astra: Astra, tmp_path: Path) -> None:
 def test_keys_are_written_only_to_temporary_private_files(
     bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The key and certificate of a bundle are written only to private files, which are deleted."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -399,6 +404,8 @@ def test_a_bundle_with_another_compression_is_refused(tmp_path: Path, method: in
 
 
 def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Path) -> None:
+    """A file of a bundle raises ValueError if it has more than MOST_BYTES bytes or is encrypted."""
+
     def read_member(size: int, content: bytes, flag_bits: int = 0) -> bytes:
         """Read a file whose entry in the archive's directory has this size (in bytes) and these
         flags.
@@ -432,6 +439,7 @@ def test_a_bundle_with_an_expired_certificate_is_refused(
 def test_a_bundle_whose_key_needs_a_password_is_refused(
     astra: Astra, authority: Authority, tmp_path: Path
 ) -> None:
+    """If the private key of a bundle is encrypted, reading the bundle raises ValueError."""
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
     _, key_path = authority.issue("client")
     key = serialization.load_pem_private_key(Path(key_path).read_bytes(), password=None)

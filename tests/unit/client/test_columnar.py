@@ -214,6 +214,10 @@ def test_after_indexing_columns_cannot_be_read() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_one_page_can_be_read_again_but_several_pages_only_once(api: Api, form: str) -> None:
+    """A result of a single page can be converted several times, in any form.
+
+    After a result of several pages was converted, reading it again raises RuntimeError.
+    """
     single = api.result(page((1, "a")))
     for another_form in FORMS:
         assert as_lists(await api.convert(single, another_form), another_form) == [[1], ["a"]]
@@ -255,6 +259,8 @@ async def test_columns_that_change_between_pages_are_an_error(
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_damaged_value_is_an_error_with_row_and_column(api: Api, form: str) -> None:
+    """A value that cannot be decoded raises DecodeError, which names the row and the column."""
+
     def broken() -> ResultMessage:
         """Return a page whose second row has an int of three bytes."""
         return message_of(COLUMNS, [[int32(1), b"ok"], [b"123", b"bad"]])
@@ -513,6 +519,7 @@ def node() -> Any:
 
 
 def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
+    """Each conversion of a result returns all 100,000 rows, which arrive in many pages."""
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         session.default_fetch_size = PAGE_SIZE
         expected = {
@@ -532,6 +539,7 @@ def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
 
 
 async def test_a_hundred_thousand_rows_with_asyncio(node: FakeNode) -> None:
+    """In asyncio, too, `to_arrow` and `arrow_batches` have all 100,000 rows of many pages."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         session.default_fetch_size = PAGE_SIZE
@@ -658,6 +666,9 @@ def test_an_unknown_option_is_named_before_anything_is_read(node: FakeNode, form
 
 
 def test_to_pandas_accepts_options_of_pyarrow(node: FakeNode) -> None:
+    """`to_pandas` takes some options of pyarrow; for other options, the error says
+    what to write.
+    """
     node.prime("SELECT k", rows([("k", "int")], [(1,)]))
     with Cluster([node.address], port=node.port) as cluster:
         result = cluster.connect().execute("SELECT k")

@@ -35,6 +35,7 @@ def cluster_class(request: pytest.FixtureRequest) -> Any:
 
 
 def test_every_setting_is_a_class_attribute_and_its_default(cluster_class: Any) -> None:
+    """A new cluster's settings are equal to the attributes of the class."""
     cluster = cluster_class()
     for name in (
         "port",
@@ -251,6 +252,8 @@ def test_server_hostname_can_be_set_with_a_context(cluster_class: Any) -> None:
 
 
 def test_startup_options_name_the_driver() -> None:
+    """STARTUP has the driver's name, and options that come from the cluster and the application."""
+
     class Application:
         def add_startup_options(self, options: dict[str, str]) -> None:
             options["APPLICATION_NAME"] = "shop"
@@ -264,6 +267,7 @@ def test_startup_options_name_the_driver() -> None:
 
 
 def test_before_connect_and_after_shutdown_calls_raise() -> None:
+    """Calls that need a connection raise before `connect`; `connect` raises after `shutdown`."""
     cluster = Cluster()
     assert cluster.get_control_connection_host() is None
     with pytest.raises(Exception, match="not connected"):
@@ -426,6 +430,7 @@ def test_a_subclass_may_say_how_it_is_pickled() -> None:
 
 
 def test_metrics_are_made_if_they_are_enabled(cluster_class: Any) -> None:
+    """With `metrics_enabled`, a cluster has metrics, which do not keep the cluster alive."""
     assert cluster_class().metrics is None
     cluster = cluster_class(metrics_enabled=True)
     assert isinstance(cluster.metrics, Metrics)

@@ -67,6 +67,9 @@ def release_held_profiles(cluster: Any) -> None:
 
 
 def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
+    """The cluster knows the policy of an unnamed profile until the profile and its
+    clones are gone.
+    """
     with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
         profile = profile_of_node(nodes, 1)
@@ -130,6 +133,7 @@ def test_a_callback_may_use_an_unnamed_profile() -> None:
 
 
 async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> None:
+    """An asyncio cluster knows the policy of an unnamed profile until the profile is gone."""
     with two_nodes() as nodes:
         async with aio.Cluster([nodes[0].address], port=nodes.port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)

@@ -80,6 +80,7 @@ BOTH_APIS = pytest.mark.parametrize("make_result", [blocking, asynchronous])
 
 @BOTH_APIS
 def test_str_of_a_result_is_a_table(make_result: Any) -> None:
+    """`str` of a result shows its rows as a table, and does not consume them."""
     result = make_result(message((1, "ada"), (None, "bob\nline")))
     assert str(result).splitlines() == [
         "id   | name",
@@ -95,6 +96,7 @@ def test_str_of_a_result_is_a_table(make_result: Any) -> None:
 
 @BOTH_APIS
 def test_long_results_are_truncated(make_result: Any) -> None:
+    """For a long result, `str` and the HTML table show 20 rows, with shortened values."""
     result = make_result(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
     lines = str(result).splitlines()
     # These are three lines of the head, 20 rows, and a last line.
@@ -146,6 +148,7 @@ def test_str_does_not_consume_rows(make_result: Any) -> None:
 
 @pytest.mark.parametrize("row_factory", [named_tuple_factory, dict_factory, tuple_factory])
 def test_str_of_a_result_that_was_indexed(row_factory: Any) -> None:
+    """`str` also works if the rows were already converted by the row factory."""
     result = blocking(message((1, "ada")), row_factory=row_factory)
     assert result[0:1]  # this decodes the rows
     header, *_, row, row_count = str(result).splitlines()
@@ -260,6 +263,7 @@ def wide_result() -> Iterator[Any]:
 def test_tables_fit_into_the_terminal(
     wide_result: Any, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A table is not wider than the terminal; its values are shortened if necessary."""
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("COLUMNS", str(columns))
     for text in (pretty(wide_result), str(wide_result)):
@@ -305,6 +309,7 @@ def test_values_are_shown_in_a_readable_form() -> None:
 
 
 def test_metadata_has_a_repr_and_is_shown_as_cql() -> None:
+    """IPython shows keyspaces and tables as CQL, and `repr` of the metadata lists the keyspaces."""
     with FakeNode() as node:
         node.schema = schema("shop", "other", tables=1)
         with Cluster([node.address], port=node.port) as cluster, cluster.connect():

@@ -29,6 +29,11 @@ def test_invalid_values_are_refused_at_once() -> None:
 
 
 def test_scylladb_gets_the_session_id_and_the_configuration() -> None:
+    """Each connection sends the session's id, and the control connection also sends the
+    configuration.
+
+    The configuration is not sent if `driver_config_reporting_enabled` is False.
+    """
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}
     # Only the control connection sends the driver's configuration.

@@ -31,6 +31,10 @@ def prime(node: FakeNode) -> None:
 
 
 def test_only_results_without_an_answer_have_an_ignored_error() -> None:
+    """If the retry policy ignores an error, the result is empty and has this error.
+
+    Other results have no ignored error.
+    """
     with FakeNode() as node:
         prime(node)
         with (
@@ -45,6 +49,7 @@ def test_only_results_without_an_answer_have_an_ignored_error() -> None:
 
 
 async def test_the_same_on_asyncio() -> None:
+    """In asyncio, too, only a result whose error was ignored has this error."""
     with FakeNode() as node:
         prime(node)
         async with aio.Cluster(

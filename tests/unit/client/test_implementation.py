@@ -19,6 +19,10 @@ def test_the_implementation_is_shown_by_a_cluster() -> None:
 def test_a_fallback_to_python_is_logged_at_the_first_connect(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If the compiled modules cannot be used, the first `connect` logs one warning.
+
+    The warning has the reason, and says what to install.
+    """
     monkeypatch.setattr(_impl, "fallback_reason", "it lacks any")
     # The message is logged once, and an earlier test may have caused it.
     monkeypatch.setattr(implementation, "_has_warned", False)

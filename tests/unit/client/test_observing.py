@@ -106,6 +106,7 @@ def test_observers_of_a_session_can_be_added_and_removed() -> None:
 def test_two_threads_that_add_observers_lose_none(
     observed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If two threads add an observer at the same time, the engine gets both observers."""
     first, second = Observer(), Observer()
     engine = FakeEngine()
     if observed == "cluster":

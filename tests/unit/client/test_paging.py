@@ -43,6 +43,7 @@ def is_for_later_page(request: Request) -> bool:
 
 
 def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: Session) -> None:
+    """While the rows of a page are read, the driver requests the next page, but no later page."""
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     rows = iter(result)
     assert read_count(node) == 1
@@ -71,6 +72,7 @@ def test_fetch_next_page_uses_the_page_already_requested(node: FakeNode, session
 def test_an_error_of_the_next_page_is_raised_when_it_is_read(
     node: FakeNode, session: Session
 ) -> None:
+    """An error of the next page is raised only after all rows of the current page were read."""
     node.prime(is_for_later_page, error(ErrorCode.INVALID, "no such page"), times=1)
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     rows = iter(result)
@@ -132,6 +134,7 @@ def test_rows_that_another_result_of_the_future_has_fetched_cause_a_warning(
 
 
 def test_pages_that_are_requested_by_hand_cause_no_warning(session: Session) -> None:
+    """If the pages of a future are requested one by one, there is no warning."""
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     values = [row.k for row in future.result().current_rows]
     with warnings.catch_warnings():
@@ -144,6 +147,7 @@ def test_pages_that_are_requested_by_hand_cause_no_warning(session: Session) -> 
 
 
 def test_a_new_result_for_each_page_causes_no_warning(session: Session) -> None:
+    """If `result()` is called for each page, there is no warning."""
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     result, values = future.result(), []
     with warnings.catch_warnings():
@@ -206,6 +210,7 @@ def fake_request() -> Any:
 
 
 def test_a_next_page_is_requested_once_and_kept() -> None:
+    """A `NextPage` sends its request once, and passes the response to each callback."""
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
@@ -276,6 +281,7 @@ async def first_page(cluster: aio.Cluster) -> aio.ResultSet[Any]:
 
 
 async def test_asyncio_requests_one_page_ahead(node: FakeNode) -> None:
+    """While the rows of a page are read in asyncio, the driver requests only the next page."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         result = await first_page(cluster)
         rows = result.__aiter__()
@@ -294,6 +300,7 @@ async def test_asyncio_requests_one_page_ahead(node: FakeNode) -> None:
 async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """An error of a page that was requested ahead is raised only if the page is read."""
     node.prime(is_for_later_page, error(ErrorCode.INVALID, "no such page"), times=2)
     async with aio.Cluster([node.address], port=node.port) as cluster:
         # If reading stops early, the error of the next page is dropped without a log message.
@@ -319,6 +326,7 @@ async def test_two_tasks_request_a_page_once(node: FakeNode) -> None:
 
 
 async def test_a_cancelled_page_can_be_requested_again(node: FakeNode) -> None:
+    """If `fetch_next_page` is cancelled, another call requests the page again."""
     held = hold()
 
     node.prime(is_for_later_page, held, times=1)

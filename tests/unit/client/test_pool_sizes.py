@@ -12,6 +12,10 @@ pytestmark = pytest.mark.simulated
 
 
 def test_the_default_is_one_connection_and_sizes_have_limits() -> None:
+    """By default, a pool has one connection, and its size never exceeds its maximum.
+
+    The methods of cassandra-driver for pool sizes set and return these values.
+    """
     cluster = Cluster()
     for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE):
         assert cluster.get_core_connections_per_host(distance) == 1

@@ -83,6 +83,7 @@ def test_options_of_another_type_are_refused(
 
 
 def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> None:
+    """`execute` sends the payload, the paging state and the settings of the named profile."""
     session.execute(
         "SELECT 1", custom_payload={"a": b"b"}, execution_profile="other", paging_state=b"page"
     )
@@ -231,6 +232,7 @@ def test_a_large_batch_of_several_partitions_is_logged(
     threshold: int | None,
     expected: str | None,
 ) -> None:
+    """A batch that is above the threshold is logged once if it has several partitions."""
     prepared = session.prepare(INSERT)
     session.batch_size_warn_threshold = threshold
     batch = BatchStatement(BatchType.UNLOGGED)

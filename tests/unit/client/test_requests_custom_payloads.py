@@ -62,6 +62,9 @@ def statement_with_payload(
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kind: str) -> None:
+    """`execute` and `prepare` in asyncio send custom payloads, and raise errors for
+    wrong payloads.
+    """
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT, custom_payload=PAYLOAD)
         statement, parameters, keywords = statement_with_payload(prepared, kind, PAYLOAD)
@@ -79,6 +82,9 @@ async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kin
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_blocking_api_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kind: str) -> None:
+    """The blocking `execute` and `prepare` send custom payloads, and raise errors for wrong
+    payloads.
+    """
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         prepared = session.prepare(INSERT, custom_payload=PAYLOAD)

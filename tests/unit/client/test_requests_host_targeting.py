@@ -95,6 +95,7 @@ def test_a_query_string_with_markers_is_prepared(nodes: FakeCluster, session: Se
 def test_bound_statements_and_batches_are_executed_on_the_host(
     nodes: FakeCluster, session: Session
 ) -> None:
+    """With the option `host`, bound statements and batches are sent to this host."""
     bound = session.prepare(WRITE).bind((1,))
     for host in session.cluster.metadata.all_hosts():
         assert execute(nodes, session, bound, host).values == [b"\0\0\0\1"]

@@ -334,6 +334,10 @@ def test_retry_policies_of_applications_may_take_arguments() -> None:
 
 
 def test_row_factories_take_names_and_rows(session: Session) -> None:
+    """A row factory that cannot be called with two arguments raises TypeError, which
+    gives advice.
+    """
+
     def one_argument(rows: Any) -> Any:
         return rows
 

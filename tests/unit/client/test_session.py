@@ -47,6 +47,8 @@ def test_impossible_values_are_refused_by_name(
 
 @pytest.mark.filterwarnings("ignore:default_fetch_size=-1 means one page:RuntimeWarning")
 async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
+    """A session's settings take the unusual values that cassandra-driver accepts."""
+
     def set_each_value(session: Any) -> None:
         # Each of these values is stored as it is.
         for name, values in (
@@ -225,6 +227,9 @@ async def test_a_wrong_old_style_setting_changes_nothing(cluster_class: Any) -> 
 async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
     cluster_class: Any,
 ) -> None:
+    """Settings of a copied session apply to its requests, but not to those of the
+    original session.
+    """
     async with connected(cluster_class) as (_cluster, session, requests):
         view = copy.copy(session)
         view.default_fetch_size = 7

@@ -124,6 +124,7 @@ SENT_VALUES = [b"a", b"red", b"\0\0\0\x08" + (5).to_bytes(8, "big") + b"\0\0\0\x
 def test_converters_apply_to_prepared_statements_and_query_strings(
     session: Session, table: Table
 ) -> None:
+    """Converters are used for values of prepared statements and query strings, and for rows."""
     session.execute(session.prepare(INSERT), ROW)
     session.execute(INSERT, ROW)
     session.execute(INSERT, dict(zip(("k", "c", "price"), ROW, strict=True)))
@@ -136,6 +137,7 @@ def test_converters_apply_to_prepared_statements_and_query_strings(
 
 
 async def test_converters_apply_in_asyncio(node: FakeNode, table: Table) -> None:
+    """In asyncio, converters are used for bound values and for rows."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         register(cluster.codecs)
         session = await cluster.connect()
@@ -149,6 +151,8 @@ async def test_converters_apply_in_asyncio(node: FakeNode, table: Table) -> None
 
 
 def test_converters_apply_with_every_row_factory_and_row_type(session: Session) -> None:
+    """Whatever the row factory or row type is, the values of rows are converted."""
+
     @dataclasses.dataclass
     class Order:
         k: str
@@ -168,6 +172,7 @@ def test_converters_apply_with_every_row_factory_and_row_type(session: Session) 
 def test_converters_apply_to_batches_and_concurrent_executions(
     session: Session, table: Table
 ) -> None:
+    """Converters are used for each row of a batch and of concurrent executions."""
     prepared = session.prepare(INSERT)
     batch = BatchStatement()
     batch.add(prepared, ROW)
@@ -190,6 +195,7 @@ def test_the_routing_key_has_the_converted_value(session: Session, node: FakeNod
 def test_class_converters_apply_to_parameters_of_query_strings(
     session: Session, table: Table
 ) -> None:
+    """The converter of a class is used wherever a parameter is written into a query string."""
     session.codecs.register_class(Color, lambda color: color.value)
     query = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
     session.execute(query, (Color.BLUE, [Color.RED]))
@@ -384,6 +390,7 @@ def test_a_pickled_statement_has_no_converters(session: Session) -> None:
 def test_converters_apply_after_a_statement_is_prepared_again(
     session: Session, node: FakeNode
 ) -> None:
+    """Rows are still converted after the statement was prepared again."""
     prepared = session.prepare(SELECT)
     node.forget_prepared()
     assert session.execute(prepared, ("a",)).all() == [ROW]

@@ -19,6 +19,7 @@ def values_of(options: ShardAwareOptions) -> tuple[Any, ...]:
 
 
 def test_options_may_be_keywords_a_mapping_or_a_copy() -> None:
+    """`ShardAwareOptions` can be made from keyword arguments, a mapping, or other options."""
     assert values_of(ShardAwareOptions()) == (None, False, (49152, 65535))
     options = ShardAwareOptions(
         disable=True, disable_shardaware_port=True, local_ports=(1000, 2000)

@@ -59,6 +59,9 @@ def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
 
 
 async def test_reading_the_fields_of_a_missing_type_raises() -> None:
+    """`read_fields` stores the fields of registered types, and raises an error for a
+    missing type.
+    """
     registry = user_types_of_schema()
 
     async def fields_of(keyspace: str, name: str) -> list[str]:

@@ -69,6 +69,7 @@ def test_connecting_to_a_missing_keyspace_raises(shop: FakeNode, blocking_cluste
 
 
 def test_refreshing_needs_a_connection(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    """Refreshes raise ConnectionException before `connect`, and read the new data afterwards."""
     assert blocking_cluster.get_control_connection_host() is None
     for call in (blocking_cluster.refresh_nodes, blocking_cluster.refresh_schema_metadata):
         with pytest.raises(ConnectionException, match="not connected"):
@@ -110,6 +111,7 @@ def test_registering_a_missing_user_type_is_an_error(
 
 
 def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
+    """After `shutdown`, calls of the cluster raise ConnectionException."""
     session = blocking_cluster.connect()
     assert blocking_cluster.is_shutdown is False
     # A second call does nothing.
@@ -138,6 +140,7 @@ def test_an_empty_keyspace_is_none(shop: FakeNode, blocking_cluster: Cluster) ->
 def test_a_session_that_is_shut_down_loses_its_connections_only(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
+    """`Session.shutdown` closes the connections of this session, but not of another session."""
     other_session = blocking_cluster.connect()
     count_before = len(shop.connections)
     session = blocking_cluster.connect()
@@ -204,6 +207,9 @@ def loop_threads() -> list[threading.Thread]:
 def test_a_failed_connect_leaves_no_thread(
     shop: FakeNode, blocking_cluster: Cluster, reason: str
 ) -> None:
+    """After a failed `connect`, neither the event loop's thread nor a control
+    connection is left.
+    """
     if reason == "connection refused":
         shop.refuse_connections()
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
@@ -268,6 +274,10 @@ def test_a_shutdown_in_a_callback_is_refused(shop: FakeNode, blocking_cluster: C
 def test_a_shutdown_closes_connections_and_ends_the_thread(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
+    """`Cluster.shutdown` closes all connections and ends the event loop's thread.
+
+    Later calls raise ConnectionShutdown.
+    """
     blocking_cluster.connect()
     assert len(loop_threads()) == 1
     blocking_cluster.shutdown()

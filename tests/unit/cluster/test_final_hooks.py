@@ -34,6 +34,7 @@ class Future:
 
 
 def test_a_completion_method_can_be_replaced_on_an_instance(tracers: Any) -> None:
+    """A tracer can replace `_set_final_result` of a single future, and remove the replacement."""
     future: Any = Future()
     original = future._set_final_result
     assert isinstance(original, MethodType)

@@ -180,6 +180,7 @@ def test_an_error_of_the_row_factory_is_passed_to_the_errback(
 
 
 def test_every_execution_after_shutdown_is_refused(node: FakeNode, session: Session) -> None:
+    """After `Cluster.shutdown`, each execution raises ConnectionShutdown, and none hangs."""
     session.cluster.shutdown()
     errors: list[Exception] = []
 
@@ -198,6 +199,7 @@ def test_every_execution_after_shutdown_is_refused(node: FakeNode, session: Sess
 
 
 def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Session) -> None:
+    """`execute_concurrent_with_args` in a callback on the event loop raises RuntimeError."""
     errors: list[Any] = []
     finished = threading.Event()
 
@@ -220,6 +222,7 @@ def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Se
 
 
 def test_iteration_can_continue_after_a_page_failed(node: FakeNode, session: Session) -> None:
+    """After the error of a page, a new iteration requests this page again."""
     has_failed = False
 
     def answer_page(request: Any) -> Any:

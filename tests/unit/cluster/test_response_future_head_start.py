@@ -36,6 +36,7 @@ def write_statements() -> list[Any]:
 def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
     node: FakeNode, session: Session, index: int
 ) -> None:
+    """With `write_head_start`, a read waits for the response to its thread's earlier write."""
     session.write_head_start = 60  # seconds
     statement = write_statements()[index]
     held_answer = hold()
@@ -79,6 +80,9 @@ def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Sessi
 def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
     node: FakeNode, session: Session, reason: str
 ) -> None:
+    """A read does not wait for an earlier read, for another thread's write, or with a head start of
+    0.
+    """
     session.write_head_start = 0 if reason == "switched off" else 60  # seconds
     earlier_query = "select v FROM u" if reason == "a read" else WRITE
     held_answer = hold(ANSWER)

@@ -104,6 +104,7 @@ def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
 
 
 def test_no_row_is_left_after_a_full_iteration() -> None:
+    """After all rows were read, the result is empty, and reading it again causes a warning."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert len(rows.all()) == 3
     assert rows.one() is None
@@ -154,6 +155,7 @@ def test_the_first_row_by_index_then_all() -> None:
 
 
 def test_was_applied_after_all_rows_were_read() -> None:
+    """`was_applied` and `column_names` still work after all rows were read."""
     future = FakeFuture()
     future.row_factory = named_tuple_factory
     message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], APPLIED, count=1)
@@ -389,6 +391,7 @@ def values_read_by_threads(rows: Iterable[Any], thread_count: int) -> list[list[
 
 @pytest.mark.parametrize("thread_count", [2, 4])
 def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: int) -> None:
+    """If several threads iterate over one result, together they get all rows."""
     query = "SELECT k FROM t"
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime(query, paged([("k", "int")], [(k,) for k in range(200)]))

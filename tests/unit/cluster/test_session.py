@@ -39,6 +39,7 @@ def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
 def test_set_keyspace_changes_the_keyspace_unless_the_server_refuses(
     shop: FakeNode, blocking_session: Session
 ) -> None:
+    """`set_keyspace` changes the session's keyspace, but not if the server returns an error."""
     shop.prime('USE "Shop"', set_keyspace("Shop"))
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     blocking_session.set_keyspace("Shop")
@@ -66,6 +67,7 @@ def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> No
 def test_a_blocking_call_in_a_callback_is_refused(
     shop: FakeNode, blocking_session: Session
 ) -> None:
+    """Blocking calls in a callback on the event loop raise RuntimeError."""
     outcomes: list[Any] = []
 
     def make_blocking_calls(rows: Any) -> None:
@@ -127,6 +129,7 @@ def test_after_shutdown_a_session_refuses_requests(blocking_cluster: Cluster) ->
 
 
 def test_the_options_of_a_call_are_sent(shop: FakeNode, blocking_session: Session) -> None:
+    """`execute` sends the options of its call, and the next call does not have them."""
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.TWO, row_factory=dict_factory)
     result = blocking_session.execute(
         READ, trace=True, custom_payload={"mark": b"1"}, execution_profile=profile
@@ -200,6 +203,7 @@ def test_values_that_do_not_fit_are_refused_at_once(
 def test_setting_the_attribute_changes_the_keyspace(
     shop: FakeNode, blocking_session: Session
 ) -> None:
+    """Assigning `Session.keyspace` changes the keyspace as `set_keyspace` does."""
     shop.prime('USE "Shop"', set_keyspace("Shop"))
     blocking_session.keyspace = "Shop"
     assert blocking_session.keyspace == "Shop"
@@ -280,6 +284,9 @@ def test_reads_of_whole_tables_pass_their_arguments(
 def test_an_unload_passes_its_arguments(
     blocking_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`Session.unload` passes its arguments to `cassandra.bulk`, with "parquet" as the default
+    format.
+    """
     calls: Any = Calls()
     monkeypatch.setattr("cassandra.bulk.unload.unload", calls)
     options: dict[str, Any] = {
@@ -307,6 +314,9 @@ def test_a_load_without_a_source_is_refused(blocking_session: Session) -> None:
 def test_shutdown_closes_the_sessions_connections_only(
     shop: FakeNode, blocking_cluster: Cluster, blocking_session: Session
 ) -> None:
+    """`Session.shutdown` closes the connections of this session, while another
+    session still works.
+    """
     count_before = len(shop.connections)
     other = blocking_cluster.connect()
     assert len(shop.connections) == count_before + 1

@@ -44,6 +44,7 @@ def fail_and_drop(session: Session) -> None:
 def test_the_error_of_a_dropped_future_is_logged(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If a future fails and nobody reads its result, a warning has the error and the statement."""
     fail_and_drop(session)
     until(lambda: lines_of(caplog))
     [line] = lines_of(caplog)
@@ -60,6 +61,10 @@ def test_the_error_of_a_dropped_future_is_logged(
 def test_errors_of_one_class_are_logged_once_per_interval(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Unread errors of the same class cause one warning per interval.
+
+    The next warning has the number of suppressed warnings.
+    """
     for _ in range(3):
         fail_and_drop(session)
     until(lambda: lines_of(caplog))

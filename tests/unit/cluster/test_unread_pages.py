@@ -49,6 +49,7 @@ def read_one_page(session: Session) -> None:
 def test_a_callback_that_reads_one_page_is_logged(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If a callback reads only one of several pages, a warning has the statement and the advice."""
     read_one_page(session)
     until(lambda: lines_of(caplog))
     [line] = lines_of(caplog)
@@ -63,6 +64,10 @@ def test_a_callback_that_reads_one_page_is_logged(
 def test_a_statement_is_logged_once_per_interval(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Unread pages of the same statement cause one warning per interval.
+
+    The next warning has the number of suppressed warnings.
+    """
     for _ in range(3):
         read_one_page(session)
     until(lambda: lines_of(caplog))

@@ -1130,6 +1130,9 @@ async def test_a_statement_may_be_forgotten_right_after_it_was_prepared(node: Fa
 
 
 async def test_a_node_that_always_forgets_a_statement_is_no_endless_loop(node: FakeNode) -> None:
+    """If a node always returns UNPREPARED, the request fails after MOST_PREPARES
+    further attempts.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))

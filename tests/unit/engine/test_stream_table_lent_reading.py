@@ -170,6 +170,10 @@ def in_thread(call: Callable[[], Any]) -> Any:
 def test_a_caller_that_executes_one_by_one_reads_its_answers(
     session_of_either_kind: Session,
 ) -> None:
+    """A thread that executes requests one after another reads the responses itself.
+
+    The loop lends the reading of the connection to this thread.
+    """
     borrow(session_of_either_kind)
     if LENDS:
         read_before = streams_of(session_of_either_kind).answers_read
@@ -240,6 +244,9 @@ def test_other_threads_are_answered_while_a_caller_waits(node: FakeNode, session
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_answers_to_two_threads_come_together(node: FakeNode, session: Session) -> None:
+    """If the responses for two threads arrive together on a lent connection, both threads get their
+    rows.
+    """
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     borrow(session)
@@ -261,6 +268,7 @@ def test_further_pages(node: FakeNode, session: Session) -> None:
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_a_change_of_the_keyspace_waits_for_the_caller(node: FakeNode, session: Session) -> None:
+    """If a USE is executed while a caller reads its own response, both calls succeed."""
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     node.prime("USE other", set_keyspace("other"))
@@ -437,6 +445,10 @@ def test_shutdown_ends_the_wait(node: FakeNode) -> None:
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_a_connection_that_drains_is_replaced(node: FakeNode, session: Session) -> None:
+    """If a lent connection starts to drain, its caller still gets the response.
+
+    Later requests use a new connection.
+    """
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     borrow(session)
@@ -492,6 +504,10 @@ def interrupted(held: Any, handle: Callable[[], None]) -> Iterator[None]:
 def test_an_interrupted_caller_leaves_the_rest_to_the_loop(
     node: FakeNode, session: Session
 ) -> None:
+    """If a signal handler raises in a caller that reads, the loop reads the late response.
+
+    Later requests work, and no stream stays in use.
+    """
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     borrow(session)
@@ -515,6 +531,7 @@ def test_an_interrupted_caller_leaves_the_rest_to_the_loop(
 def test_a_signal_handler_may_execute_while_its_thread_waits(
     node: FakeNode, compression: Any
 ) -> None:
+    """A signal handler may execute a request while its thread reads another response."""
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     answers: list[Any] = []
@@ -688,6 +705,7 @@ def test_callbacks_run_on_the_loop(node: FakeNode, session: Session, while_readi
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_methods_of_tracing_libraries_run_on_the_loop(node: FakeNode, session: Session) -> None:
+    """If a tracing library replaces `_set_final_result`, its method runs on the loop."""
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     execute_async = session.execute_async

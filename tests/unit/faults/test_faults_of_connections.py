@@ -307,6 +307,10 @@ async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node
 
 
 async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: FakeNode) -> None:
+    """If an iteration is cancelled while it waits for a page, the page's request is an orphan.
+
+    When the late response arrives, the stream is free again.
+    """
     pages = paged([("k", "int")], [(value,) for value in range(9)])
     late = hold(void())
     # The first page arrives at once, and the node holds the second page.
@@ -467,6 +471,7 @@ async def test_without_metadata_ids_each_answer_has_its_columns(version: int) ->
 
 
 async def test_a_result_has_warnings_payload_and_tracing_id() -> None:
+    """A result has the warnings, the custom payload and the tracing id of its response."""
     for version in (4, 5):
         with FakeNode(max_version=version) as node:
             answer = int_row(7).having(

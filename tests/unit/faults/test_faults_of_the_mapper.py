@@ -94,6 +94,10 @@ def test_a_row_that_cannot_be_bound_fails_alone(connected: FakeNode, has_level: 
 
 
 async def test_a_row_that_cannot_be_bound_fails_alone_in_asyncio(node: FakeNode) -> None:
+    """If one row of `acreate_many` cannot be encoded, the other rows are still written.
+
+    The error has the position of the row.
+    """
     async with aio.Cluster([node.address], port=node.port) as cluster:
         connection.set_session(await cluster.connect())
         try:
@@ -107,6 +111,9 @@ async def test_a_row_that_cannot_be_bound_fails_alone_in_asyncio(node: FakeNode)
 
 
 def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected: FakeNode) -> None:
+    """After a timeout of a batch, its rows still have their changes, and the batch
+    can be repeated.
+    """
     row = Row.create(id=1, name="a")
     connected.prime(Opcode.BATCH, silence())
     callback_calls: list[int] = []
@@ -135,6 +142,9 @@ def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected:
 def test_after_an_error_of_the_server_the_changes_are_still_to_be_saved(
     connected: FakeNode,
 ) -> None:
+    """If the server returns an error to `save` or `update`, the row's change must
+    still be saved.
+    """
     row = Row.create(id=1, name="a")
     connected.prime(UPDATE, error(ErrorCode.UNAVAILABLE))
     row.name = "b"
@@ -150,6 +160,7 @@ def test_after_an_error_of_the_server_the_changes_are_still_to_be_saved(
 
 
 def test_after_a_lost_connection_the_next_save_writes_the_values(connected: FakeNode) -> None:
+    """If the connection breaks during `update`, the next `save` writes the new values."""
     row = Row.create(id=1, name="a")
     connected.prime(UPDATE, close(), times=1)
     with pytest.raises(
@@ -163,6 +174,7 @@ def test_after_a_lost_connection_the_next_save_writes_the_values(connected: Fake
 
 
 def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
+    """A query of the mapper requests its pages only as its rows are read."""
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
     rows = iter(Row.objects.fetch_size(10))
     assert next(rows).id == 0
@@ -177,6 +189,7 @@ def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
 def test_after_a_failed_page_the_query_can_be_iterated_again(
     connected: FakeNode,
 ) -> None:
+    """If a page fails, a second iteration over the mapper's query gets all rows."""
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
     rows = Row.objects.fetch_size(10)
     assert len(rows[:10]) == 10
@@ -378,6 +391,7 @@ def test_connections_are_registered_by_name(connected: FakeNode) -> None:
 
 
 def test_an_idempotent_read_is_sent_to_the_next_node_if_a_connection_breaks() -> None:
+    """If a node resets the connection, an idempotent read of the mapper goes to the next node."""
     with FakeCluster(2) as nodes:
         nodes.prime_prepare(SELECT, [COLUMNS[0], ("[limit]", "int")], COLUMNS[1:])
         nodes.prime(SELECT, rows(COLUMNS[1:], [("a", None)]))

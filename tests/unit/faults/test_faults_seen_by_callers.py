@@ -98,6 +98,9 @@ def result_or_error(future: ResponseFuture) -> Any:
     "ending", [close(), reset(), half_frame(int_row(7), 11)], ids=["close", "reset", "half"]
 )
 def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any) -> None:
+    """If a connection ends, all its futures raise ConnectionException, and a later request
+    succeeds.
+    """
     held = hold()
     node.prime(READ, held)
     node.prime("end", ending, times=1)
@@ -146,6 +149,7 @@ def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
 
 
 def test_a_late_answer_is_dropped(node: FakeNode) -> None:
+    """The late response of a request that timed out is given to no other request."""
     late = hold(int_row(13))
     node.prime(READ, late)
     with cluster_with_defaults(node) as cluster, cluster.connect() as session:
@@ -161,6 +165,7 @@ def test_a_late_answer_is_dropped(node: FakeNode) -> None:
 def test_a_callback_that_raises_does_not_affect_others(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If callbacks raise errors, the results are still available, and the errors are logged."""
     held = hold(int_row(7))
     node.prime(READ, held)
     with cluster_with_defaults(node) as cluster, cluster.connect() as session:
@@ -210,6 +215,9 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
 
 
 def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
+    """An error in the application's row factory is raised to the caller, and later
+    requests work.
+    """
     node.prime(READ, int_row(7))
 
     def broken_factory(names: Any, values: Any) -> Any:
@@ -227,6 +235,7 @@ def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
 
 
 def test_after_a_failed_page_the_statement_can_be_repeated(node: FakeNode) -> None:
+    """If a page fails during an iteration, executing the statement again returns all rows."""
     pages = paged([("k", "int")], [(value,) for value in range(9)])
     # The first request for a second page fails.
     further_pages = sequence(error(ErrorCode.OVERLOADED, "busy"), pages)
@@ -241,6 +250,7 @@ def test_after_a_failed_page_the_statement_can_be_repeated(node: FakeNode) -> No
 
 
 def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode) -> None:
+    """With `raise_on_first_error=False`, each error is at its statement's position."""
     query = "INSERT INTO t (k) VALUES (?)"
     refusal = error(ErrorCode.INVALID, "a multiple of 10")
 
@@ -367,6 +377,7 @@ def test_shutdown_during_connect(node: FakeNode) -> None:
 
 
 def test_a_cancelled_connect_does_not_affect_another(node: FakeNode) -> None:
+    """If one of two concurrent calls of `connect` is cancelled, the other call succeeds."""
     held = hold(message(Opcode.READY, b""))
     node.prime(Opcode.REGISTER, held, times=1)
 
@@ -385,6 +396,7 @@ def test_a_cancelled_connect_does_not_affect_another(node: FakeNode) -> None:
 
 
 def test_after_a_cancelled_connect_the_cluster_can_connect(node: FakeNode) -> None:
+    """A cancelled `connect` closes its connections, and the next `connect` succeeds."""
     node.prime(Opcode.STARTUP, silence(), times=1)
 
     async def cancel_and_connect() -> None:
@@ -473,6 +485,7 @@ async def test_a_keyspace_that_is_not_a_string_is_refused(keyspace: Any) -> None
 
 
 async def test_a_note_names_the_node_and_the_statement_of_an_error() -> None:
+    """An error of the server has a note with the node's address and the statement."""
     query = "SELECT * FROM nothing"
     with FakeNode() as node:
         for code in (ErrorCode.INVALID, ErrorCode.SYNTAX_ERROR, ErrorCode.UNAVAILABLE):

@@ -286,6 +286,9 @@ async def test_a_node_that_closes_without_answering_fails_its_requests() -> None
 
 
 async def test_a_request_that_timed_out_does_not_keep_a_connection_open() -> None:
+    """A draining connection is closed although a request that has timed out never got
+    its response.
+    """
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
@@ -506,6 +509,10 @@ async def restart_all(nodes: FakeCluster, cluster: aio.Cluster) -> None:
 async def test_a_rolling_restart_under_load_fails_no_request(
     version: int, shard_count: int | None
 ) -> None:
+    """While three nodes are restarted one after the other under load, every request succeeds.
+
+    No request is sent twice.
+    """
     if shard_count is not None and version == 5:
         pytest.skip("ScyllaDB speaks version 4")
     with start_three_nodes(max_version=version, scylla=shard_count) as nodes:

@@ -174,6 +174,7 @@ ALLOWED_OUTCOMES = {
 @pytest.mark.parametrize("count", [20_000, pytest.param(REQUEST_COUNT, marks=pytest.mark.long)])
 @pytest.mark.slow
 async def test_each_request_gets_its_own_answer_or_an_error(version: int, count: int) -> None:
+    """Each of many concurrent requests gets its own row or one of the expected errors."""
     requests_per_client = count // CLIENT_COUNT
     total = requests_per_client * CLIENT_COUNT
     outcomes: Counter[str] = Counter()

@@ -40,6 +40,7 @@ def refusal(port: int, **settings: Any) -> str:
 
 
 def test_a_web_server_on_the_port_is_recognised() -> None:
+    """If a web server listens on the port, the error shows its response and asks about the port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer_as_web_server() -> None:
@@ -165,6 +166,8 @@ def test_metrics_are_for_a_cluster_not_for_a_session(node: FakeNode) -> None:
 
 
 def test_an_interval_of_reports_in_milliseconds_warns() -> None:
+    """An interval of 10,000 seconds causes a warning, because milliseconds were probably meant."""
+
     class StatsdClient:
         def incr(self, stat: str, count: int = 1) -> None: ...
 

@@ -194,6 +194,8 @@ def wait_until_disconnected(nodes: FakeCluster) -> None:
 
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
 def test_blocking_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
+    """A blocking call ends within its timeouts, whichever of its requests gets no response."""
+
     def call_once(number: int) -> tuple[bool, bool]:
         """Make the call, while request `number` gets no response.
 
@@ -264,6 +266,8 @@ def test_reading_a_trace_has_its_own_timeout(
 
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
 def test_awaited_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
+    """An asyncio call ends within its timeouts, whichever of its requests gets no response."""
+
     async def call_once(number: int) -> bool:
         """Make the call, while request `number` gets no response.
 
@@ -319,6 +323,8 @@ async def awaited_error(call: Any) -> BaseException | None:
 
 @pytest.mark.parametrize("is_blocking", [True, False])
 def test_on_real_loops_an_unanswered_request_times_out(loops: Loops, is_blocking: bool) -> None:
+    """In real time, too, a request without a response raises OperationTimedOut."""
+
     async def execute(nodes: FakeCluster) -> None:
         async with aio.Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = await cluster.connect()

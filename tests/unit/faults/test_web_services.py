@@ -60,6 +60,7 @@ def test_status_of_maps_errors_to_http_statuses(
 
 
 def test_the_service_returns_notes_and_statuses(service: Any) -> None:
+    """The example service returns its data, and the right HTTP status for each error."""
     pytest.importorskip("fastapi")
     pytest.importorskip("httpx")
     client = pytest.importorskip("fastapi.testclient")
@@ -81,8 +82,8 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
             response = browser.get("/notes/ada")
             assert response.status_code == 503
             assert response.headers["Retry-After"] == "1"
-            # The server refuses a paging state that the client has made up.
             assert response.json() == {"detail": "the database is not available"}
+            # The server refuses a paging state that the client has made up.
             node.prime(PAGE, error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
             token = base64.urlsafe_b64encode(b"forged").decode()
             assert browser.get("/notes/ada", params={"token": token}).status_code == 400

@@ -72,6 +72,7 @@ def wrong_answer(request: pytest.FixtureRequest) -> Answer:
 async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
     node: FakeNode, wrong_answer: Answer, write: str
 ) -> None:
+    """A wrong message in response to a write raises ProtocolError and closes the connection."""
     async with connected(node) as (_, session):
         prepared = await session.prepare("INSERT INTO t (k) VALUES (?)")
         connection = only_connection(session)
@@ -101,6 +102,7 @@ async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
 def test_a_wrong_answer_to_a_blocking_write_is_a_protocol_error(
     node: FakeNode, wrong_answer: Answer
 ) -> None:
+    """In the blocking API, too, a wrong message in response to a write raises ProtocolError."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         node.prime(INSERT, wrong_answer, times=1)
@@ -143,6 +145,7 @@ async def test_other_idempotent_requests_are_sent_to_another_host() -> None:
 
 @pytest.mark.parametrize("answer", [void(), *WRONG_ANSWERS.values()], ids=["void", *WRONG_ANSWERS])
 async def test_a_wrong_answer_to_use_is_a_protocol_error(node: FakeNode, answer: Answer) -> None:
+    """A wrong message in response to USE raises ProtocolError, and the keyspace does not change."""
     if answer is WRONG_ANSWERS["keyspace"]:
         pytest.skip("this is the right answer")
     async with connected(node) as (_, session):
@@ -162,6 +165,7 @@ async def test_a_wrong_answer_to_use_is_a_protocol_error(node: FakeNode, answer:
 async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
     node: FakeNode, answer: Answer
 ) -> None:
+    """A wrong message in response to PREPARE raises ProtocolError and closes the connection."""
     if answer is WRONG_ANSWERS["prepared"]:
         pytest.skip("this is the right answer")
     async with connected(node) as (_, session):
@@ -198,6 +202,7 @@ async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
 async def test_a_wrong_answer_during_connect_is_a_protocol_error(
     node: FakeNode, wrong_answer: Answer, answered: Any
 ) -> None:
+    """A wrong message during `connect` raises an error at once, not a timeout."""
     right_answers = {
         Opcode.OPTIONS: ["supported"],
         Opcode.STARTUP: ["ready", "authenticate"],
@@ -229,6 +234,7 @@ def event_of_close(connection: Any) -> asyncio.Event:
 
 
 async def test_a_wrong_answer_to_a_heartbeat_closes_the_connection(node: FakeNode) -> None:
+    """A wrong message in response to a heartbeat closes the connection with ProtocolError."""
     async with connected(node, idle_heartbeat_interval=0.05) as (_, session):
         pool_connection = only_connection(session)
         pool_peer = local_address(pool_connection)
@@ -244,6 +250,7 @@ async def test_a_wrong_answer_to_a_heartbeat_closes_the_connection(node: FakeNod
 
 
 async def test_a_ready_on_the_event_stream_closes_the_connection(node: FakeNode) -> None:
+    """A READY on the stream -1, which is for events, closes the connection with ProtocolError."""
     async with connected(node) as (cluster, _):
         assert cluster._core is not None
         control: Any = cluster._core.control.connection

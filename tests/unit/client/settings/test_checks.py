@@ -61,6 +61,7 @@ def test_tcp_port_accepts_numbers_from_1_to_65535() -> None:
 
 
 def test_auth_provider_and_encryption_check_the_type() -> None:
+    """Both checks accept None and an object of the right class, and refuse other types."""
     provider = PlainTextAuthProvider("u", "p")
     assert checks.auth_provider("auth_provider", None) is None
     assert checks.auth_provider("auth_provider", provider) is provider
@@ -197,6 +198,11 @@ class Endpoints:
 def test_impossible_values_are_refused_by_name(
     cluster_class: Any, name: str, value: Any, message: str
 ) -> None:
+    """A wrong value raises TypeError with the setting's name, in the constructor and in an
+    assignment.
+
+    The cluster keeps its previous value.
+    """
     with pytest.raises(TypeError, match=f"^{name} {message}"):
         cluster_class(**{name: value})
     cluster = cluster_class()

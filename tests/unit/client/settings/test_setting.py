@@ -61,6 +61,7 @@ def setting(name: str) -> Any:
 
 
 def test_the_constructor_has_a_parameter_for_each_setting() -> None:
+    """The signature of a class with settings shows each setting with its default and its type."""
     parameters = inspect.signature(Holder).parameters
     assert list(parameters) == [
         "port",
@@ -97,6 +98,9 @@ def test_only_given_arguments_are_passed_on() -> None:
 
 
 def test_values_are_checked_and_stored() -> None:
+    """A setting has a default, converts and checks new values, and has its default again after
+    `del`.
+    """
     holder = Holder()
     assert holder.port == 9042
     assert holder.window == 2
@@ -158,6 +162,7 @@ def test_a_deletion_calls_the_then_function() -> None:
 
 
 def test_a_secret_setting_is_not_shown() -> None:
+    """A secret value is in no `repr` of the object, and in no frame of an error's traceback."""
     holder = Holder(password={"key": "hush"})
     assert holder.password == {"key": "hush"}
     assert "hush" not in repr(vars(holder))
@@ -171,6 +176,8 @@ def test_a_secret_setting_is_not_shown() -> None:
 
 
 def test_a_subclass_may_have_its_own_default() -> None:
+    """A subclass may set the default of a setting as a class attribute, which is checked."""
+
     class Mine(Holder):
         port = 9999
         window = 1

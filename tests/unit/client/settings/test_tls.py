@@ -117,6 +117,7 @@ def test_other_types_are_refused() -> None:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_a_context_that_is_set_before_connect_is_used(cluster_class: Any) -> None:
+    """Before `connect`, the TLS settings of the engine follow `ssl_context` and `ssl_options`."""
     cluster = cluster_class()
     assert cluster._settings().tls is None
     context = ssl.create_default_context()

@@ -311,6 +311,10 @@ async def test_preparing_again_renews_the_earlier_statements() -> None:
 
 
 async def test_a_statement_that_a_node_has_forgotten_is_renewed_by_its_execution() -> None:
+    """If a type has a new field, the driver notices it when it must prepare a statement again.
+
+    The next execution can send a value with the new field.
+    """
     with FakeNode() as node:
         prime_address(node, STREET)
         async with connected(node) as (_, session):
@@ -351,6 +355,10 @@ class FailingPolicy:
 
 
 async def test_a_failure_of_the_encryption_policy_fails_nothing() -> None:
+    """If the encryption policy raises an error while a statement is renewed, the statement is kept.
+
+    The old fields can still be sent, and the next ALTER TYPE renews the statement.
+    """
     policy = FailingPolicy()
     with FakeNode() as node:
         node.schema = schema("ks")
@@ -394,6 +402,10 @@ async def test_settings_and_registered_classes_are_kept() -> None:
 
 
 def test_the_blocking_api_renews_statements_too() -> None:
+    """In the blocking API, too, an ALTER TYPE renews prepared statements.
+
+    The next execution sends a value with the new field.
+    """
     with FakeNode() as node:
         node.schema = schema("ks")
         prime_address(node, STREET)
