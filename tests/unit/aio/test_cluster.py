@@ -33,6 +33,7 @@ def startup_count(node: FakeNode) -> int:
 async def test_concurrent_connects_share_the_control_connection(
     node: FakeNode, cluster: aio.Cluster
 ) -> None:
+    """Two concurrent calls of `connect` open two sessions, but only one control connection."""
     first, second = await asyncio.gather(cluster.connect(), cluster.connect())
     assert first is not second
     # There is one control connection, and each session has one connection.
@@ -42,6 +43,7 @@ async def test_concurrent_connects_share_the_control_connection(
 
 
 async def test_a_cancelled_connect_does_not_affect_the_others(cluster: aio.Cluster) -> None:
+    """If one of two concurrent calls of `connect` is cancelled, the other call succeeds."""
     cancelled_task = asyncio.ensure_future(cluster.connect())
     other_task = asyncio.ensure_future(cluster.connect())
     # Let both tasks begin to connect.
@@ -55,6 +57,7 @@ async def test_a_cancelled_connect_does_not_affect_the_others(cluster: aio.Clust
 async def test_after_a_failed_connect_the_next_one_may_succeed(
     node: FakeNode, cluster: aio.Cluster
 ) -> None:
+    """After a failed `connect`, the same cluster can connect when the node runs."""
     node.stop()
     with pytest.raises(NoHostAvailable):
         await cluster.connect()
@@ -94,6 +97,7 @@ async def test_refreshes_need_a_connection(node: FakeNode, cluster: aio.Cluster)
 
 
 async def test_profiles_may_be_added_before_and_after_connect(cluster: aio.Cluster) -> None:
+    """Profiles can be added before and after `connect`, but not twice with the same name."""
     await cluster.add_execution_profile("early", ExecutionProfile(RoundRobinPolicy()))
     session = await cluster.connect()
     await cluster.add_execution_profile("late", ExecutionProfile(RoundRobinPolicy()))

@@ -630,6 +630,7 @@ async def test_outcomes_that_nobody_reads_cause_a_warning(node: FakeNode, select
 
 
 async def test_outcomes_that_are_read_cause_no_warning(node: FakeNode, select: Select) -> None:
+    """There is no warning if at least one outcome is read, or if there is no statement."""
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
     with warnings.catch_warnings():

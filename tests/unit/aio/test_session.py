@@ -224,6 +224,7 @@ async def test_options_of_many_executions_apply_to_prepared_statements(
 
 
 async def test_paging_state_continues_an_earlier_read(node: FakeNode, session: aio.Session) -> None:
+    """With the paging state of an earlier result, `execute` returns the next page."""
     node.prime(READ, paged(NUMBERS, [(1,), (2,), (3,)]))
     session.default_fetch_size = 2
     first_page = await session.execute(READ)

@@ -125,6 +125,7 @@ async def test_query_strings_are_prepared_once_and_concurrently(node: FakeNode) 
 async def test_for_many_batches_each_statement_is_prepared_once_on_each_host(
     nodes: FakeCluster,
 ) -> None:
+    """A hundred concurrent batches prepare each of their statements only once on each node."""
     async with connected(nodes) as (_, session):
         await asyncio.gather(*(session.execute(text_batch(number)) for number in range(100)))
         assert [prepares_by_query(node) for node in nodes.nodes] == [dict.fromkeys(INSERTS, 1)] * 3

@@ -80,6 +80,7 @@ def test_typed_factory_returns_objects_of_the_row_type() -> None:
 
 
 def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
+    """`check_keyspace` refuses all but non-empty strings; `check_host` refuses addresses."""
     checks.check_keyspace("ks")
     with pytest.raises(TypeError, match="a keyspace is a str, not int: 5"):
         checks.check_keyspace(5)

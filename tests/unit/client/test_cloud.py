@@ -162,6 +162,9 @@ BAD_ANSWERS: list[tuple[int, Any, str]] = [
 def test_an_invalid_answer_is_refused(
     astra: Astra, bundle: str, status: int, answer: Any, message: str
 ) -> None:
+    """An invalid response of the metadata service raises DriverException, which says
+    what is wrong.
+    """
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     astra.answer = (status, body)
     full_message = rf"the metadata service at 127\.0\.0\.1:\d+ {message}"
@@ -335,6 +338,7 @@ BAD_CONFIGS: list[tuple[Any, str]] = [
 def test_an_invalid_config_json_is_refused(
     astra: Astra, tmp_path: Path, config: Any, message: str
 ) -> None:
+    """An invalid config.json in the bundle raises ValueError, which says what is wrong."""
     text = config if isinstance(config, str) else json.dumps(config)
     path = astra.bundle(tmp_path / "b.zip", config_json=text)
     with pytest.raises(

@@ -188,6 +188,9 @@ async def test_a_result_with_no_rows_has_its_columns(api: Api, form: str) -> Non
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_reading_begins_at_the_current_page(api: Api, form: str) -> None:
+    """After `fetch_next_page`, a conversion has the rows of the current page and of all later
+    pages.
+    """
     result = api.result(page((1, "a")), page((2, "b")), page((3, "c")))
     fetched = result.fetch_next_page()
     if api.is_aio:
@@ -250,6 +253,7 @@ async def test_a_result_without_rows_has_no_columns(api: Api, form: str) -> None
 async def test_columns_that_change_between_pages_are_an_error(
     api: Api, form: str, changed_columns: dict[str, Any]
 ) -> None:
+    """If a later page has other columns, the conversion raises DecodeError."""
     result = api.result(page((1, "a")), message_of(changed_columns, []))
     with pytest.raises(
         DecodeError, match=r"columns changed between pages, from \(id int, name text\) to"
@@ -279,6 +283,7 @@ async def test_a_damaged_value_is_an_error_with_row_and_column(api: Api, form: s
 
 
 async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
+    """When `arrow_batches` returns a page, the driver has requested only the next page."""
     result = api.result(*[page((n, "x")) for n in range(5)])
     batches = result.arrow_batches()
     for number in range(5):
@@ -603,6 +608,7 @@ def test_the_earliest_and_latest_dates_are_exact() -> None:
 
 
 def test_integers_with_nulls_are_not_rounded() -> None:
+    """In `to_pandas`, a bigint column with nulls keeps large values exactly, in the dtype Int64."""
     large = 2**60 + 1
     result = Api("blocking").result(
         message_of({"n": t.LongType, "m": t.LongType}, [[int64(large), int64(1)], [None, int64(2)]])

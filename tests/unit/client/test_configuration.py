@@ -197,6 +197,7 @@ def test_policies_of_the_cluster_and_profiles_cannot_be_combined(cluster_class: 
 
 
 def test_profiles_clone_and_refuse_unknown_settings() -> None:
+    """`clone` changes only the given settings; unknown or invalid settings raise ValueError."""
     profile = ExecutionProfile(request_timeout=3)
     clone = profile.clone(request_timeout=4)
     assert (profile.request_timeout, clone.request_timeout) == (3, 4)
@@ -497,6 +498,7 @@ def test_profiles_must_be_a_mapping(cluster_class: Any) -> None:
 
 
 def test_the_default_profile_has_the_policies_of_the_cluster(cluster_class: Any) -> None:
+    """Policies that are passed to the cluster become the policies of its default profile."""
     balancing, retry = RoundRobinPolicy(), RetryPolicy()
     cluster = cluster_class(load_balancing_policy=balancing, default_retry_policy=retry)
     profile = cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
@@ -543,6 +545,9 @@ def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown:
 
 
 def test_before_connect_the_switches_are_stored() -> None:
+    """Before `connect`, the switches for metadata can be set, but no call can change the
+    connection.
+    """
     cluster: Any = Cluster()
     assert (cluster.schema_metadata_enabled, cluster.token_metadata_enabled) == (True, True)
     cluster.schema_metadata_enabled = 0
@@ -558,6 +563,9 @@ def test_token_metadata_can_be_disabled_in_the_constructor() -> None:
 
 
 def test_the_settings_of_the_engine_follow_the_switches() -> None:
+    """The settings of the engine change with the cluster's switches for schema and
+    token metadata.
+    """
     cluster = Cluster()
     engine = cluster._settings()
     assert (engine.schema_metadata_enabled, engine.token_metadata_enabled) == (True, True)

@@ -165,6 +165,7 @@ def test_further_pages_are_read_after_the_profile_is_gone() -> None:
 
 
 def test_a_replaced_policy_of_a_profile_is_forgotten() -> None:
+    """If an unnamed profile gets a new policy, the cluster forgets the old policy."""
     with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
         profile = profile_of_node(nodes, 1)

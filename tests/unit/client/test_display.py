@@ -119,6 +119,7 @@ def test_html_for_notebooks_is_escaped(make_result: Any) -> None:
 
 @BOTH_APIS
 def test_str_of_a_result_without_rows(make_result: Any) -> None:
+    """A void result is shown as "no rows", and an empty result as a table of 0 rows."""
     result = make_result(VOID_RESULT)
     assert repr(result) == "<ResultSet: no rows>"
     assert str(result) == "<ResultSet: no rows>"
@@ -279,6 +280,7 @@ def test_tables_fit_into_the_terminal(
 def test_if_columns_do_not_fit_each_row_is_shown_vertically(
     wide_result: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If the terminal is too narrow for a table, each row is shown with one line per column."""
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.setenv("COLUMNS", "24")
     lines = pretty(wide_result).splitlines()
@@ -299,6 +301,7 @@ class Terminal(io.StringIO):
 
 
 def test_values_are_shown_in_a_readable_form() -> None:
+    """UUIDs and the driver's collections are shown as plain values, without their class names."""
     for value, expected in (
         (uuid.UUID(int=7), "00000000-0000-0000-0000-000000000007"),
         (SortedSet([2, 1]), "{1, 2}"),

@@ -50,6 +50,7 @@ class Collector:
 def test_requests_are_started_together(
     statements: list[Any], free_slots: int, limit: int, expected: list[Any]
 ) -> None:
+    """`fill` starts at most `limit` requests at once, and each other statement by itself."""
     collector: Any = Collector(free_slots)
     started: list[Any] = []
     fill(collector, iter(statements), limit, started.append, lambda *other: started.append(other))

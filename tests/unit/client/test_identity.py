@@ -12,6 +12,7 @@ from cassandra.cluster import Cluster
 
 
 def test_startup_options_have_the_applications_name_and_client_id() -> None:
+    """STARTUP has the application's name and the client's id only if they are set."""
     cluster = Cluster()
     options: dict[str, str] = {}
     cluster._application().add_startup_options(options)

@@ -65,6 +65,7 @@ def of_future() -> None:
 
 @pytest.mark.parametrize("call", [by_position, by_name, over_lines, of_future])
 def test_a_level_is_warned_of(call: Any) -> None:
+    """A consistency level that is passed for a timeout causes one warning, in the caller's file."""
     advice = "ConsistencyLevel.QUORUM was passed for the timeout, which is now 4 seconds: set cons"
     with pytest.warns(RuntimeWarning, match=advice) as seen:
         call()

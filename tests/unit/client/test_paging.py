@@ -60,6 +60,7 @@ def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: S
 
 
 def test_fetch_next_page_uses_the_page_already_requested(node: FakeNode, session: Session) -> None:
+    """`fetch_next_page` does not repeat the request for a page that was requested ahead."""
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     # Reading the first row makes the driver request the next page.
     next(iter(result))
@@ -227,6 +228,7 @@ def test_a_next_page_is_requested_once_and_kept() -> None:
 
 
 def test_all_callbacks_of_a_page_get_it() -> None:
+    """All callbacks that are added before the response are called when the page arrives."""
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]

@@ -63,6 +63,7 @@ def test_a_number_as_trace_is_probably_a_timeout(node: FakeNode, session: Sessio
 def test_a_request_without_time_is_not_sent(
     node: FakeNode, session: Session, timeout: float
 ) -> None:
+    """If the timeout is 0 or negative, the request fails and is not sent."""
     future = session.execute_async("SELECT 1", timeout=timeout)
     with pytest.raises(OperationTimedOut, match="before the request was sent"):
         future.result()

@@ -61,6 +61,7 @@ def execute(
 def test_the_target_is_a_host_its_end_point_or_its_address(
     nodes: FakeCluster, session: Session, form: str
 ) -> None:
+    """HostTargetingStatement accepts each form of a target, and sends its requests to this host."""
     for host in session.cluster.metadata.all_hosts():
         target: Any = host if form == "host" else getattr(host, form)
         targeting = HostTargetingStatement(SimpleStatement("SELECT 1"), target)

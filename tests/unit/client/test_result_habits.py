@@ -106,10 +106,10 @@ def test_a_thread_with_the_identity_of_an_ended_thread_is_another_thread(session
 
 
 def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
-    """Results that are read once cause no warning.
+    """Reading the rows of a result once causes no warning.
 
-    There is none for an empty result either, for `all` after `next`, or for a result that was
-    indexed, because it keeps its rows.
+    Reading an empty result twice, calling `all` after `next`, and reading an indexed result again
+    cause no warning either. An indexed result keeps its rows.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -330,6 +330,7 @@ def test_converters_do_not_apply_to_bound_tables(session: Session, table: Table)
 
 
 def test_an_error_of_a_converter_has_the_column(session: Session) -> None:
+    """An error in a converter names the column and the value, for bound values and for rows."""
     prepared = session.prepare(INSERT)
     with pytest.raises(ValueError, match=r'column "c" \(varchar, .*cannot convert \'red\' \(str\)'):
         session.execute(prepared, UNCONVERTED)

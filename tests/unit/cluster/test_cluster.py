@@ -53,6 +53,7 @@ def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) ->
 def test_connecting_again_after_a_failure_succeeds(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
+    """After a failed `connect`, the same cluster can connect when the node runs."""
     shop.stop()
     with pytest.raises(NoHostAvailable):
         blocking_cluster.connect()
@@ -85,6 +86,7 @@ def test_refreshing_needs_a_connection(shop: FakeNode, blocking_cluster: Cluster
 
 
 def test_profiles_can_be_added_before_and_after_connect(blocking_cluster: Cluster) -> None:
+    """Profiles can be added before and after `connect`, but not twice with the same name."""
     blocking_cluster.add_execution_profile("early", ExecutionProfile(RoundRobinPolicy()))
     session = blocking_cluster.connect()
     blocking_cluster.add_execution_profile("late", ExecutionProfile(RoundRobinPolicy()))

@@ -147,6 +147,7 @@ def test_a_failed_request_has_warnings_and_a_payload(
 
 
 def test_without_tracing_an_error_has_no_trace(node: FakeNode, session: Session) -> None:
+    """If a request without tracing fails, neither the error nor the future has a trace."""
     node.prime(READ, error(ErrorCode.INVALID))
     future = session.execute_async(READ)
     with pytest.raises(InvalidRequest) as caught:
@@ -328,6 +329,9 @@ def test_a_result_whose_page_is_replaced_is_not_empty(
 def test_a_callback_added_while_the_next_page_is_requested_gets_that_page(
     overtaken: OvertakenFuture,
 ) -> None:
+    """If another thread requests the next page while a callback is added, the callback gets this
+    page.
+    """
     pages: list[Any] = []
     overtaken.attribute = "_done"
     overtaken.add_callback(pages.append)

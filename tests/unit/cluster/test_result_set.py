@@ -123,6 +123,7 @@ def test_unpacking_sees_each_row_once() -> None:
 
 
 def test_two_iterators_of_one_result_are_independent() -> None:
+    """Two iterators of one result return the same rows, each at its own pace."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     first, second = iter(rows), iter(rows)
     assert [next(first), next(second), next(first)] == [1, 1, 2]
@@ -170,6 +171,7 @@ def test_was_applied_after_all_rows_were_read() -> None:
 
 
 def test_fetch_next_page_replaces_the_current_rows() -> None:
+    """`fetch_next_page` replaces the current rows, with an empty list after the last page."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     assert rows.current_rows == [1, 2]
     assert rows.has_more_pages
@@ -181,6 +183,7 @@ def test_fetch_next_page_replaces_the_current_rows() -> None:
 
 
 def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> None:
+    """An index reads all pages first, and raises RuntimeError if an iteration has begun."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert rows[2] == 3
     assert rows[:2] == [1, 2]
@@ -409,6 +412,7 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
 
 
 def test_threads_that_share_an_iterator_get_each_row_once() -> None:
+    """If several threads share one iterator, each row is returned to exactly one thread."""
     query = "SELECT k FROM t"
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime(query, paged([("k", "int")], [(k,) for k in range(200)]))
@@ -460,6 +464,7 @@ def test_objects_may_add_themselves_to_a_result() -> None:
 
 
 def test_results_are_not_added() -> None:
+    """Adding results to each other or to lists raises TypeError, which says what to write."""
     result: Any = ResultSet(FakeFuture(), [1, 2])
     rows: Any = [3]
     for first, second in ((result, rows), (result, result)):

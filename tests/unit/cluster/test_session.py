@@ -115,6 +115,7 @@ def test_listeners_see_each_request_before_it_is_sent(
 
 
 def test_after_shutdown_a_session_refuses_requests(blocking_cluster: Cluster) -> None:
+    """After `Session.shutdown`, `execute` raises ConnectionShutdown."""
     with blocking_cluster.connect() as session:
         assert repr(session).startswith("<Session: keyspace=None")
     session.shutdown()
@@ -147,6 +148,7 @@ def test_the_options_of_a_call_are_sent(shop: FakeNode, blocking_session: Sessio
 
 
 def test_paging_state_continues_an_earlier_read(shop: FakeNode, blocking_session: Session) -> None:
+    """With the paging state of an earlier result, `execute` returns the next page."""
     shop.prime(READ, paged(NUMBERS, [(1,), (2,), (3,)]))
     blocking_session.default_fetch_size = 2
     first_page = blocking_session.execute(READ)
@@ -223,6 +225,7 @@ def test_request_listeners_do_not_see_set_keyspace(
 
 
 def test_prepare_passes_its_keyspace_and_payload(shop: FakeNode, blocking_session: Session) -> None:
+    """PREPARE has the keyspace and the custom payload that were passed to `prepare`."""
     prepared = blocking_session.prepare(PREPARED, custom_payload={"mark": b"1"}, keyspace="other")
     (request,) = [request for request in shop.requests if request.opcode == Opcode.PREPARE]
     assert (request.keyspace, request.custom_payload) == ("other", {"mark": b"1"})

@@ -51,7 +51,7 @@ def test_the_error_of_a_dropped_future_is_logged(
     assert "call result() of the future, or add_errback()" in line
     assert "InvalidRequest" in line
     assert "no such table" in line
-    # without its values, which may be secrets
+    # The log has the statement without its values, which may be secrets.
     assert "the statement was INSERT INTO t (k) VALUES (?)" in line
     [record] = [record for record in caplog.records if record.getMessage() == line]
     assert record.levelno == logging.WARNING

@@ -55,7 +55,8 @@ def test_a_callback_that_reads_one_page_is_logged(
     [line] = lines_of(caplog)
     assert line.startswith(MESSAGE)
     assert "start_fetching_next_page()" in line
-    assert "SELECT k FROM t WHERE k > ?" in line  # without its values, which may be secrets
+    # the values of the statement may be secrets, and are not logged
+    assert "SELECT k FROM t WHERE k > ?" in line
     [record] = [record for record in caplog.records if record.getMessage() == line]
     assert record.levelno == logging.WARNING
     assert record.name == "cassandra.cluster"
@@ -81,6 +82,7 @@ def test_a_statement_is_logged_once_per_interval(
 
 
 def read_all_pages(future: ResponseFuture) -> None:
+    """Read all five pages of the future in a callback, and wait for the last row."""
     keys: list[int] = []
 
     def on_page(page: list[tuple[int]]) -> None:

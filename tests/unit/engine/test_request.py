@@ -826,7 +826,7 @@ async def test_no_host_available_says_if_the_statement_is_not_idempotent(
 ) -> None:
     """If a statement that is not idempotent fails on one host, NoHostAvailable says so.
 
-    It is not tried on a second host, because it might take effect twice.
+    The driver does not send the statement to a second host, because it might take effect twice.
     """
     for fake_node in nodes.nodes:
         fake_node.prime(READ, error(ErrorCode.OVERLOADED))

@@ -44,10 +44,10 @@ def test_a_serial_read_without_a_level_gets_the_requests_level(level: int) -> No
     ],
 )
 def test_other_statements_are_passed_unchanged(statement: object, level: int | None) -> None:
-    """A statement is passed unchanged if the policy needs no copy.
+    """A statement is passed unchanged if the policy needs no copy of it.
 
-    This is so for other levels, without a routing key, if the statement itself has the level, and
-    for a string.
+    The policy needs no copy for a query string, for a level that is not serial, without a routing
+    key, or if the statement itself has the serial level.
     """
     assert in_order(statement, level) is statement
 

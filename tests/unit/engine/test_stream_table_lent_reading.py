@@ -232,6 +232,7 @@ def test_asynchronous_requests_are_answered(session: Session) -> None:
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_other_threads_are_answered_while_a_caller_waits(node: FakeNode, session: Session) -> None:
+    """While one thread waits on a lent connection, another thread gets its response."""
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     borrow(session)
@@ -304,6 +305,10 @@ def test_a_change_of_the_keyspace_waits_for_the_caller(node: FakeNode, session: 
 def test_other_answers_have_the_same_effect_as_on_the_loop(
     node: FakeNode, session: Session, answer: Any, expected: Any
 ) -> None:
+    """A caller that reads its own response raises the same error as a caller that the loop serves.
+
+    Later requests work.
+    """
     node.prime(ODD, sequence(answer, rows([("v", "int")], [(1,)])))
     borrow(session)
     with pytest.raises(expected):
@@ -322,6 +327,7 @@ def test_rows_of_the_wrong_form_close_the_connection(node: FakeNode, session: Se
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_an_answer_that_comes_twice_breaks_the_connection(node: FakeNode, session: Session) -> None:
+    """A second response to the same request closes the connection, and later requests work."""
     node.prime(ODD, duplicate(rows([("v", "int")], [(1,)])))
     borrow(session)
     try:
@@ -371,6 +377,7 @@ def test_a_request_times_out_while_its_caller_reads(node: FakeNode, session: Ses
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_a_late_answer_is_dropped(node: FakeNode, session: Session) -> None:
+    """The late response of a request that timed out is dropped, and its stream is free again."""
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     borrow(session)
@@ -433,6 +440,7 @@ def test_a_request_is_not_sent_into_a_connection_that_has_ended(with_reset: bool
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_shutdown_ends_the_wait(node: FakeNode) -> None:
+    """`Cluster.shutdown` ends a request without a timeout whose caller reads the connection."""
     with connected(node) as session:
         node.prime(ODD, held := hold())
         borrow(session)

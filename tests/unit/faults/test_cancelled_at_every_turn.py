@@ -115,6 +115,10 @@ async def test_operations_leave_nothing(nodes: FakeCluster, name: str) -> None:
 
 
 async def test_shutdown_can_be_cancelled_and_called_again(nodes: FakeCluster) -> None:
+    """If `shutdown` is cancelled at any moment, a second call completes it.
+
+    Nothing is left afterwards.
+    """
     for turns in range(MOST_TURNS):
         cluster = cluster_of(nodes)
         await cluster.connect("ks", wait_for_all_pools=True)

@@ -470,6 +470,7 @@ MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
 async def test_a_wrong_argument_is_named(
     arguments: Any, error_class: type[Exception], message: str
 ) -> None:
+    """A wrong argument of `execute` raises an error that names it, and no request is sent."""
     with FakeNode() as node:
         async with connected(node) as (_, session):
             with pytest.raises(error_class, match=message):

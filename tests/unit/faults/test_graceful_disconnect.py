@@ -548,6 +548,7 @@ def answer_execute(request: Request) -> Any:
 
 
 def test_a_draining_connection_refuses_requests_with_the_reason() -> None:
+    """A draining connection is not open to requests, and its error names GRACEFUL_DISCONNECT."""
     loop = asyncio.new_event_loop()
     try:
         connection = Connection(DefaultEndPoint("10.0.0.1"), 5, loop)

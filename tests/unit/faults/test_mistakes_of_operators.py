@@ -89,6 +89,7 @@ def test_a_password_that_is_none_is_explained(node: FakeNode) -> None:
 
 
 def test_policies_that_ignore_all_hosts_are_named(node: FakeNode) -> None:
+    """If a policy ignores all contact points, the error names the policy and a host."""
     for policy in (
         WhiteListRoundRobinPolicy(["10.9.9.9"]),
         HostFilterPolicy(RoundRobinPolicy(), lambda host: False),
@@ -155,6 +156,7 @@ def test_the_error_says_what_to_write(
 
 
 def test_metrics_are_for_a_cluster_not_for_a_session(node: FakeNode) -> None:
+    """Passing a session for a cluster raises TypeError, which says what to write."""
     with Cluster([node.address], port=node.port) as cluster:
         session: Any = cluster.connect()
         with pytest.raises(TypeError, match=r"write ClusterCollector\(session\.cluster\)"):

@@ -111,6 +111,7 @@ def test_statements_that_a_stopping_node_refuses_go_to_the_next_one(
 def test_all_nodes_shutting_down_are_an_error(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
+    """If all nodes are shutting down, the request fails after one attempt on each node."""
     for node in nodes.nodes:
         node.clear_primes()
         node.prime(WRITE, SHUTTING_DOWN)

@@ -126,6 +126,7 @@ def test_function_accepts_callables_and_none() -> None:
 
 
 def test_instance_refuses_classes_and_other_types() -> None:
+    """The checks accept an instance, and refuse a class or an instance of another class."""
     policy = ColumnEncryptionPolicy()
     assert checks.instance("policy", policy) is policy
     with pytest.raises(TypeError, match=r"but is the class ColumnEncryptionPolicy: write "):
@@ -143,6 +144,7 @@ def test_throttler_accepts_objects_that_admit_requests() -> None:
 
 
 def test_loop_count_accepts_integers_from_one() -> None:
+    """`loop_count` raises TypeError for other types, and ValueError for numbers below 1."""
     assert [checks.loop_count("event_loops", count) for count in (1, 2)] == [1, 2]
     for wrong in (True, False, 1.0, "2", None):
         with pytest.raises(TypeError, match="event_loops must be a number of event loops, but is"):

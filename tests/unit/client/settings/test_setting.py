@@ -16,8 +16,8 @@ from cassandra.query.settings import NOT_SET
 class Table:
     """A table with a setting of each sort.
 
-    These are a setting with a check, a live setting, a setting with a function that follows
-    changes, a secret setting, a setting for the constructor only, and a keyword-only setting.
+    `port` has a check, `window` is live, `names` has a function that follows changes, and
+    `password` is secret. `first` exists only in the constructor, and `colour` is keyword-only.
     """
 
     port: Setting[int | str | None, int] = Setting(
@@ -195,6 +195,9 @@ def test_a_subclass_may_have_its_own_default() -> None:
 
 
 def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a test patches a class attribute, the setting has this default until the
+    patch is undone.
+    """
     existing = Holder()
     monkeypatch.setattr(Holder, "port", 9999)
     # The patched default also applies to existing objects, but not to settings that were passed.

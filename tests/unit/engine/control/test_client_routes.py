@@ -638,6 +638,7 @@ def test_a_change_type_has_the_name_that_servers_send() -> None:
 
 
 def test_proxies_are_compared_by_value_and_reprs_show_all_settings() -> None:
+    """Proxies with equal settings are equal, and their `repr` shows all settings."""
     proxy = ClientRouteProxy(connection_id="a", connection_addr_override="b")
     assert proxy == ClientRouteProxy(connection_id="a", connection_addr_override="b")
     assert proxy != ClientRouteProxy(connection_id="a")

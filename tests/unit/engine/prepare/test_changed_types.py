@@ -122,6 +122,7 @@ async def test_the_statements_that_use_a_changed_type_are_renewed(
 
 
 async def test_other_changes_renew_nothing() -> None:
+    """Changes of tables, new types and dropped types renew no statement."""
     harness = ChangedTypesHarness()
     table = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "ks", "table": "t"}
     for event in (table, type_changed(change="CREATED"), type_changed(change="DROPPED")):
@@ -175,6 +176,8 @@ async def test_an_event_about_an_unused_type_sends_nothing() -> None:
 
 
 async def test_without_a_control_connection_statements_are_renewed_all_the_same() -> None:
+    """Without a control connection, statements are renewed without waiting for schema agreement."""
+
     def raise_error() -> Any:
         raise ConnectionException("there is none")
 

@@ -1,6 +1,6 @@
-"""When the driver refreshes its schema metadata, tested with fake nodes.
+"""Tests with fake nodes of the times at which the driver refreshes its schema metadata.
 
-It does so after DDL statements, events and calls, and when the control connection moves.
+The driver refreshes after DDL statements, events and calls, and when the control connection moves.
 """
 
 from __future__ import annotations
