@@ -147,7 +147,10 @@ def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("compression", [False, True])
 def test_direct_requests_use_the_negotiated_format(version: int, compression: bool) -> None:
-    """A direct request is framed and compressed as negotiated, so that the node can decode it."""
+    """A request that the calling thread writes to the socket itself has the negotiated format.
+
+    The node can decode its frame and its compression.
+    """
     query = f"INSERT INTO t (v) VALUES ('{'x' * 2000}')"
     with (
         FakeNode(max_version=version) as node,
@@ -163,7 +166,10 @@ def test_direct_requests_use_the_negotiated_format(version: int, compression: bo
 
 
 def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session: Session) -> None:
-    """While a direct request is in flight, the loop sends all further requests together."""
+    """While a request that its thread has written is in flight, the loop sends the later requests.
+
+    The loop sends all these later requests together.
+    """
     pause = hold()
     node.prime(WRITE, pause)
     with busy_loop(session):
@@ -247,8 +253,8 @@ def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session:
     session.execute_async(WRITE).add_callback(execute_another)
     pause.release()
     assert is_finished.wait(WAIT)
-    # An empty list means that the request was not direct: a direct request has an attempt when
-    # `execute_async` returns.
+    # An empty list means that the loop sent the request. If the calling thread writes a request
+    # itself, the request has an attempt when `execute_async` returns.
     assert attempts_at_return == [[]]
 
 
@@ -350,8 +356,7 @@ def test_only_stock_policies_make_plans_in_any_thread() -> None:
 
 
 def test_a_begun_plan_is_continued_on_the_loop() -> None:
-    """If a direct request cannot be sent to the first host of its plan, the loop continues this
-    plan.
+    """The loop continues a query plan whose first host the calling thread could not use.
 
     If the loop made a second plan, the policy's rotation would skip hosts.
     """
@@ -387,9 +392,10 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
 
 
 def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
-    """A direct request times out in time, although the loop sleeps until its next timer.
+    """A request that its thread has written itself times out in time, although the loop sleeps.
 
-    The calling thread wakes the loop if the request's timeout ends before the next timer.
+    The calling thread wakes the loop if the request's timeout ends before the next timer of the
+    loop.
     """
     node.prime(READ, silence())
     for timeout in (0.05, 0.2, 0.05):
@@ -409,10 +415,9 @@ def test_the_deadline_is_removed_after_the_answer(session: Session) -> None:
 
 
 def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session) -> None:
-    """After a direct request has timed out, the loop sends all requests until its late response
-    comes.
+    """After the timeout of a request that its thread has written, the loop sends all requests.
 
-    The request's stream stays in use until then.
+    This lasts until the late response arrives. The request's stream stays in use until then.
     """
     pause = hold()
     node.prime(READ, pause)
@@ -435,7 +440,10 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
 
 
 def test_an_error_of_the_server_reaches_the_retry_policy(node: FakeNode) -> None:
-    """An error response to a direct request is passed to the retry policy, which raises it here."""
+    """An error response to a request that its thread has written goes to the retry policy.
+
+    Here, the policy raises the error.
+    """
     with connected(node) as session:
         node.prime(WRITE, error(ErrorCode.OVERLOADED, "busy"), times=1)
         with busy_loop(session):
@@ -480,9 +488,10 @@ def test_the_error_of_a_signal_handler_is_not_lost(
 
 
 def test_if_the_server_closes_the_request_fails(node: FakeNode, session: Session) -> None:
-    """If the server closes the connection instead of answering a direct request, the request fails.
+    """If the server closes the connection instead of responding, the request fails.
 
-    For the next request, the session opens a new connection.
+    The calling thread has written the request itself. For the next request, the session opens a new
+    connection.
     """
     node.prime(WRITE, close(), times=1)
     with busy_loop(session):
@@ -508,7 +517,7 @@ def test_a_request_on_a_reset_connection_fails(node: FakeNode, session: Session)
 
 
 def test_shutdown_fails_a_direct_request(node: FakeNode) -> None:
-    """`shutdown` ends a direct request that another thread waits for without a timeout."""
+    """`shutdown` ends a request without a timeout that another thread has written itself."""
     node.prime(WRITE, silence())
     with connected(node) as session:
         until(lambda: is_ready(session))
@@ -544,7 +553,7 @@ def test_after_shutdown_the_server_sees_closed_connections(
     node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
     session.cluster.shutdown()
     node.wait_for(lambda node: not node.connections)
-    # A closed connection is never idle, so no thread sends a direct request on it.
+    # A closed connection is never idle, so no thread writes a request to it.
     assert not any(streams.is_idle for streams in stream_tables)
 
 
@@ -581,7 +590,7 @@ def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
 
 
 def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) -> None:
-    """If the socket accepts only a part of a direct request, the loop writes the rest.
+    """If the socket accepts only a part of a thread's request, the loop writes the rest.
 
     Later requests must not be written before this rest.
     """

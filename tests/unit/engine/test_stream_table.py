@@ -146,7 +146,7 @@ def execute_frame(stream: int, body: bytes) -> bytes:
 
 
 def test_a_direct_request_is_written_and_answered(connection: SocketConnection) -> None:
-    """A thread writes a direct request to the socket without waking the loop.
+    """A thread writes a request to the socket itself, without waking the loop.
 
     The response frees the stream.
     """
@@ -182,8 +182,9 @@ def test_a_forked_child_does_not_write(connection: SocketConnection) -> None:
 
 
 def test_the_loop_does_not_use_the_stream_of_direct_requests(connection: SocketConnection) -> None:
-    """One stream is reserved for direct requests, so the loop and a thread never use the same
-    stream.
+    """One stream is reserved for requests that threads write themselves.
+
+    So the loop and a thread never use the same stream.
     """
     direct_stream = connection.send().stream
     loop_streams = [send_by_loop(connection) for _ in range(100)]
@@ -193,9 +194,7 @@ def test_the_loop_does_not_use_the_stream_of_direct_requests(connection: SocketC
 
 
 def test_the_loop_can_use_all_other_streams(connection: SocketConnection) -> None:
-    """The loop can use all streams of the protocol except for the one reserved for
-    direct requests.
-    """
+    """The loop can use all streams of the protocol but the one that is reserved for threads."""
     streams = connection.streams
     assert streams.limit == MAX_STREAMS - 1
     used_streams = {send_by_loop(connection) for _ in range(MAX_STREAMS - 1)}
@@ -222,10 +221,10 @@ def test_the_limit_includes_direct_requests(connection: SocketConnection) -> Non
 
 @pytest.mark.parametrize("reason", ["in flight", "direct", "paused", "closed", "unsettled", "held"])
 def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: str) -> None:
-    """A thread may not write directly if something else is being sent, or must be sent first.
+    """A thread may not write to the socket if something else is being sent, or must be sent first.
 
     :param reason: "held" means that another thread holds the claim (the write lock). "direct" means
-        that another direct request is in flight.
+        that another thread's request is in flight.
     """
     streams = connection.streams
     if reason == "in flight":
@@ -247,7 +246,7 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
 
 
 def test_without_a_socket_nothing_is_written_directly(implementation: Implementation) -> None:
-    """A table without a socket refuses direct requests, but its write lock works."""
+    """A table without a socket refuses the requests of threads, but its write lock works."""
     writer = implementation.frame.FrameWriter(4)
     streams = implementation.happy_path.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
@@ -403,10 +402,10 @@ def test_an_interrupted_frame_is_not_sent_with_the_next_one(connection: SocketCo
 
 
 def test_an_abandoned_stream_is_used_until_the_answer(connection: SocketConnection) -> None:
-    """The stream of an abandoned direct request stays in use until its late response.
+    """After a thread's request was abandoned, its stream stays in use until its late response.
 
-    Only the responder of the request can abandon it, once. No other direct request is sent during
-    this time.
+    Only the responder of the request can abandon it, once. No other thread may write a request
+    itself during this time.
     """
     responder = connection.send()
     assert not connection.streams.abandon(responder.stream, RecordingResponder())
@@ -445,11 +444,11 @@ def test_take_all_does_not_include_orphans(connection: SocketConnection) -> None
 def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConnection) -> None:
     """If the connection is closed while a thread holds the claim, the thread closes the socket.
 
-    It does so when it releases the claim.
+    The claim is the write lock. The thread closes the socket when it releases the claim.
     """
     assert connection.streams.acquire_write()
     connection.streams.closed = True
-    # The loop cannot take the claim, so it does not close the socket.
+    # The loop cannot take the claim (the write lock), so it does not close the socket.
     assert not connection.streams.acquire_write()
     assert connection.own_socket.fileno() >= 0
     connection.streams.release_write()
@@ -477,7 +476,7 @@ def test_threads_write_one_at_a_time(connection: SocketConnection, rounds: int) 
     lock = threading.Lock()
 
     def send_until_stopped() -> None:
-        """Send direct requests until `stop` is set, and count the requests that were sent."""
+        """Write requests until `stop` is set, and count the requests that were sent."""
         nonlocal sent_count
         while not stop.is_set():
             if connection.try_to_send() is not None:

@@ -1,7 +1,11 @@
-"""Responses that calling threads read, because the loop has lent them the reading of a connection.
+"""Responses that calling threads read from the socket themselves.
 
-The module `cassandra.engine.stream_table` describes this. Only the compiled version lends the
-reading. The pure Python version runs the same tests, and must have the same results.
+If a thread executes requests one after another, the loop lends it the reading of the connection. So
+the responses need not wake the loop's thread. The module `cassandra.engine.stream_table` describes
+the details.
+
+Only the compiled version lends the reading. The pure Python version runs the same tests, and must
+have the same results.
 """
 
 from __future__ import annotations
@@ -74,7 +78,8 @@ READ = "SELECT v FROM t"
 ODD = "SELECT odd FROM t"
 MANY = 60  # the number of requests one after another within which the loop lends the reading
 
-# Without the GIL, the compiled version can be interrupted, too, so it does not lend.
+# Without the GIL, the compiled version can be interrupted, too, so the loop lends the reading to no
+# thread.
 LENDS = _impl.implementation == "c" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 pytestmark = [
@@ -91,7 +96,10 @@ def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def never_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the reading stay lent although nobody reads, so that a test can check this state."""
+    """Keep the loop from taking the reading back, although no thread reads.
+
+    A test can thus check this state.
+    """
     monkeypatch.setattr(engine_connection, "LENT_CHECK", 3600.0)
 
 
@@ -133,7 +141,7 @@ def is_readable(connection: Any) -> bool:
 
 
 def borrow(session: Session) -> None:
-    """Execute requests until the loop has lent the reading to this thread."""
+    """Execute requests until the loop lets this thread read its responses itself."""
     for _ in range(MANY):
         assert session.execute(WRITE).all() == []
         if streams_of(session).is_lent:
@@ -170,10 +178,7 @@ def in_thread(call: Callable[[], Any]) -> Any:
 def test_a_caller_that_executes_one_by_one_reads_its_answers(
     session_of_either_kind: Session,
 ) -> None:
-    """A thread that executes requests one after another reads the responses itself.
-
-    The loop lends the reading of the connection to this thread.
-    """
+    """A thread that executes requests one after another reads its responses itself."""
     borrow(session_of_either_kind)
     if LENDS:
         read_before = streams_of(session_of_either_kind).answers_read
@@ -232,7 +237,7 @@ def test_asynchronous_requests_are_answered(session: Session) -> None:
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_other_threads_are_answered_while_a_caller_waits(node: FakeNode, session: Session) -> None:
-    """While one thread waits on a lent connection, another thread gets its response."""
+    """While one thread waits at the socket for its response, another thread gets its response."""
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     borrow(session)
@@ -245,9 +250,7 @@ def test_other_threads_are_answered_while_a_caller_waits(node: FakeNode, session
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_answers_to_two_threads_come_together(node: FakeNode, session: Session) -> None:
-    """If the responses for two threads arrive together on a lent connection, both threads get their
-    rows.
-    """
+    """If a thread also reads another thread's response, both threads get their rows."""
     held = hold(rows([("v", "int")], [(1,)]))
     node.prime(ODD, held)
     borrow(session)
@@ -399,9 +402,7 @@ def test_the_node_closes_an_idle_connection(
 
 
 def test_the_end_of_an_idle_connection_is_noticed(node: FakeNode, session: Session) -> None:
-    """The loop itself notices the end of a connection that it has lent, although
-    nobody executes.
-    """
+    """The loop notices the end of a connection whose reading is lent, although no thread reads."""
     borrow(session)
     ((connection,),) = (pool.connections for pool in session._engine.pools.values())
     node.drop_connections()
@@ -411,7 +412,7 @@ def test_the_end_of_an_idle_connection_is_noticed(node: FakeNode, session: Sessi
 @pytest.mark.usefixtures("never_taken_back")
 @pytest.mark.parametrize("with_reset", [False, True])
 def test_a_request_is_not_sent_into_a_connection_that_has_ended(with_reset: bool) -> None:
-    """If a node closes a connection whose reading is lent, the next requests go to another node.
+    """If a node closes a connection that a thread reads, the next requests go to another node.
 
     The loop has not noticed that the connection has ended. The requests may not be retried, so they
     must not be sent on this connection.
@@ -453,7 +454,7 @@ def test_shutdown_ends_the_wait(node: FakeNode) -> None:
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_a_connection_that_drains_is_replaced(node: FakeNode, session: Session) -> None:
-    """If a lent connection starts to drain, its caller still gets the response.
+    """If a connection drains while a thread reads from it, the thread still gets the response.
 
     Later requests use a new connection.
     """
@@ -599,7 +600,8 @@ def test_an_interrupt_while_the_answer_is_decoded(
     with signals(raise_error) as send_signal:
         monkeypatch.setattr(EngineSession, "decode", decode_and_interrupt)
         with pytest.raises(error_class, match="from the handler"):
-            # If nothing is lent, the handler may interrupt the main thread only after the call.
+            # If the loop reads the responses itself, the handler may interrupt the main thread only
+            # after the call.
             execute_and_sleep()
     until(lambda: streams_of(session).in_flight == 0)
     check_that_it_works(session)
@@ -745,9 +747,9 @@ def test_methods_of_tracing_libraries_run_on_the_loop(node: FakeNode, session: S
 def test_a_caller_that_disappears_between_sending_and_reading(
     node: FakeNode, session: Session
 ) -> None:
-    """If a thread sends a request but never reads its response, the loop reads it.
+    """If a thread sends a request but never reads its response, the loop reads the response.
 
-    If this happens repeatedly, nothing is lent any more.
+    If this happens repeatedly, the loop lends the reading to no thread any more.
     """
     for _ in range(MANY):
         future = session._begin(READ, None, USUAL_OPTIONS, None, None, None, None, is_awaited=True)
@@ -760,7 +762,7 @@ def test_a_caller_that_disappears_between_sending_and_reading(
 def test_nothing_is_lent_to_code_that_replaces_execute_async_or_result(
     session: Session, monkeypatch: pytest.MonkeyPatch, replaces: str
 ) -> None:
-    """Nothing is lent to code that replaces `execute_async` or `result`.
+    """If code replaces `execute_async` or `result`, the loop reads all responses itself.
 
     Such code may wait for the future in its own way, for example with a callback.
     """
