@@ -1,4 +1,4 @@
-"""Batches: added statements in each form, tables, mistakes, and the resulting request."""
+"""Test `BatchStatement`: how statements and tables are added, and which request is sent."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ def prepared(
     keyspace: str = "ks",
     **types: Any,
 ) -> PreparedStatement:
-    """Return a prepared statement whose columns have these types; the first column is the partition
-    key.
+    """Return a prepared statement with bind markers of these types, whose first column is the key.
+
+    :param types: the type of each column, by name. Without types, the columns are k (int), v (text)
+        and x (double).
     """
     types = types or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
     columns = [ColumnMetadata(keyspace, "t", name, cqltype) for name, cqltype in types.items()]
@@ -53,13 +55,14 @@ def prepared(
 
 
 def values(batch: BatchStatement) -> list[Any]:
-    """Return the encoded values of each entry; for a query string, the string."""
+    """Return the encoded values of each entry of the batch; a query string is returned as is."""
     return [entry if isinstance(entry, str) else entry.values for entry in batch.entries]
 
 
 def statements(batch: BatchStatement, prepared_by_query: Any = None) -> list[Any]:
-    """Return the statements of the request: for each a prepared statement and its rows, or None and
-    a query string.
+    """Return the statements of the batch's request.
+
+    Each is a pair of a prepared statement and its rows, or of None and a query string.
 
     :param prepared_by_query: the prepared statement for each (keyspace, query string).
     """
@@ -75,6 +78,7 @@ class Item:
 
 class TestAdd:
     def test_adjacent_rows_of_one_statement_share_their_query_id(self) -> None:
+        """The request has one statement for adjacent rows of the same prepared statement."""
         statement, other_statement = prepared(), prepared(query_id=b"other")
         batch = BatchStatement().reserve(100)
         for i in range(5):
@@ -84,8 +88,8 @@ class TestAdd:
         batch.add(statement, [7, "d"])
         batch.add(statement, {"k": 8})
         batch.add(statement, Item(9, "e", 0.5))
-        # `entries` counts each row. The request has one statement object for each run of rows of
-        # the same statement.
+        # `entries` counts each row, but the request has one statement for each series of adjacent
+        # rows of the same prepared statement.
         assert len(batch) == 10
         assert len(batch.entries) == 10
         assert [statement.query_id for statement, _ in statements(batch)] == [
@@ -94,15 +98,16 @@ class TestAdd:
             b"id",
         ]
         assert [int.from_bytes(row[0], "big") for row in values(batch)] == list(range(10))
-        # This is the key of the batch's first row.
+        # The batch's routing key is that of its first row, whose `k` is 0.
         assert batch.routing_key == b"\0\0\0\0"
 
     def test_sealed_entries_do_not_change_with_the_batch(self) -> None:
+        """The entries of `sealed_entries` do not get the rows that are added later."""
         statement = prepared()
         batch = BatchStatement().add(statement, (1, "a", None)).add("INSERT ? ", (1,))
         sealed = batch.sealed_entries()
-        # Without `sealed_entries`, each of these rows would be added to the batch's last entry,
-        # which the caller still holds.
+        # Each of these rows is of the same statement as an earlier entry. If the entry were not
+        # sealed, the row would be added to it, although the caller still has the entry.
         batch.add("INSERT ? ", (2,)).add(statement, (2, "b", None))
         assert [len(entry) for entry in sealed] == [1, 1]  # type: ignore[arg-type]
         assert len(batch) == 4
@@ -113,6 +118,7 @@ class TestAdd:
         assert [len(entry) for entry in batch.sealed_entries()] == [1, 1]  # type: ignore[arg-type]
 
     def test_a_refused_row_leaves_the_batch_unchanged(self) -> None:
+        """If a row cannot be bound, `add` and `add_many` raise an error and add no row at all."""
         statement = prepared()
         batch = BatchStatement().add(statement, (1, "a", None))
         for row in [("x", "a", None), (1, 2), {"z": 1}, (), 5, None, "abc", (1, "a", 0.5, 4)]:
@@ -126,8 +132,10 @@ class TestAdd:
         assert len(batch.entries) == 1
 
     def test_an_overridden_bind_method_is_called(self) -> None:
+        """`add` calls the `bind` method of an application's subclass of PreparedStatement."""
+
         class AddingBind(PreparedStatement):
-            """A subclass of an application, which adds values."""
+            """An application's subclass, which binds additional values."""
 
             def bind(self, values: Any) -> Any:
                 return super().bind((*values, "added", None))
@@ -138,6 +146,10 @@ class TestAdd:
         assert values(batch) == [[b"\0\0\0\1", b"added", None]]
 
     def test_a_bound_statement_is_sent_with_the_values_at_its_addition(self) -> None:
+        """A later `bind` of a bound statement does not change the values in a batch.
+
+        But a value that is assigned to the bound statement's list `values` is sent.
+        """
         bound = prepared().bind((1, "a", None))
         batch = BatchStatement().add(bound).add(bound.bind((2, "b", None)))
         bound.bind((3, "c", None))
@@ -146,12 +158,13 @@ class TestAdd:
         assert [row[1] for _, _, row in batch._statements_and_parameters] == [b"a", b"b"]
         bound.values[1] = b"d"
         assert [block.values()[1] for _, block in statements(batch)] == [b"a", b"b"]
-        # `entries` returns the application's own object, not a copy.
+        # `entries` returns the bound statement that the application has added, not a copy.
         assert batch.add(bound).entries[-1] is bound
 
     def test_query_strings_are_formatted_or_kept_to_be_prepared(self) -> None:
-        """A query string with placeholders is formatted with its values. One with bind markers is
-        kept with its values, to be prepared when the batch is executed.
+        """`add` formats a query string with placeholders, and keeps the values of bind markers.
+
+        The query string with bind markers is prepared when the batch is executed.
         """
         batch = BatchStatement()
         batch.add("INSERT %s", ("it's",))
@@ -162,12 +175,13 @@ class TestAdd:
         batch.add_many("INSERT ?", iter([(4,), (5,)]))
         assert batch.entries == ["INSERT 'it''s'", *["INSERT ?"] * 6]
         assert texts_of(batch.sealed_entries()) == [(None, "INSERT ?"), ("other", "INSERT ?")]
-        # A query string may have placeholders or bind markers, but not both.
+        # A query string may have placeholders or bind markers, but not both kinds.
         with pytest.raises(ValueError, match="one kind"):
             batch.add("INSERT ? %s", (1, 2))
         assert len(batch) == 7
 
     def test_query_strings_are_bound_when_they_are_prepared(self) -> None:
+        """The values of a query string are bound as soon as its prepared statement is known."""
         batch = BatchStatement().add("DELETE").add("INSERT ?", (1, "a")).add("INSERT ?", {"k": 2})
         batch.add_many("INSERT ?", [(3,)])
         (_, query), (_, first_block), (bound_statement, second_block) = statements(
@@ -177,17 +191,18 @@ class TestAdd:
         assert len(first_block) == 2
         assert len(second_block) == 1
         assert bound_statement.query_id == b"id"
-        # Preparing must not change the application's batch, which may be executed again on another
-        # session.
+        # The prepared statement must not change the application's batch, because the application
+        # may execute the batch again on another session.
         assert batch.routing_key is None
         assert batch.keyspace is None
         assert batch.own_keyspace is None
-        # The second row lacks a value for the partition key `k`.
+        # The second row has no value for the partition key `k`.
         without_key = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
             statements(without_key, {(None, "?"): prepared()})
 
     def test_a_query_string_with_empty_parameters_is_unchanged(self) -> None:
+        """Empty parameters, such as () or None, leave a query string and its %% unchanged."""
         batch = BatchStatement()
         empties: list[Any] = [(), [], {}, None]
         for empty in empties:
@@ -196,9 +211,7 @@ class TestAdd:
         assert set(batch.entries) == {"INSERT 'a%%b 100%'", "INSERT 'a%%b 100%' ?"}
 
     def test_a_batch_has_at_most_65535_statements(self) -> None:
-        """A batch has at most 65535 statements; an addition beyond that is refused and leaves the
-        batch unchanged.
-        """
+        """An addition beyond 65535 statements raises ValueError and leaves the batch unchanged."""
         statement = prepared()
         batch = BatchStatement().add_many(statement, [(1,)] * 0xFFFF)
         additions: list[Callable[[], object]] = [
@@ -213,7 +226,7 @@ class TestAdd:
         assert len(batch) == 0xFFFF
         with pytest.raises(TypeError, match="n must be"):
             batch.reserve("5")  # type: ignore[arg-type]
-        # Adding no rows is allowed even to a full batch.
+        # Adding no rows is allowed even if the batch is full.
         batch.add_many(statement, [])
 
     @pytest.mark.parametrize(
@@ -229,18 +242,22 @@ class TestAdd:
         ],
     )
     def test_arguments_that_are_not_statements(self, statement: Any, advice: str) -> None:
+        """An argument of `add` that is not a statement raises TypeError with advice."""
         with pytest.raises(TypeError, match=advice):
             BatchStatement().add(statement)
 
     @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
     @pytest.mark.parametrize("statement", [prepared(), "INSERT ?"], ids=["prepared", "text"])
     def test_arguments_that_are_not_rows(self, statement: Any, rows: Any) -> None:
-        """Arguments that are not iterables of rows are refused."""
+        """`add_many` raises TypeError if its second argument is not an iterable of rows."""
         with pytest.raises(TypeError, match="rows are a table or an iterable of rows"):
             BatchStatement().add_many(statement, rows)
 
     def test_the_error_for_a_dict_of_columns_is_short(self) -> None:
-        """It had all values of the columns."""
+        """The error for a dict of columns in place of rows does not repeat the values.
+
+        The message once repeated all values.
+        """
         with pytest.raises(
             TypeError, match=r"write \[row\] for one row, and pandas.Data"
         ) as caught:
@@ -248,15 +265,16 @@ class TestAdd:
         assert len(str(caught.value)) < 250
 
     def test_statements_that_take_no_rows(self) -> None:
-        """`add_many` refuses texts with placeholders and bound statements."""
+        """`add_many` refuses query strings with placeholders and bound statements."""
         with pytest.raises(ValueError, match="a text with bind markers"):
             BatchStatement().add_many("INSERT %s", [(1,)])
         with pytest.raises(TypeError, match="not BoundStatement"):
             BatchStatement().add_many(prepared().bind((1,)), [(1,)])  # type: ignore[arg-type]
 
     def test_a_cleared_batch_is_empty_and_can_be_used_again(self) -> None:
-        """After `clear`, the batch is empty and can be used again. Entries that were sealed before
-        keep their rows.
+        """After `clear`, the batch is empty and can be used again.
+
+        Entries that were sealed earlier keep their rows.
         """
         batch = BatchStatement().add_many(prepared(), [(1,)])
         entries = batch.sealed_entries()
@@ -271,8 +289,10 @@ class TestAdd:
 
 class TestRouting:
     def test_the_first_statement_with_a_key_routes_the_batch(self) -> None:
-        """The first statement with a routing key gives the batch its key, keyspace and table,
-        unless the application has set the key.
+        """A batch takes its routing key from the first statement that has a routing key.
+
+        The statement also determines the batch's keyspace and table. A routing key that the
+        application has set takes precedence.
         """
         batch = BatchStatement().add("x")
         batch.add(SimpleStatement("y", routing_key=b"first")).add(prepared(), (1,))
@@ -287,7 +307,11 @@ class TestRouting:
         assert batch.routing_key is None
 
     def test_query_strings_use_the_keyspace_of_a_prepared_statement_in_the_batch(self) -> None:
-        """`own_keyspace`, which the request names, is set only if the batch has a query string."""
+        """A query string in a batch runs in the keyspace of the batch's prepared statement.
+
+        `own_keyspace` is the keyspace that the request names. It is set only if the batch has a
+        query string.
+        """
         batch = BatchStatement().add(prepared(keyspace="other"), (1,))
         assert batch.keyspace == "other"
         assert batch.own_keyspace is None
@@ -307,7 +331,7 @@ class TestCounters:
         "batch_type", [BatchType.COUNTER, BatchType.UNLOGGED, BatchType.LOGGED]
     )
     def test_counters_in_any_batch_are_left_to_the_server(self, batch_type: BatchType) -> None:
-        """The driver does not check whether counters fit the type of the batch."""
+        """The driver does not check whether counters are allowed in the type of the batch."""
         batch = BatchStatement(batch_type).add(self.count, (1, 2)).add(prepared(), (1,))
         assert len(statements(batch)) == 2
 
@@ -316,28 +340,30 @@ class TestPayload:
     connection: Any = SimpleNamespace(wire_format=4, version=4)
 
     def request_body(self, batch: BatchStatement) -> BatchBody:
-        """Return the request body of the batch, rendered for protocol version 4."""
+        """Return the request body of the batch, serialized for version 4 of the protocol."""
         request_body = BatchBody(batch.batch_type.value, statements(batch))
         request_body.consistency = 1
         request_body.prerender(4)
         return request_body
 
     def test_a_request_is_rendered_with_the_current_query_id(self) -> None:
+        """If a statement's id changes after the request was made, the new id is sent."""
         statement = prepared()
         request_body = self.request_body(BatchStatement().add_many(statement, [(1,), (2,)]))
 
         body_before = request_body.render(self.connection)
-        # The server gives the statement another id when it is prepared again.
+        # The server may give the statement another id when the statement is prepared again.
         statement.query_id = b"an"
         body_after = request_body.render(self.connection)
-        # Each of the two rows has the id, after its length 2.
+        # Each of the two rows has the statement's id, after the id's length 2.
         assert body_before[2].count(b"\x02id") == 2
         assert body_after[2].count(b"\x02an") == 2
         assert request_body.describe() == f"a batch of 2 that begins with '{INSERT}'"
 
     def test_a_request_counts_the_partitions_of_its_batch(self) -> None:
-        """A request counts the partitions of its batch. If a statement has no routing key, the
-        count is unknown, and reported as 0.
+        """`partitions_of` counts the partitions of a batch's rows.
+
+        If a statement has no routing key, the count is unknown, and the function returns 0.
         """
         batch = BatchStatement().add_many(prepared(), [(1, "a"), (1, "b")])
         assert partitions_of(self.request_body(batch)) == 1
@@ -345,12 +371,13 @@ class TestPayload:
         assert partitions_of(self.request_body(batch.add("x"))) == 0
 
     def test_a_batch_larger_than_a_frame_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A batch that exceeds the maximum size of a request body raises ValueError."""
         monkeypatch.setattr("cassandra.engine.request_bodies.MAX_BODY", 1000)
         with pytest.raises(ValueError, match=r"a batch of 1 that begins with .* at most 1000"):
             self.request_body(BatchStatement().add(prepared(), (1, "x" * 1000)))
 
     def test_rows_bound_before_give_the_same_request(self) -> None:
-        """A batch of a block of bound rows has the same request as one that binds the rows."""
+        """A batch of rows that were bound earlier is sent as a batch that binds the same rows."""
         statement, rows = prepared(), [(1, "a"), (2, "b")]
         batch_of_bound_rows = batch_of_block(statement, bind_rows(statement, rows))
         batch_of_rows = BatchStatement(BatchType.UNLOGGED).add_many(statement, rows)
@@ -365,12 +392,13 @@ class TestPayload:
 
 
 class TestTables:
-    """The same rows are bound from tables of each library, each with its own representation of
-    missing values.
+    """Test that rows from the tables of each library are bound with their missing values.
+
+    Each library has its own representation of missing values.
     """
 
     def bound(self, rows: Any, **types_by_name: Any) -> list[list[Any]]:
-        """Bind the rows in a batch, and return their values decoded again."""
+        """Bind the rows in one block, and return the decoded values of each row."""
         statement = prepared(**types_by_name)
         column_types = [column.type for column in statement.column_metadata]
         return [
@@ -382,7 +410,7 @@ class TestTables:
         ]
 
     def test_records_of_numpy_are_bound_by_field_name(self) -> None:
-        """Records of structured arrays are bound by the names of their fields."""
+        """Records of a structured NumPy array are bound by the names of their fields."""
         array = numpy.array(
             [(0.5, "a", 1), (NAN, "é", 2)], dtype=[("x", "f8"), ("v", "U5"), ("k", "i4")]
         )
@@ -394,12 +422,12 @@ class TestTables:
         assert self.bound(array[:0]) == []
 
     def test_columns_of_a_plain_numpy_array_are_bound_by_position(self) -> None:
-        """Columns of a plain array are bound by position, and their number must be right."""
+        """Columns of a plain NumPy array are bound by position, and their number must be right."""
         array = numpy.array([[1.0, NAN], [2.0, 0.5]])
         first_row, second_row = self.bound(array, k=Int32Type, x=DoubleType)
         assert first_row[0] == 1
         assert second_row == [2, 0.5]
-        # NaN in a column of floats is null if the CQL column is an int.
+        # In a column of floats, NaN is bound as null if the CQL column is an int.
         assert self.bound(numpy.array([[1.0, NAN]]), k=Int32Type, v=Int32Type) == [[1, None]]
         with pytest.raises(ValueError, match="3 columns for 2 bind markers"):
             self.bound(numpy.zeros((2, 3)), k=Int32Type, x=DoubleType)
@@ -412,7 +440,7 @@ class TestTables:
             self.bound(numpy.zeros(3))
 
     def test_numpy_times(self) -> None:
-        """NumPy's times are converted, and NaT is null."""
+        """NumPy's dates and times are converted to the CQL types, and NaT is bound as null."""
         array = numpy.array(
             [(1, "2026-11-21T10:00:00.123456789", "2026-11-21", 5), (2, "NaT", "NaT", "NaT")],
             dtype=[("k", "i4"), ("at", "M8[ns]"), ("day", "M8[D]"), ("time", "m8[us]")],
@@ -425,7 +453,7 @@ class TestTables:
         assert nulls == [2, None, None, None]
 
     def test_numpy_vectors(self) -> None:
-        """A field that is an array is a vector."""
+        """A field of a structured NumPy array that is itself an array is bound as a vector."""
         vector = lookup_casstype(
             "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, "
             "3)"
@@ -435,8 +463,9 @@ class TestTables:
         assert self.bound(array, k=Int32Type, e=vector)[1] == [0, [1.0, 2.0, 3.0]]
 
     def test_rows_of_pandas_are_bound_by_column_name(self) -> None:
-        """Missing values of pandas are null, except that NaN stays NaN for a CQL column of
-        floats.
+        """Rows of a pandas frame are bound by column name, and missing values as null.
+
+        But NaN stays NaN if the CQL column is a float or double.
         """
         time = pandas.Timestamp("2026-11-21 10:00:00.123")
         frame = pandas.DataFrame(
@@ -458,7 +487,7 @@ class TestTables:
         }  # fmt: skip
         first, second, third = self.bound(frame, **types)
         assert first == [1, "a", 0.5, 7, 7, 0.5, time.to_pydatetime(), 1]
-        # The column `x` is a double, so its missing values are NaN.
+        # The CQL column `x` is a double, so its missing values are NaN.
         for row in (second, third):
             assert math.isnan(row.pop(2))
         assert second == [2, None, None, None, None, None, None]
@@ -467,7 +496,10 @@ class TestTables:
             self.bound(pandas.DataFrame({"k": [1.5]}), k=Int32Type)
 
     def test_rows_of_arrow_are_bound_by_column_name(self) -> None:
-        """The rows may come in tables, record batches and other objects that export Arrow data."""
+        """Rows of Arrow data are bound by column name.
+
+        The rows may come in tables, record batches and other objects that export Arrow data.
+        """
         time = datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
         key = uuid.uuid4()
         table = pyarrow.table(
@@ -490,7 +522,8 @@ class TestTables:
         }
         expected = [[1, "a", 0.5, time, key, 7], [2, None, None, None, None, None]]
 
-        # Objects of other libraries have only the methods of Arrow's C interface.
+        # Objects of other libraries have only the methods of Arrow's C interface, as these two
+        # classes.
         class Stream:
             def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
                 return table.__arrow_c_stream__(requested_schema)
@@ -518,7 +551,10 @@ class TestTables:
 
     @pytest.mark.parametrize("library", ["numpy", "pandas", "arrow"])
     def test_columns_that_do_not_fit(self, library: str) -> None:
-        """If a column does not fit, the error names it, and the row if only one row is wrong."""
+        """If a column cannot be bound, the error names the column.
+
+        The error also names the row if a single value is wrong.
+        """
 
         def make_table(**columns: list[Any]) -> Any:
             if library == "numpy":
@@ -535,7 +571,8 @@ class TestTables:
         ):
             self.bound(make_table(k=[1], v=[2], x=[3], more=[4]))
         if library == "numpy":
-            # An array of integers cannot hold None.
+            # A NumPy array of integers cannot hold None, so the rows are passed as a list of
+            # tuples.
             table_with_int: Any = [(1, None), (2, 2)]
         else:
             table_with_int = make_table(k=[1, 2], v=[None, 2], x=[3, 4])
@@ -544,6 +581,7 @@ class TestTables:
 
 
 def test_times_of_arrow_keep_their_nanoseconds() -> None:
+    """Arrow times in nanoseconds are bound without a loss of digits."""
     table = pyarrow.table(
         {"k": [1, 2], "at": pyarrow.array([3_600_000_000_001, None], pyarrow.time64("ns"))}
     )
@@ -553,6 +591,7 @@ def test_times_of_arrow_keep_their_nanoseconds() -> None:
 
 class TestBatch:
     def test_entries_keep_their_order(self) -> None:
+        """A batch keeps the order of its entries, whatever the form in which they were added."""
         statement = people()
         batch = BatchStatement(BatchType.UNLOGGED)
         batch.add(statement, (1, "a"))
@@ -574,16 +613,18 @@ class TestBatch:
         assert batch.routing_key is None
 
     def test_an_empty_batch_is_false(self) -> None:
+        """An empty batch is false, and a batch with a statement is true."""
         assert not BatchStatement()
         assert BatchStatement().add("a")
 
     def test_payloads_are_merged(self) -> None:
+        """The custom payload of an added statement is merged into the batch's custom payload."""
         batch = BatchStatement(custom_payload={"a": b"1"})
         batch.add(SimpleStatement("x", custom_payload={"b": b"2"}))
         assert batch.custom_payload == {"a": b"1", "b": b"2"}
 
     def test_refused_additions(self) -> None:
-        """What cannot be added is refused at once, and leaves the batch as it was."""
+        """`add` refuses invalid statements and parameters, and leaves the batch unchanged."""
         batch = BatchStatement()
         with pytest.raises(TypeError, match="int"):
             batch.add(5)  # type: ignore[arg-type]
@@ -598,14 +639,16 @@ class TestBatch:
             batch.add("x")
 
     def test_types_show_their_names(self) -> None:
+        """`str` of a batch type is its name, and its value is the number in the protocol."""
         assert str(BatchType.LOGGED) == "LOGGED"
-        # The numbers are those of the protocol.
+        # The numbers are those that the protocol defines.
         assert BatchType.LOGGED.value == 0
         assert BatchType.UNLOGGED.value == 1
         assert BatchType.COUNTER.value == 2
 
 
 def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
+    """A keyspace that the application has set stays when statements of any form are added."""
     simple = SimpleStatement("INSERT INTO t (k) VALUES (13)", routing_key=b"x")
     with_keyspace = SimpleStatement("INSERT INTO t (k) VALUES (1)", routing_key=b"y", keyspace="c")
     for statement in (simple, with_keyspace, prepared().bind((1, "a", 1.0))):
@@ -613,7 +656,7 @@ def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
         batch.keyspace = "b"
         batch.add(statement)
         assert batch.keyspace == "b"
-        # A statement without a keyspace of its own still gives the batch its routing key.
+        # A statement still gives the batch its routing key.
         assert batch.routing_key is not None
     batch = BatchStatement()
     batch.keyspace = "b"
@@ -624,6 +667,7 @@ def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
 
 @pytest.mark.parametrize("statements", [prepared(), "UPDATE t SET v = 1 WHERE k = %s"])
 def test_one_statement_for_all_parameters_is_added_by_another_method(statements: Any) -> None:
+    """`add_all` with a single statement raises a TypeError that recommends `add_many`."""
     batch = BatchStatement()
     with pytest.raises(TypeError, match=r"write batch\.add_many\(prepared, rows\)"):
         batch.add_all(statements, [(1,), (2,)])
@@ -631,7 +675,10 @@ def test_one_statement_for_all_parameters_is_added_by_another_method(statements:
 
 
 def test_a_batch_with_a_condition_is_a_transaction() -> None:
-    """Any statement of the batch may have the condition, in whatever form it was added."""
+    """If any statement of a batch has a condition, `is_lwt` of the batch is True.
+
+    The statement may have been added in any form.
+    """
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
     for is_lwt in (False, True):
         query = "INSERT INTO t (k) VALUES (?)" + " IF NOT EXISTS" * is_lwt
@@ -647,7 +694,7 @@ def test_a_batch_with_a_condition_is_a_transaction() -> None:
             batch = BatchStatement().add("UPDATE t SET v = 1 WHERE k = 2")
             add(batch)
             assert batch.is_lwt() is is_lwt
-    # Nothing is known of a statement that is named by its id alone.
+    # If a statement is given by its id alone, nothing is known about its condition.
     named = BatchStatement()
     named._statements_and_parameters = [(True, b"id", [b"1"])]
     assert not named.is_lwt()

@@ -1,4 +1,4 @@
-"""Binding a prepared statement, in both implementations."""
+"""Test both the compiled and the pure Python `bind`, which binds values to a statement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "name", UTF8Typ
 
 
 def prepared(statement_class: Any = PreparedStatement, key_indexes: Any = (0,)) -> Any:
-    """Return a prepared statement of the given class.
+    """Return a prepared INSERT of the given class, with markers for the columns id and name.
 
     :param key_indexes: the positions of the partition key's columns.
     """
@@ -39,6 +39,7 @@ def prepared(statement_class: Any = PreparedStatement, key_indexes: Any = (0,)) 
 def test_a_bound_statement_has_the_settings_of_its_prepared_one(
     values: Any, implementation: Implementation
 ) -> None:
+    """A bound statement has the settings of its prepared statement, but can change its own."""
     statement = prepared()
     settings = {
         "retry_policy": RetryPolicy(),
@@ -58,7 +59,7 @@ def test_a_bound_statement_has_the_settings_of_its_prepared_one(
     assert (bound.keyspace, bound.table) == ("ks", "t")
     assert bound.values == [b"\0\0\0\7", b"seven"]
     assert bound.routing_key == b"\0\0\0\7"
-    # The bound statement has its own settings, so changing them does not affect the prepared
+    # The bound statement has its own settings, so an assignment does not change the prepared
     # statement.
     bound.consistency_level = ConsistencyLevel.ONE
     vars(bound)["note"] = "anything"
@@ -67,6 +68,7 @@ def test_a_bound_statement_has_the_settings_of_its_prepared_one(
 
 
 def test_a_bound_statement_has_default_settings(implementation: Implementation) -> None:
+    """Without settings, the result of `bind` has the default settings of a BoundStatement."""
     bound = implementation.binding.bind(prepared(), (7, "seven"))
     expected = BoundStatement(prepared())
     for name in (
@@ -84,7 +86,7 @@ def test_a_bound_statement_has_default_settings(implementation: Implementation) 
 
 
 class ComputedSettings(PreparedStatement):
-    """An application's subclass in which one setting is computed."""
+    """An application's subclass whose consistency level is a computed property."""
 
     __slots__ = ()
 
@@ -92,8 +94,9 @@ class ComputedSettings(PreparedStatement):
 
 
 def test_computed_settings_of_a_subclass_are_used(implementation: Implementation) -> None:
+    """If a subclass computes a setting with a property, `bind` uses the property's value."""
     bind = implementation.binding.bind
-    # Twice, because `bind` caches what it knows about the class of the statement.
+    # Bind twice, because `bind` caches what it learns about the statement's class.
     for _ in range(2):
         bound = bind(prepared(ComputedSettings), (7, "seven"))
         assert bound.consistency_level == ConsistencyLevel.TWO
@@ -101,6 +104,7 @@ def test_computed_settings_of_a_subclass_are_used(implementation: Implementation
 
 
 def test_mistakes_name_the_statement(implementation: Implementation) -> None:
+    """The error for values that cannot be bound names the column or quotes the statement."""
     with pytest.raises(TypeError, match=r"\"name\".*INSERT INTO t"):
         implementation.binding.bind(prepared(), (7, 8))
     with pytest.raises(ValueError, match="Too many"):
@@ -118,6 +122,7 @@ def test_mistakes_name_the_statement(implementation: Implementation) -> None:
 
 
 def test_missing_values_are_unset(implementation: Implementation) -> None:
+    """Columns without a value are UNSET_VALUE."""
     assert implementation.binding.bind(prepared(key_indexes=[]), None).values == [
         UNSET_VALUE,
         UNSET_VALUE,
@@ -126,6 +131,7 @@ def test_missing_values_are_unset(implementation: Implementation) -> None:
 
 
 def test_the_bind_method_returns_a_bound_statement() -> None:
+    """`PreparedStatement.bind` returns a bound statement with encoded values and a routing key."""
     bound = prepared().bind((7, "seven"))
     assert bound.values == [b"\0\0\0\7", b"seven"]
     assert prepared().bind(values=[7]).routing_key == b"\0\0\0\7"

@@ -1,4 +1,4 @@
-"""Bound statements: values by position and by name, and missing values."""
+"""Test `BoundStatement`: values by position and by name, missing values, and advice in errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from cassandra.query import (
 
 
 def prepared(version: int = 4, key_indexes: list[int] | None = None) -> PreparedStatement:
-    """Return an INSERT with three markers, prepared with one version of the protocol."""
+    """Return an INSERT with three markers, prepared with this version of the protocol."""
     columns = [
         ColumnMetadata("ks", "people", "id", Int32Type),
         ColumnMetadata("ks", "people", "name", UTF8Type),
@@ -51,13 +51,13 @@ def prepared(version: int = 4, key_indexes: list[int] | None = None) -> Prepared
 
 
 def statement_of(**types: Any) -> PreparedStatement:
-    """Return a statement with a bind marker of each of these types, by name."""
+    """Return a statement with a bind marker for each of these names and types."""
     columns = [ColumnMetadata("ks", "t", name, cql_type) for name, cql_type in types.items()]
     return PreparedStatement(columns, b"\x01\x04", [], "INSERT INTO t", "ks", 4, None, None)
 
 
 def vector_statement() -> PreparedStatement:
-    """Return a statement whose bind marker is a vector of three floats."""
+    """Return a statement whose only bind marker is a vector of three floats."""
     cql_type = VectorType.apply_parameters([FloatType, 3])
     columns = [ColumnMetadata("ks", "films", "embedding", cql_type)]
     text = "SELECT id FROM films ORDER BY embedding ANN OF ? LIMIT 5"
@@ -66,21 +66,23 @@ def vector_statement() -> PreparedStatement:
 
 class TestBoundStatement:
     def test_a_dict_for_a_column_of_text_gets_advice(self) -> None:
+        """If a dict is bound to a text column, the error recommends `json.dumps`."""
         with pytest.raises(TypeError, match=r"is not text.*; .* pass json\.dumps\(value\)"):
             prepared().bind((7, {"first": "ada"}, [1]))
 
     def test_values_by_position(self) -> None:
-        """The values are encoded, and the routing key is that of the partition key."""
+        """Values of a tuple are encoded by position, and the key column gives the routing key."""
         bound = prepared().bind((7, "ada", [1]))
         assert bound.values == [b"\0\0\0\x07", b"ada", b"\0\0\0\x01\0\0\0\x04\0\0\0\x01"]
         assert bound.routing_key == b"\0\0\0\x07"
 
     def test_values_by_name(self) -> None:
-        """The values of a dict are bound in the order of the markers."""
+        """The values of a dict are bound in the order of the statement's markers."""
         bound = prepared().bind({"name": "ada", "id": 7, "marks": None})
         assert bound.values == [b"\0\0\0\x07", b"ada", None]
 
     def test_missing_values_are_unset(self) -> None:
+        """On version 4 of the protocol, columns without a value are UNSET_VALUE."""
         assert prepared().bind((7,)).values == [b"\0\0\0\x07", UNSET_VALUE, UNSET_VALUE]
         assert prepared().bind({"id": 7, "marks": None}).values == [
             b"\0\0\0\x07",
@@ -89,11 +91,12 @@ class TestBoundStatement:
         ]
 
     def test_missing_values_are_an_error_on_version_3(self) -> None:
+        """On version 3 of the protocol, which has no unset values, a missing value is an error."""
         with pytest.raises(ValueError, match="name"):
             prepared(version=3).bind((7,))
 
     def test_too_many_values_and_unknown_names(self) -> None:
-        """Too many values, and unknown names if `strict_names` is set, are refused."""
+        """Too many values raise ValueError, and unknown names do if `strict_names` is set."""
         with pytest.raises(ValueError, match=r"(?s)4.*3.*INSERT INTO people"):
             prepared().bind((1, "x", [], 4))
         assert prepared().bind({"id": 1, "nobody": 2}) is not None
@@ -104,6 +107,7 @@ class TestBoundStatement:
 
     @pytest.mark.parametrize("values", [None, (), {}, {"name": "ada"}])
     def test_a_missing_partition_key_is_refused(self, values: Any) -> None:
+        """Without a value for the partition key, `bind` raises a ValueError that names it."""
         with pytest.raises(
             ValueError, match=r"(?s)the partition key needs a value for 'id'.*INSERT INTO people"
         ):
@@ -120,10 +124,12 @@ class TestBoundStatement:
         ],
     )
     def test_a_misspelt_partition_key_is_named(self, values: Any, note: str) -> None:
+        """If a dict misspells the partition key, the error names the wrong and the right key."""
         with pytest.raises(ValueError, match=note):
             prepared().bind(values)
 
     def test_a_value_of_the_wrong_type_names_column_type_and_value(self) -> None:
+        """The error for a value of a wrong type names the column, its type and the value."""
         with pytest.raises(
             TypeError,
             match=r"(?s)\"marks\" \(list<int>, ListType\(Int32Type\)\).*element 1.*'x'.*INSERT INTO people",  # noqa: E501
@@ -131,6 +137,7 @@ class TestBoundStatement:
             prepared().bind((1, "x", [1, "x"]))
 
     def test_settings_come_from_the_prepared_statement_and_may_be_overridden(self) -> None:
+        """A bound statement takes the settings of its prepared statement unless it has its own."""
         statement = prepared()
         statement.consistency_level = ConsistencyLevel.QUORUM
         statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
@@ -151,6 +158,10 @@ class TestBoundStatement:
         assert overridden.fetch_size is None
 
     def test_there_is_no_routing_key_if_unknown_or_partly_bound(self) -> None:
+        """The routing key is None if the key columns are unknown or a key value is null.
+
+        A routing key that the application assigns is used.
+        """
         assert prepared(key_indexes=[]).bind((1,)).routing_key is None
         assert prepared(key_indexes=[1]).bind((1, None)).routing_key is None
         bound = prepared().bind((1,))
@@ -158,6 +169,7 @@ class TestBoundStatement:
         assert bound.routing_key == b"mine"
 
     def test_before_bind_there_are_no_values(self) -> None:
+        """A BoundStatement that has not been bound has no values."""
         assert BoundStatement(prepared()).values == []
 
 
@@ -170,12 +182,14 @@ class TestBoundStatement:
     ],
 )
 def test_a_value_that_is_not_a_vector_gets_advice(value: object, advice: str) -> None:
+    """If a value for a vector is not a list, the error says how to convert the value."""
     statement = vector_statement()
     with pytest.raises(TypeError, match=advice):
         statement.bind((value,))
 
 
 def test_a_matrix_and_a_bare_vector_get_advice() -> None:
+    """A matrix, or a vector that is not in a tuple, raises a ValueError with advice."""
     numpy = pytest.importorskip("numpy")
     statement = vector_statement()
     with pytest.raises(ValueError, match=r"write array\[0\] for the first one"):
@@ -185,7 +199,10 @@ def test_a_matrix_and_a_bare_vector_get_advice() -> None:
 
 
 def test_a_frame_is_not_the_values_of_a_row() -> None:
-    """A frame is refused in place of a row. Iterating over it would yield its column names."""
+    """A frame or Arrow table in place of a row is refused.
+
+    Iterating over a frame would yield its column names, not values.
+    """
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
@@ -199,7 +216,7 @@ def test_a_frame_is_not_the_values_of_a_row() -> None:
             BatchStatement().add(statement.prepared_statement, table)
         with pytest.raises(TypeError, match=message):
             bind_params("INSERT INTO t (a, b) VALUES (%s, %s)", table)
-    # A single row of a frame is accepted as the values of one row.
+    # A single row of a frame is accepted as the values of a row.
     frame = pandas.DataFrame(columns)
     for row in (frame.iloc[0], next(frame.itertuples(index=False))):
         statement.bind(row)
@@ -209,6 +226,7 @@ def test_a_frame_is_not_the_values_of_a_row() -> None:
 
 
 def test_a_tuple_inside_a_set_is_not_taken_for_a_row() -> None:
+    """The error for a tuple within a set does not recommend a call for many rows."""
     statement = BoundStatement(statement_of(a=SetType.apply_parameters([UTF8Type])))
     with pytest.raises(TypeError, match="is not text") as raised:
         statement.bind(([("a", 1)],))
@@ -229,13 +247,17 @@ def test_a_tuple_inside_a_set_is_not_taken_for_a_row() -> None:
     ],
 )
 def test_values_of_another_form_get_advice(cql_type: Any, value: Any, advice: str) -> None:
+    """If a value has a wrong form, the error recommends the right form."""
     with pytest.raises(TypeError, match=advice):
         BoundStatement(statement_of(a=cql_type)).bind((value,))
 
 
 @pytest.mark.parametrize("packed_type", [bytearray, memoryview])
 def test_the_bytes_of_a_vector_get_advice(packed_type: Any) -> None:
-    """Other drivers return blobs as memoryviews. Of 8 bits each, they are elements of a vector."""
+    """Bytes in place of a vector get advice on how to convert them, if their size fits.
+
+    Other drivers return blobs as such objects. Their bytes are numbers, and so count as elements.
+    """
     with pytest.raises(ValueError, match=r"write numpy\.frombuffer\(value, 'float32'\)"):
         vector_statement().bind((packed_type(b"x" * 12),))
     with pytest.raises(ValueError, match="has 4 elements") as refused:
@@ -244,6 +266,7 @@ def test_the_bytes_of_a_vector_get_advice(packed_type: Any) -> None:
 
 
 def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
+    """A large matrix in place of a vector gets the same advice as a small matrix."""
     numpy = pytest.importorskip("numpy")
     for shape in ((1, 3), (2, 384)):
         with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
@@ -251,6 +274,7 @@ def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
 
 
 def test_matrices_of_as_many_rows_as_the_vector_has_elements_get_advice() -> None:
+    """A matrix with as many rows as the vector has elements gets advice."""
     numpy = pytest.importorskip("numpy")
     for matrix in (numpy.ones((3, 3), dtype="f4"), [[0.5], [0.25], [1.0]]):
         with pytest.raises(TypeError, match=r"its rows are vectors themselves: write array\[0\]"):
@@ -258,8 +282,10 @@ def test_matrices_of_as_many_rows_as_the_vector_has_elements_get_advice() -> Non
 
 
 def test_a_tensor_of_two_dimensions_gets_advice() -> None:
+    """A two-dimensional tensor in place of a vector gets advice."""
+
     class Tensor(list[Any]):
-        """Has the repr of PyTorch's tensors."""
+        """A stand-in for a tensor of PyTorch, with the same form of `repr`."""
 
         def __repr__(self) -> str:
             return f"tensor({[*self]})"
@@ -269,11 +295,13 @@ def test_a_tensor_of_two_dimensions_gets_advice() -> None:
 
 
 def test_a_list_of_vectors_in_place_of_a_vector_gets_advice() -> None:
+    """A list of vectors in place of a vector gets advice."""
     with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
         vector_statement().bind(([[0.5, 0.25, 1.0]],))
 
 
 def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> None:
+    """A BoundStatement has the settings of its prepared statement unless it gets its own."""
     statement = prepared()
     policy, other_policy = FallthroughRetryPolicy(), FallthroughRetryPolicy()
     statement.retry_policy = policy
@@ -303,6 +331,7 @@ def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> Non
 
 
 def test_without_settings_a_bound_statement_has_none() -> None:
+    """Without settings in its prepared statement, a BoundStatement has None as settings."""
     bound = BoundStatement(prepared())
     assert bound.retry_policy is None
     assert bound.consistency_level is None
@@ -310,6 +339,7 @@ def test_without_settings_a_bound_statement_has_none() -> None:
 
 
 def test_a_list_for_one_marker_in_parentheses_gets_advice() -> None:
+    """If a list is bound to the marker in `IN (?)`, the error recommends `IN ?`."""
     columns = [ColumnMetadata("ks", "people", "id", Int32Type)]
     text = "SELECT * FROM people WHERE id IN (?)"
     statement = PreparedStatement(columns, b"\x01", [0], text, "ks", 4, None, None)
@@ -318,6 +348,7 @@ def test_a_list_for_one_marker_in_parentheses_gets_advice() -> None:
 
 
 def test_a_value_of_a_wrong_type_gets_no_advice_for_another_mistake() -> None:
+    """The error for a value of a wrong type has no advice for other mistakes."""
     with pytest.raises(TypeError, match=r"is not an integer \(in 'INSERT INTO people .*'\)$"):
         prepared().bind(("seven", "ada", None))
 
@@ -327,6 +358,7 @@ def test_a_value_of_a_wrong_type_gets_no_advice_for_another_mistake() -> None:
 
 @pytest.mark.parametrize("values", [(8,), {"id": 8}])
 def test_binding_again_forgets_the_routing_key_of_the_old_values(values: Any) -> None:
+    """A second `bind` gives the statement the routing key of the new values."""
     bound = prepared().bind((7,))
     assert bound.routing_key == b"\0\0\0\x07"
     assert bound.bind(values) is bound
@@ -335,7 +367,10 @@ def test_binding_again_forgets_the_routing_key_of_the_old_values(values: Any) ->
 
 @pytest.mark.parametrize("key", [b"own", [b"own"]])
 def test_binding_again_keeps_the_application_s_routing_key(key: Any) -> None:
-    """A routing key that was passed or assigned replaces the key that is computed from values."""
+    """A second `bind` keeps a routing key that the application has passed or assigned.
+
+    Such a key replaces the key that is computed from the values.
+    """
     bound = BoundStatement(prepared(), routing_key=key)
     bound.bind((7,))
     assert bound.bind((8,)).routing_key == b"own"
@@ -346,6 +381,7 @@ def test_binding_again_keeps_the_application_s_routing_key(key: Any) -> None:
 
 
 def test_values_that_cannot_be_bound_leave_values_and_routing_key() -> None:
+    """If the values cannot be bound, the statement keeps its old values and routing key."""
     bound = prepared().bind((7,))
     assert bound.routing_key == b"\0\0\0\x07"
     with pytest.raises(TypeError):
@@ -358,15 +394,17 @@ def test_values_that_cannot_be_bound_leave_values_and_routing_key() -> None:
 
 
 def test_values_as_separate_arguments() -> None:
+    """Values as separate arguments of `bind` raise a TypeError that recommends one tuple."""
     statement: Any = prepared()
     with pytest.raises(TypeError, match=r"write bind\(\(id, name, marks\)\) \(in 'INSERT"):
         statement.bind(1, "a", [2])
-    # Two rows in place of one.
+    # Two rows are passed as if they were one row.
     with pytest.raises(TypeError, match=r"binds one row; .* batch\.add_many\(prepared, rows\)"):
         statement.bind((1, "a"), (2, "b"))
 
 
 def test_separate_arguments_for_a_single_marker() -> None:
+    """The advice for a statement with a single marker has a tuple of one element."""
     statement: Any = statement_of(name=UTF8Type)
     with pytest.raises(TypeError, match=r"write bind\(\(name,\)\)"):
         statement.bind("a", "b")
@@ -376,6 +414,7 @@ def test_separate_arguments_for_a_single_marker() -> None:
     ("value", "advice"), [("abc", r"\('abc',\)"), (b"abc", r"\(b'abc',\)"), (5, r"\(5,\)")]
 )
 def test_the_value_of_a_single_marker_alone(value: object, advice: str) -> None:
+    """If the value of a single marker is not in a tuple, the error shows the tuple to write."""
     with pytest.raises(TypeError, match=f"; write {advice} "):
         statement_of(name=UTF8Type).bind(value)
     # The advice does not repeat a long value.
@@ -385,12 +424,16 @@ def test_the_value_of_a_single_marker_alone(value: object, advice: str) -> None:
 
 @pytest.mark.parametrize("values", [(1, "a"), [1, "a"], {"id": 1}])
 def test_values_in_the_place_of_a_retry_policy(values: Any) -> None:
+    """If values are passed as BoundStatement's retry policy, the error recommends `bind`."""
     with pytest.raises(ValueError, match=r"must implement RetryPolicy.*prepared\.bind\(values\)"):
         BoundStatement(prepared(), values)
 
 
 def test_vectors_of_another_model_get_advice() -> None:
-    """A table whose vectors have another number of dimensions was made for another model."""
+    """The error for a vector of another size recommends a column or table of its own.
+
+    A table whose vectors have another number of dimensions was made for another embedding model.
+    """
     prepared = statement_of(embedding=VectorType.apply_parameters([FloatType, 3]))
     with pytest.raises(ValueError, match=r"a column or table of their own, vector<float, 4>$"):
         BoundStatement(prepared).bind(([0.1, 0.2, 0.3, 0.4],))

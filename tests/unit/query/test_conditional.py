@@ -1,4 +1,4 @@
-"""Conditional statements (lightweight transactions) are recognised by their text."""
+"""Test `is_conditional`, which finds lightweight transactions by their CQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cassandra.query.conditional import is_conditional
     ],
 )
 def test_statements_with_a_condition(text: str) -> None:
-    """A statement with a condition is recognised, even in a batch or with comments."""
+    """A statement with a condition is recognized, also in a batch or with comments."""
     assert is_conditional(text) is True
     assert SimpleStatement(text).is_lwt()
     assert BatchStatement().add(SimpleStatement(text)).is_lwt()
@@ -43,6 +43,7 @@ def test_statements_with_a_condition(text: str) -> None:
     ],
 )
 def test_if_elsewhere_is_not_a_condition(text: str) -> None:
+    """The word IF in other places, such as strings and CREATE TABLE, is not a condition."""
     assert is_conditional(text) is False
     assert not SimpleStatement(text).is_lwt()
     assert not BatchStatement().add(SimpleStatement(text)).is_lwt()

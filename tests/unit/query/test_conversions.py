@@ -1,4 +1,4 @@
-"""Values of a wrong class get an error with the expression that converts them."""
+"""Test that the error for a value of a wrong class has the expression that converts the value."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from tests.unit.query.test_bound import statement_of
 
 
 def test_values_of_a_wrong_class_get_the_expression_that_converts_them() -> None:
+    """The error for a value of a wrong class ends with the expression that converts the value."""
     numpy = pytest.importorskip("numpy")
     pandas = pytest.importorskip("pandas")
     address = UserType.make_udt_class("ks", "address", ("street",), (UTF8Type,))
@@ -78,7 +79,7 @@ def test_values_of_a_wrong_class_get_the_expression_that_converts_them() -> None
         with pytest.raises((TypeError, ValueError)) as refused:
             BoundStatement(statement_of(a=cql_type)).bind((value,))
         assert str(refused.value).endswith(f"; write {expression}")
-    # These expressions give a value that the column takes.
+    # The expressions in the errors give a value that the column accepts.
     for cql_type, value in (
         (TimeType, moment.astype("datetime64[us]").item().time()),
         (TimeType, (datetime.datetime.min + an_hour).time()),
@@ -89,6 +90,7 @@ def test_values_of_a_wrong_class_get_the_expression_that_converts_them() -> None
 
 
 def test_times_to_live_and_write_times_of_a_wrong_class_get_advice() -> None:
+    """A wrong class for a timestamp or TTL gets an error with the unit to pass."""
     moment = datetime.datetime(2026, 1, 2)
     for name, value, advice in (
         ("[timestamp]", moment, r"write int\(value\.timestamp\(\) \* 1_000_000\) for micro"),
@@ -100,6 +102,7 @@ def test_times_to_live_and_write_times_of_a_wrong_class_get_advice() -> None:
 
 
 def test_texts_of_another_form_get_advice() -> None:
+    """The error for a string that is not a number or date says which form to use."""
     commas = "write the number with a decimal point: a comma may separate decimals or thousands"
     moments = (
         "write datetime.datetime.strptime(value, '%d.%m.%Y'), with the format that the text has"
@@ -120,6 +123,10 @@ def test_texts_of_another_form_get_advice() -> None:
 
 @pytest.mark.parametrize("cql_type", [UTF8Type, Int32Type, BooleanType, UUIDType])
 def test_nan_in_the_place_of_a_missing_value_gets_advice(cql_type: Any) -> None:
+    """If NaN is bound to a column that is not a float, the error recommends `session.load`.
+
+    pandas uses NaN for missing values.
+    """
     numpy = pytest.importorskip("numpy")
     for nan in (float("nan"), numpy.float64("nan")):
         with pytest.raises(
@@ -129,7 +136,10 @@ def test_nan_in_the_place_of_a_missing_value_gets_advice(cql_type: Any) -> None:
 
 
 def test_rows_of_iterrows_get_advice() -> None:
-    """Each of them is a pair of a label and a Series."""
+    """The error for a row of pandas' `iterrows` recommends `session.load` or another method.
+
+    Such a row is a pair of a label and a Series, not the values.
+    """
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [1], "name": ["a"]})
     for row in frame.iterrows():

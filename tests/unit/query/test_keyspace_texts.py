@@ -1,5 +1,6 @@
-"""Functions that decide by a statement's text whether it changes the connection's keyspace, or
-depends on it.
+"""Test `is_use` and `names_its_keyspace`, which look for keyspaces in a statement.
+
+They decide whether a statement changes the connection's keyspace, or depends on it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from cassandra.query.keyspace_texts import is_use, names_its_keyspace
      'USE"A"', "/**/USE a"],
 )  # fmt: skip
 def test_texts_of_use_statements(text: str) -> None:
+    """`is_use` recognizes USE statements, also with comments and white space."""
     assert is_use(text)
 
 
@@ -23,7 +25,7 @@ def test_texts_of_use_statements(text: str) -> None:
     ["", "u", "UPDATE t SET v = 1", "used", "USER", "-- USE a", "/* USE a */ SELECT", "SELECT use"],
 )
 def test_texts_of_other_statements(text: str) -> None:
-    """Texts of other statements are not taken for USE statements."""
+    """`is_use` returns False for all other statements."""
     assert not is_use(text)
 
 
@@ -41,7 +43,7 @@ def test_texts_of_other_statements(text: str) -> None:
     ],
 )  # fmt: skip
 def test_texts_that_name_their_keyspace(text: str) -> None:
-    """Statements that name their keyspace do not depend on that of the connection."""
+    """Statements whose tables have a keyspace do not depend on the connection's keyspace."""
     assert names_its_keyspace(text)
 
 
@@ -59,6 +61,7 @@ def test_texts_that_name_their_keyspace(text: str) -> None:
     ],
 )  # fmt: skip
 def test_texts_that_may_depend_on_the_keyspace(text: str) -> None:
+    """If a statement may depend on the connection's keyspace, `names_its_keyspace` is False."""
     assert not names_its_keyspace(text)
 
 
@@ -77,7 +80,7 @@ def test_texts_that_may_depend_on_the_keyspace(text: str) -> None:
     ids=range(8),
 )  # fmt: skip
 def test_long_and_hostile_texts_are_read_once(text: str) -> None:
-    """Each text is read only once, in linear time.
+    """Each statement is read only once, in linear time.
 
     A regular expression that backtracks would practically never end.
     """

@@ -1,5 +1,6 @@
-"""Whether a statement's text has bind markers, and is prepared, or placeholders, and is
-formatted.
+"""Test `parameters_of`, which tells bind markers from placeholders.
+
+A statement with bind markers is prepared, and a statement with placeholders is formatted.
 """
 
 from __future__ import annotations
@@ -41,12 +42,13 @@ MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Param
     ],
 )
 def test_the_kind_of_parameters(query: str, expected: Parameters) -> None:
-    """Bind markers and placeholders are not searched in strings and comments."""
+    """`parameters_of` does not look for bind markers and placeholders in strings and comments."""
     assert parameters_of(query) is expected
 
 
 @pytest.mark.parametrize("query", ["SELECT ? FROM t WHERE k = %s", "SELECT :a, %(b)s"])
 def test_both_kinds_are_refused(query: str) -> None:
+    """A statement with both bind markers and placeholders raises ValueError."""
     with pytest.raises(ValueError, match="at once"):
         parameters_of(query)
 
@@ -68,16 +70,19 @@ def test_both_kinds_are_refused(query: str) -> None:
 def test_a_negative_literal_after_a_minus_does_not_begin_a_comment(
     template: str, literals: object, expected: str
 ) -> None:
-    """In CQL, "--" begins a comment, so a space is put between a minus and a negative literal."""
+    """A space is put between a minus sign and a negative literal.
+
+    In CQL, "--" begins a comment.
+    """
     assert separate_minus_signs(template, literals) % literals == expected
 
 
 def test_bind_params_separates_minus_signs() -> None:
+    """`bind_params` puts a space between a minus sign and a negative number."""
     query = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
-    # In CQL, "--" would begin a comment, so a negative number must not follow a minus sign
-    # directly.
+    # In CQL, "--" begins a comment, so a negative number must not directly follow a minus sign.
     assert query == "UPDATE t SET b = - -1 WHERE a = -2"
-    # The query remembers its template, which logs show because it has no values.
+    # The query keeps its template. Logs show the template, because it contains no values.
     assert query.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="not enough arguments"):
         bind_params("-%s -%s", (-1,))

@@ -1,4 +1,4 @@
-"""Batch entries that refer to their prepared statement by its id."""
+"""Test `NamedRow`, a batch entry that refers to its prepared statement by its id."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cassandra.sentinels import UNSET_VALUE
 
 
 def test_a_named_row_is_bound_by_its_encoded_values() -> None:
+    """A named row is bound to the prepared statement with its id, with its encoded values."""
     statement: Any = object()
     find_statement = {b"id": statement}.get
     row = NamedRow(b"id", (b"ab", None, UNSET_VALUE))
@@ -25,6 +26,7 @@ def test_a_named_row_is_bound_by_its_encoded_values() -> None:
 
 
 def test_an_unknown_id_is_refused() -> None:
+    """A named row whose id is unknown raises a ValueError that names the id."""
     row = NamedRow(b"\x01\xff", [])
     assert repr(row) == "<a row of the prepared statement 01ff>"
     with pytest.raises(ValueError, match="by the id 01ff, which this cluster has not prepared"):

@@ -1,4 +1,4 @@
-"""Prepared statements: how they are built, copied, and changed while threads use them."""
+"""Test how a `PreparedStatement` is built, copied, and changed while threads use it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ from cassandra.query.settings import FETCH_SIZE_UNSET
 
 
 def prepared(*, key_indexes: Any = (0,), **settings: Any) -> PreparedStatement:
-    """Return a prepared statement with the bind markers a (an int) and b (a text).
-
-    :param key_indexes: the positions of the partition key's columns.
-    """
+    """^1 Return a prepared statement with the bind markers a (an int) and b (a text)."""
     columns = [
         ColumnMetadata("ks", "t", "a", Int32Type),
         ColumnMetadata("ks", "t", "b", UTF8Type),
@@ -34,13 +31,14 @@ def prepared(*, key_indexes: Any = (0,), **settings: Any) -> PreparedStatement:
 
 
 class Name(str):
-    """A string of another class."""
+    """A subclass of str for names of tables."""
 
     __slots__ = ()
 
 
 @pytest.mark.parametrize("name", [None, Name("t"), Mock()])
 def test_tests_may_pass_other_objects_as_names(name: Any) -> None:
+    """A table's name may be any object, such as the mocks of applications' tests."""
     columns = [ColumnMetadata(name, name, "a", Int32Type)]
     statement = PreparedStatement(columns, b"id", [0], "SELECT 1", "own", 5, None, None)
     assert statement.table is name
@@ -48,16 +46,14 @@ def test_tests_may_pass_other_objects_as_names(name: Any) -> None:
 
 
 def test_attributes_of_a_prepared_statement() -> None:
-    """A prepared statement has its attributes from the constructor's arguments and from its
-    columns.
-    """
+    """A prepared statement takes its attributes from the arguments and from its columns."""
     statement = prepared(key_indexes=[1])
     assert (statement.table_keyspace, statement.table) == ("ks", "t")
     assert statement.keyspace == "own"
     assert statement.query_id == b"id"
     assert statement.query_string == "SELECT 1"
     assert statement.protocol_version == 5
-    # The partition key is the second column, so both values are needed.
+    # The second column is the partition key, so at least two values must be bound.
     assert statement.needed_values == 2
     assert statement.consistency_level is None
     assert statement.serial_consistency_level is None
@@ -70,6 +66,7 @@ def test_attributes_of_a_prepared_statement() -> None:
 
 
 def test_setting_strict_names_replaces_the_bind_plan() -> None:
+    """After an assignment to `strict_names`, values are bound by a new plan, which checks names."""
     statement = prepared()
     first_plan = statement.bind_plan
     assert statement.strict_names is False
@@ -82,7 +79,10 @@ def test_setting_strict_names_replaces_the_bind_plan() -> None:
 
 
 def test_result_metadata_and_its_id_change_together() -> None:
-    """A thread that reads `result_metadata_and_id` gets both from before or both from after."""
+    """`update_result_metadata` replaces the metadata and its id at the same time.
+
+    A thread that reads `result_metadata_and_id` gets either both old values or both new values.
+    """
     statement = prepared()
     metadata: Any = object()
     pair_before = statement.result_metadata_and_id
@@ -94,12 +94,13 @@ def test_result_metadata_and_its_id_change_together() -> None:
 
 
 def test_is_lwt_returns_the_constructor_s_argument() -> None:
+    """`is_lwt` returns the argument `is_lwt` of the constructor."""
     assert prepared(is_lwt=True).is_lwt()
     assert not prepared().is_lwt()
 
 
 def test_repr_of_a_prepared_statement() -> None:
-    """The repr shows the text and the consistency level."""
+    """The repr shows the query string and the consistency level."""
     statement = prepared()
     assert repr(statement) == '<PreparedStatement query="SELECT 1", consistency=Not Set>'
     statement.consistency_level = ConsistencyLevel.QUORUM
@@ -112,7 +113,7 @@ UPPER: Converter[str, str] = Converter(str.upper, str.lower)
 
 
 def with_codecs(codecs: CodecRegistry) -> PreparedStatement:
-    """Return a prepared statement that uses these converters, also for its result."""
+    """Return a prepared statement whose values and result use these converters."""
     statement = prepared(codecs=codecs)
     statement.update_result_metadata(ResultMetadata(statement.column_metadata), b"second")
     return statement
@@ -120,12 +121,13 @@ def with_codecs(codecs: CodecRegistry) -> PreparedStatement:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_a_copy_uses_and_follows_the_converters(duplicate: Callable[[Any], Any]) -> None:
+    """A copy of a prepared statement uses the same converters, and follows their changes."""
     codecs = CodecRegistry()
     codecs.register_type("text", UPPER)
     statement = with_codecs(codecs)
     statement.strict_names = True
     statement.consistency_level = ConsistencyLevel.QUORUM
-    # This attribute of the application refers to the statement itself.
+    # The application's attribute refers to the statement itself.
     statement.__dict__["mark"] = [statement]
     copied = duplicate(statement)
     assert copied is not statement
@@ -133,18 +135,19 @@ def test_a_copy_uses_and_follows_the_converters(duplicate: Callable[[Any], Any])
     assert copied.codecs is codecs
     assert copied.strict_names
     assert copied.consistency_level == ConsistencyLevel.QUORUM
-    # In a deep copy, the attribute refers to the copy.
+    # In a deep copy, the application's attribute refers to the copy.
     assert copied.__dict__["mark"] == [statement if duplicate is copy.copy else copied]
     assert copied.bind((1, "a")).values[1] == b"A"
     assert isinstance(copied.result_metadata, ConvertedMetadata)
     assert copied.result_metadata_id == b"second"
-    # The copy, too, follows later changes of the registry.
+    # The copy also follows later changes of the registry.
     codecs.unregister_type("text")
     assert copied.bind((1, "a")).values[1] == b"a"
     assert type(copied.result_metadata) is ResultMetadata
 
 
 def test_a_copy_of_a_bound_statement_keeps_the_converters() -> None:
+    """A copy of a bound statement uses the same registry of converters as the original."""
     codecs = CodecRegistry()
     bound = with_codecs(codecs).bind((1, "a"))
     for copied in (copy.copy(bound), copy.deepcopy(bound)):
@@ -153,12 +156,12 @@ def test_a_copy_of_a_bound_statement_keeps_the_converters() -> None:
     copied = copy.deepcopy(bound)
     codecs.register_type("text", UPPER)
     assert copied.bind((1, "a")).values[1] == b"A"
-    # The original was bound before the converter was registered.
+    # The original was bound before the converter was registered, so its value is not converted.
     assert bound.values[1] == b"a"
 
 
 class Policy:
-    """An encryption policy whose keys must not be copied."""
+    """An encryption policy that cannot be copied, because its keys must not be copied."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError("keys are not pickled")
@@ -169,11 +172,13 @@ class Policy:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_a_copy_uses_the_same_encryption_policy(duplicate: Callable[[Any], Any]) -> None:
+    """A copied statement has the same encryption policy, not a copy of the policy."""
     policy: Any = Policy()
     assert duplicate(prepared(column_encryption_policy=policy)).column_encryption_policy is policy
 
 
 def test_a_pickled_statement_has_no_converters() -> None:
+    """An unpickled statement has no converters, so it binds values unchanged."""
     codecs = CodecRegistry()
     codecs.register_type("text", UPPER)
     statement = pickle.loads(pickle.dumps(with_codecs(codecs)))

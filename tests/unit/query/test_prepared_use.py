@@ -1,4 +1,4 @@
-"""A USE statement that was prepared changes the session's keyspace like one that was not."""
+"""Test that a prepared USE statement changes the session's keyspace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from tests.unit.engine.test_keyspace_gate import Servers, connected, nodes, ran_
 
 
 async def test_a_prepared_use_changes_the_keyspace() -> None:
+    """A prepared or bound USE changes the keyspace of the session and of its connections."""
     servers = Servers(seed=8)
     with nodes(servers) as fake_nodes:
         async with connected(fake_nodes, version=4) as cluster:

@@ -1,6 +1,4 @@
-"""Row factories: the rows that they return, and which of them the decoder replaces by its own
-code.
-"""
+"""Test the row factories, and how the decoder recognizes them to make their rows faster."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ NAMES, ROWS = ["a", "b"], [(1, 2), (3, 4)]
 
 
 def test_rows_of_each_factory() -> None:
-    """Each factory returns rows of its form."""
+    """Each factory returns rows of its own kind: tuples, named tuples, dicts or ordered dicts."""
     assert tuple_factory(NAMES, ROWS) is ROWS
     assert [row._asdict() for row in named_tuple_factory(NAMES, ROWS)] == dict_factory(NAMES, ROWS)
     assert dict_factory(NAMES, ROWS) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
@@ -39,7 +37,7 @@ def test_rows_of_each_factory() -> None:
 
 
 def test_column_names_that_are_not_identifiers() -> None:
-    """Column names that are not identifiers are changed to unique identifiers."""
+    """`named_tuple_factory` changes column names that are not identifiers or are repeated."""
     (row,) = named_tuple_factory(["count(*)", "a", "a", "1"], [(1, 2, 3, 4)])
     assert row._fields == ("count", "a", "a_", "field_3_")
 
@@ -54,10 +52,11 @@ def test_column_names_that_are_not_identifiers() -> None:
     ],
 )
 def test_the_decoder_can_tell_a_factory_from_its_wrapper(factory_name: str, method: str) -> None:
-    """The attribute `row_plan_method` of a factory is (method, factory).
+    """A factory's attribute `row_plan_method` is (method, factory), also in a wrapper.
 
-    The decoder calls that method of the row plan instead of the factory, because the method makes
-    the same rows faster. It must not do so for a wrapper, which may do more than the factory.
+    The decoder calls this method of the row plan in place of the factory, because the method makes
+    the same rows faster. The decoder must not do so for a wrapper, which may do more than the
+    factory, so it compares the factory in the attribute.
     """
     factory = getattr(row_factories, factory_name)
 
@@ -66,18 +65,22 @@ def test_the_decoder_can_tell_a_factory_from_its_wrapper(factory_name: str, meth
         return factory(names, rows)
 
     assert factory.row_plan_method == (method, factory)
-    # `wraps` copies the attribute to the wrapper, but the function in it is still the factory.
+    # `wraps` copies the attribute to the wrapper, but the function in the attribute is still the
+    # factory, so the decoder calls the wrapper.
     assert wrapper.row_plan_method[1] is not wrapper  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("factory", [tuple_factory, named_tuple_factory, dict_factory])
 def test_factories_name_the_module_from_which_applications_import_them(factory: Any) -> None:
+    """A row factory names `cassandra.query` as its module, from which applications import it."""
     assert factory.__module__ == "cassandra.query"
 
 
 def test_rows_with_many_columns() -> None:
-    """For a result with many columns, rows can be read by attribute, index and in a loop, compared,
-    copied and pickled.
+    """A row of a result with many columns behaves like a named tuple.
+
+    Its values can be read by attribute, index and in a loop, and the row can be compared, copied
+    and pickled.
     """
     first, second = pseudo_namedtuple_factory(NAMES, ROWS)
     assert first.a == 1

@@ -1,5 +1,6 @@
-"""Rows of both APIs, of all sessions, statements and pages, have the same class of named tuples, or
-are dicts.
+"""Test that the blocking and the asyncio API return the same kinds of rows.
+
+All named tuples with the same columns have one class, whatever the session, statement or page.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ NAMES = ("only_here", "and_now")
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that answers READ with ROWS, in pages."""
+    """Yield a fake node that responds to READ with ROWS, in pages."""
     with FakeNode() as fake_node:
         fake_node.prime(READ, paged([("only_here", "int"), ("and_now", "text")], ROWS))
         yield fake_node
 
 
 def in_pages() -> SimpleStatement:
-    """Return a statement that reads the rows in pages of two."""
+    """Return a statement that reads the rows in pages of two rows."""
     return SimpleStatement(READ, fetch_size=2)
 
 
 async def read_with_asyncio(node: FakeNode, **settings: Any) -> list[Any]:
-    """Return all rows of a query string and of a prepared statement."""
+    """Return all rows of a query string and of a prepared statement, read with asyncio."""
     async with aio.Cluster([node.address], port=node.port, **settings) as cluster:
         session = await cluster.connect()
         read_rows = [row async for row in await session.execute(in_pages())]
@@ -43,10 +44,10 @@ async def read_with_asyncio(node: FakeNode, **settings: Any) -> list[Any]:
 
 
 def read_with_blocking_api(node: FakeNode, **settings: Any) -> list[Any]:
-    """Return all rows of three executions on each of two sessions."""
+    """Return all rows of three executions on each of two sessions of the blocking API."""
     read_rows: list[Any] = []
     with Cluster([node.address], port=node.port, **settings) as cluster:
-        # The second session uses what the first one has cached.
+        # The second session uses the row classes that the first session has cached.
         for _ in range(2):
             session = cluster.connect()
             read_rows += session.execute(in_pages())
@@ -56,6 +57,7 @@ def read_with_blocking_api(node: FakeNode, **settings: Any) -> list[Any]:
 
 
 async def test_named_tuples_have_one_class(node: FakeNode) -> None:
+    """All named tuples of both APIs have one class, which `row_class` returns."""
     read_rows = read_with_blocking_api(node) + await read_with_asyncio(node)
     assert read_rows == ROWS * 8
     assert {type(row) for row in read_rows} == {row_class(NAMES)}
@@ -71,8 +73,9 @@ async def test_dicts_in_both_apis(node: FakeNode) -> None:
 
 
 async def test_a_mapping_is_a_row_in_both_apis(node: FakeNode) -> None:
-    """A row factory may return the rows of a page by key. As in cassandra-driver, that mapping is
-    the only row of its page, and an empty one is no row.
+    """If a row factory returns a mapping, the mapping is the only row of its page.
+
+    An empty mapping is no row. cassandra-driver behaves in the same way.
     """
 
     def by_number(names: list[str], page: list[tuple[int, str]]) -> dict[int, str]:
@@ -89,7 +92,8 @@ async def test_a_mapping_is_a_row_in_both_apis(node: FakeNode) -> None:
         result = cluster.connect().execute(READ)
         assert result.one() == result[0] == whole[0]
         assert result.all() == result.current_rows == whole
-        # A result that the application makes, or whose page it replaces, has the same rows.
+        # A result that the application creates from a mapping, or whose page it replaces with a
+        # mapping, has the mapping as its only row, too.
         assert ResultSet(result.response_future, whole[0]).all() == whole
         result._current_rows = whole[0]
         assert result.current_rows == whole

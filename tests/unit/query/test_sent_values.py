@@ -1,4 +1,4 @@
-"""If an application assigns values to a bound statement, these values are sent."""
+"""Test that values which an application assigns to a bound statement are sent."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def bound() -> BoundStatement:
 
 
 def test_assigning_to_an_item_of_values_changes_the_bound_value() -> None:
-    """Assigning an item of `values` changes the bound value, the raw value and, as item 0 is the
-    key, the routing key.
+    """An assignment to an item of `values` changes the bound value and the raw value.
+
+    Item 0 is the partition key, so an assignment to it also changes the routing key.
     """
     statement = bound()
     statement.values[1] = b"eve"
@@ -41,8 +42,9 @@ def test_assigning_to_an_item_of_values_changes_the_bound_value() -> None:
 
 
 def test_assigning_a_list_to_values_replaces_them_and_the_computed_key() -> None:
-    """Assigning a list to `values` replaces all values and the computed routing key, but not a key
-    that was set.
+    """A list that is assigned to `values` replaces all values and the computed routing key.
+
+    A routing key that the application has set stays.
     """
     statement = bound()
     assert statement.routing_key == ONE
@@ -55,6 +57,7 @@ def test_assigning_a_list_to_values_replaces_them_and_the_computed_key() -> None
 
 
 def test_two_lists_of_the_same_statement_share_changes() -> None:
+    """Changes through two `values` lists of a bound statement both reach the statement."""
     statement = bound()
     first, second = statement.values, statement.values
     first[1] = b"eve"
@@ -62,7 +65,7 @@ def test_two_lists_of_the_same_statement_share_changes() -> None:
     assert statement.values == [ONE, b"eve", b""]
 
 
-# Functions that change a list in place.
+# Each of these functions changes a list in place.
 WRITES: list[Callable[[Any], Any]] = [
     lambda values: values.append(b"x"),
     lambda values: values.extend([b"x", None]),
@@ -91,6 +94,7 @@ def test_each_change_of_the_list_changes_the_values(write: Callable[[Any], Any])
 
 
 def test_values_that_are_not_serialized_are_refused() -> None:
+    """An assigned value that is not bytes, null or unset raises a TypeError that names it."""
     statement = bound()
     with pytest.raises(TypeError, match=r"values\[1\] is 'eve' \(str\): a serialized value is"):
         statement.values[1] = "eve"
@@ -100,6 +104,7 @@ def test_values_that_are_not_serialized_are_refused() -> None:
 
 
 def test_copies_of_values_are_plain_lists() -> None:
+    """Copies, slices and unpickled copies of `values` are plain lists."""
     statement = bound()
     for values in (
         copy.copy(statement.values),
@@ -108,7 +113,7 @@ def test_copies_of_values_are_plain_lists() -> None:
         list(statement.values),
         statement.values[:],
     ):
-        # A copy has its own values, so changing it does not change the statement.
+        # A copy has its own items, so this change does not reach the statement.
         values[0] = b"x"
         assert type(values) is list
     assert statement.values == [ONE, b"ada", None]
@@ -117,7 +122,7 @@ def test_copies_of_values_are_plain_lists() -> None:
 
 
 def test_blocks_of_serialized_values() -> None:
-    """A block returns the values that it holds, and knows whether one of them is unset."""
+    """`block_of` returns a block with these encoded values, which knows if a value is unset."""
     block = block_of([b"ab", None, UNSET_VALUE, b""])
     assert block.values() == [b"ab", None, UNSET_VALUE, b""]
     assert len(block) == 4
@@ -147,7 +152,7 @@ def values_sent(node: FakeNode) -> list[Any]:
 
 
 def bind_and_replace(statement: Any) -> Any:
-    """Bind a row, and replace the second value of the bound statement."""
+    """Bind a row, replace its second value, and return the bound statement."""
     bound_statement = statement.bind((1, b"one"))
     bound_statement.values[1] = b"two"
     return bound_statement
@@ -177,7 +182,7 @@ def test_the_blocking_api_sends_assigned_values(node: FakeNode) -> None:
 
 
 async def test_the_asyncio_api_sends_assigned_values(node: FakeNode) -> None:
-    """The asyncio API sends the values that were assigned, in batches, too."""
+    """The asyncio API sends the values that were assigned, also in batches."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         statement = await session.prepare(INSERT)

@@ -1,6 +1,6 @@
-"""The settings of a statement.
+"""Test the settings that all kinds of statements have, and the markers for unset values.
 
-All are copied with it, and the marks for values that are not set stay single objects.
+A copy of a statement has the same settings. The markers stay single objects, also after pickling.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def test_defaults_of_all_settings() -> None:
 
 
 def test_take_settings_copies_each_setting() -> None:
+    """`take_settings` copies each setting of another statement."""
     source, target = Statement(), Statement()
     for number, name in enumerate(SETTINGS):
         setattr(source, name, number)
@@ -41,5 +42,6 @@ def test_take_settings_copies_each_setting() -> None:
 
 @pytest.mark.parametrize("mark", [FETCH_SIZE_UNSET, NOT_SET])
 def test_unpickled_marks_are_the_same_objects(mark: Any) -> None:
+    """An unpickled FETCH_SIZE_UNSET or NOT_SET is the same object as the original."""
     assert pickle.loads(pickle.dumps(mark)) is mark
     assert repr(mark) in ("FETCH_SIZE_UNSET", "NOT_SET")

@@ -1,5 +1,7 @@
-"""Rows that are bound later are copied when the call is made, so that later changes by the
-application have no effect.
+"""Test `snapshot`, which copies rows that are bound later.
+
+The copy is made when the application calls the driver, so later changes by the application have no
+effect.
 """
 
 from __future__ import annotations
@@ -76,8 +78,10 @@ class Uncopied:
     ],
 )
 def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make_row: Any) -> None:
+    """If a collection within a row is changed after `snapshot`, the copy does not change."""
+
     def content_of(row: Any) -> str:
-        """Return the content of a row as text, by which rows of all classes can be compared."""
+        """Return a string with the row's content, which can be compared for all classes."""
         return repr(vars(row)) if isinstance(row, Plain) else repr(row)
 
     items = [5]
@@ -86,13 +90,14 @@ def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make_row: A
     content_before = content_of(copied)
     items.append(6)
     assert content_of(copied) == content_before
-    # A mapping proxy is copied to a dict, which binding reads in the same way. All other rows keep
-    # their class.
+    # A mapping proxy is copied to a dict, which is bound in the same way. All other rows keep their
+    # class.
     if not isinstance(row, types.MappingProxyType):
         assert type(copied) is type(row)
 
 
 def test_mutable_rows_and_values_are_copied() -> None:
+    """`snapshot` copies mutable rows and mutable values."""
     for row in ([1], {"a": 1}, {1}, bytearray(b"a"), SortedSet([1]), numpy.array([1])):
         copied = snapshot(row)
         assert copied is not row
@@ -106,6 +111,7 @@ def test_mutable_rows_and_values_are_copied() -> None:
 
 
 def test_immutable_and_unknown_values_are_not_copied() -> None:
+    """`snapshot` returns immutable values, and values that it does not know, without a copy."""
     constant = object()
     for row in ((1, "a", None), "abc", Colour.RED, constant, int, Uncopied()):
         assert snapshot(row) is row
@@ -116,7 +122,7 @@ def test_immutable_and_unknown_values_are_not_copied() -> None:
 
 
 class Order:
-    """Refers back to its user, so the objects form a cycle."""
+    """An order, which refers back to its user, so that the two objects form a cycle."""
 
     def __init__(self, user: Any, number: int) -> None:
         self.user = user
@@ -140,6 +146,7 @@ class Node:
 
 
 def test_a_row_with_back_references_is_copied_at_once() -> None:
+    """A user whose orders refer back to the user is copied, without a search for more objects."""
     user = User(30)
     copied = snapshot(user)
     user.tags.append("b")
@@ -148,14 +155,14 @@ def test_a_row_with_back_references_is_copied_at_once() -> None:
     assert copied.id == 7
     assert copied.tags == ["a"]
     assert len(copied.orders) == 30
-    # Objects that an order refers to, such as its user, are neither copied nor searched.
+    # The user to which an order refers is neither copied nor searched, so it is the original.
     assert copied.orders[0].user is user
     (order,) = snapshot([Order(user, 1)])
     assert order.user is user
 
 
 class Untouchable:
-    """An object like a session, which must be neither copied nor searched."""
+    """An object such as a session, which must be neither copied nor searched."""
 
     def __init__(self) -> None:
         self.pools = [self]
@@ -170,6 +177,7 @@ class Untouchable:
 
 
 def test_an_object_that_a_row_holds_is_used_as_it_is() -> None:
+    """An object of an unknown class that a row or collection contains is not copied."""
     session = Untouchable()
     user = User(1)
     user.session = session  # type: ignore[attr-defined]
@@ -179,7 +187,8 @@ def test_an_object_that_a_row_holds_is_used_as_it_is() -> None:
     assert snapshot(collections.UserDict(session=session))["session"] is session
     assert snapshot(collections.deque([session]))[0] is session
 
-    # Items of a list are copied. An attribute that a subclass adds is kept as the same object.
+    # The items of a list are copied, but an attribute that a subclass of list adds refers to the
+    # same object as before.
     class Owned(list[Any]):
         owner: Any
 
@@ -193,6 +202,7 @@ def test_an_object_that_a_row_holds_is_used_as_it_is() -> None:
 
 
 def test_a_cyclic_graph_of_dataclasses_is_copied_once() -> None:
+    """In a cyclic graph of dataclasses, each object is copied once, and the copies form a cycle."""
     parent = Node("parent")
     parent.children = [Node(str(number), parent) for number in range(30)]
     for child in parent.children:
@@ -207,6 +217,7 @@ def test_a_cyclic_graph_of_dataclasses_is_copied_once() -> None:
 
 
 def test_collections_that_hold_themselves_are_copied() -> None:
+    """Collections that contain themselves are copied, and the copies contain themselves."""
     items: list[Any] = [1]
     items.append((items, {"items": items}))
     copied = snapshot(items)
@@ -217,9 +228,10 @@ def test_collections_that_hold_themselves_are_copied() -> None:
 
 
 def test_a_row_of_any_depth_is_copied() -> None:
+    """Rows that are nested more deeply than Python's recursion limit are copied."""
     first = last = Node("first")
     nested: list[Any] = []
-    # There are more levels than Python's recursion limit allows.
+    # The objects are nested 5000 levels deep, more than Python's recursion limit allows.
     for number in range(5000):
         nested = [nested]
         last.children = [Node(str(number))]
@@ -229,6 +241,7 @@ def test_a_row_of_any_depth_is_copied() -> None:
 
 
 def test_a_batch_takes_a_node_with_parent_and_children() -> None:
+    """A batch takes rows that refer to their parent, which refers to all rows."""
     root = Node("root")
     root.children = [Node(str(number), root) for number in range(30)]
     batch = BatchStatement()
@@ -257,7 +270,7 @@ class Mapped(UserType):
 
 
 class Registered:
-    """The class of a user-defined type."""
+    """An application's class for a user-defined type."""
 
     def __init__(self, v: list[int]) -> None:
         self.v = v
@@ -280,6 +293,10 @@ class Unregistered(Registered):
     ],
 )
 def test_values_with_declared_fields_are_copied(make_value: Any) -> None:
+    """Within a row, values of classes with declared fields are copied.
+
+    These are attrs, pydantic, msgspec and registered classes, and dataclasses with slots.
+    """
     UserTypes(Metadata()).add("ks", "registered", Registered)
     value = make_value([1])
     row = [1, {"x": value}]
@@ -291,6 +308,7 @@ def test_values_with_declared_fields_are_copied(make_value: Any) -> None:
 
 
 def test_other_mappings_inside_a_row_are_copied() -> None:
+    """Mappings of other classes within a row are copied, and keep their class."""
     inner = [1]
     for value in (
         types.MappingProxyType({"a": inner}),
@@ -320,6 +338,7 @@ def test_other_mappings_inside_a_row_are_copied() -> None:
     ],
 )
 def test_a_memoryview_is_copied_with_its_format(make_view: Any) -> None:
+    """The copy of a memoryview has the same format, and no later change of the memory."""
     view = make_view()
     (copied,) = snapshot([view])
     assert copied.format == view.format
@@ -328,14 +347,17 @@ def test_a_memoryview_is_copied_with_its_format(make_view: Any) -> None:
     content_before = copied.tolist()
     if view.nbytes:
         underlying_buffer = view.obj
-        # Change the memory under the memoryview.
+        # Change the memory to which the memoryview refers.
         numpy.frombuffer(underlying_buffer, "u1")[:] = 0
         assert view.tolist() != content_before
     assert copied.tolist() == content_before
 
 
 def test_a_memoryview_of_a_foreign_format_is_copied() -> None:
-    """Formats of ctypes, such as "<i", are not accepted by `memoryview.cast`."""
+    """A memoryview with a format of ctypes, such as "<i", is copied.
+
+    `memoryview.cast` does not accept such formats.
+    """
     numbers = (ctypes.c_int32 * 2)(1, 2)
     original_bytes = bytes(numbers)
     (copied,) = snapshot([memoryview(numbers)])
@@ -344,6 +366,7 @@ def test_a_memoryview_of_a_foreign_format_is_copied() -> None:
 
 
 def test_elements_of_object_arrays_are_copied() -> None:
+    """The mutable elements of NumPy arrays and pandas Series of objects are copied."""
     shared = [1]
     flat = numpy.empty(2, object)
     flat[:] = [shared, {"a": shared}]
@@ -356,9 +379,9 @@ def test_elements_of_object_arrays_are_copied() -> None:
         snapshot(value) for value in (flat, square, structured, masked, series)
     )
     record = snapshot([structured[0]])[0]
-    # This is an array without dimensions.
+    # The array of this value has no dimensions.
     scalar = snapshot([flat[:1].reshape(())])[0]
-    # The list is in all the originals, so this changes each of them, but must not change the
+    # All originals contain this list, so its change affects all of them, but must not affect the
     # copies.
     shared.append(2)
     assert flat_copy.tolist() == [[1], {"a": [1]}]

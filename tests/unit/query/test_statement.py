@@ -1,4 +1,4 @@
-"""Simple statements, routing keys, and parameters that the client formats into the text."""
+"""Test simple statements, routing keys, and parameters that the client formats into the query."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pickled(statement: Any) -> Any:
 
 class TestSimpleStatement:
     def test_defaults(self) -> None:
-        """A statement without arguments has the documented defaults."""
+        """A SimpleStatement without further arguments has the documented defaults."""
         statement = SimpleStatement("SELECT 1")
         assert statement.consistency_level is None
         assert statement.fetch_size is FETCH_SIZE_UNSET
@@ -52,14 +52,18 @@ class TestSimpleStatement:
             (bytearray(b"ab"), b"ab"),
             (memoryview(b"ab"), b"ab"),
             (["é"], "é".encode()),
-            # If the routing key is a list, each part is written after its length and followed by a
-            # zero byte.
+            # For a routing key of several parts, each part is preceded by its length in two bytes
+            # and followed by a zero byte.
             (["ab", b"c"], b"\x00\x02ab\x00\x00\x01c\x00"),
             ((b"ab", bytearray(b"c")), b"\x00\x02ab\x00\x00\x01c\x00"),
             ([], None),
         ],
     )
     def test_strings_in_a_routing_key_are_encoded(self, key: Any, expected: bytes | None) -> None:
+        """Strings in a routing key are encoded, and several parts are joined.
+
+        This holds for simple statements, batches and bound statements.
+        """
         statement = SimpleStatement("SELECT 1", routing_key=key, keyspace="ks")
         assert statement.routing_key == expected
         batch = BatchStatement().add(SimpleStatement("SELECT 2")).add(statement)
@@ -74,11 +78,13 @@ class TestSimpleStatement:
 
     @pytest.mark.parametrize("key", [5, [5], ["a", None], 1.5])
     def test_a_routing_key_of_anything_else_is_refused(self, key: Any) -> None:
+        """A routing key that is not bytes, a string or a sequence of them raises TypeError."""
         statement = SimpleStatement("SELECT 1", routing_key=key)
         with pytest.raises(TypeError, match=r"routing_key is .*bytes, text, or a sequence"):
             _ = statement.routing_key
 
     def test_a_routing_key_of_components_is_joined(self) -> None:
+        """The components of a routing key are joined, and the key can be assigned and deleted."""
         statement = SimpleStatement("SELECT 1", routing_key=[b"ab", b"c"])
         assert statement.routing_key == b"\x00\x02ab\x00\x00\x01c\x00"
         statement.routing_key = [b"alone"]
@@ -87,24 +93,27 @@ class TestSimpleStatement:
         assert statement.routing_key is None
 
     def test_serial_levels_are_checked(self) -> None:
+        """An assigned serial consistency level that is not serial raises ValueError."""
         statement = SimpleStatement("SELECT 1", serial_consistency_level=ConsistencyLevel.SERIAL)
         statement.serial_consistency_level = None
         with pytest.raises(ValueError, match="QUORUM"):
             statement.serial_consistency_level = ConsistencyLevel.QUORUM
 
     def test_wrong_arguments(self) -> None:
-        """Arguments of wrong types are refused."""
+        """Arguments of wrong types raise an error that names them."""
         with pytest.raises(TypeError, match="int: 5"):
             SimpleStatement(5)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="retry_policy"):
             SimpleStatement("SELECT 1", retry_policy=object())  # type: ignore[arg-type]
 
     def test_applications_may_set_attributes(self) -> None:
+        """Applications may set attributes of their own on a SimpleStatement."""
         statement = SimpleStatement("SELECT 1")
         statement.note = "mine"  # type: ignore[attr-defined]
         assert statement.note == "mine"  # type: ignore[attr-defined]
 
     def test_a_host_targeting_statement_keeps_the_settings(self) -> None:
+        """A HostTargetingStatement has its host and the settings of the statement in it."""
         host = Host(DefaultEndPoint("10.0.0.1"))
         targeted = HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), host)
         assert targeted.target_host is host
@@ -113,6 +122,7 @@ class TestSimpleStatement:
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
     def test_a_host_targeting_statement_can_be_copied(self, copied: Callable[[Any], Any]) -> None:
+        """A HostTargetingStatement can be copied and pickled."""
         host: Any = None
         targeted = copied(HostTargetingStatement(SimpleStatement("SELECT 1", fetch_size=7), host))
         assert targeted.fetch_size == 7
@@ -138,8 +148,9 @@ class TestParameters:
         ],
     )
     def test_literals(self, query: str, parameters: Any, expected: str) -> None:
-        """Parameters of each kind are formatted as CQL literals."""
-        # Only spaces inside of parentheses may differ.
+        """`bind_params` formats parameters of each kind as CQL literals."""
+        # The result may have other spaces than the expected string, but only within parentheses and
+        # before commas.
         formatted = bind_params(query, parameters).replace("( ", "(").replace(" )", ")")
         assert formatted in (expected, expected.replace(" ,", ","))
 
@@ -174,18 +185,23 @@ class TestParameters:
     def test_mistakes_name_the_query(
         self, query: str, parameters: Any, error: type[Exception], message: str
     ) -> None:
+        """Parameters that do not fit the query raise an error that explains the mistake."""
         with pytest.raises(error, match=message):
             bind_params(query, parameters)
 
 
 def test_iterators_are_read_only_once() -> None:
+    """`bind_params` reads an iterator only once."""
     assert bind_params("%s", ((number for number in (1, 2)),)) == "[1, 2]"
     assert bind_params("%s, %s", iter((1, 2))) == "1, 2"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sizes", [(65_535, 1), (65_536, 1), (1, 70_000)])
 def test_the_error_of_a_long_routing_key_component_names_the_limit(sizes: tuple[int, int]) -> None:
-    """The length of a component is a short, so it has at most 65,535 bytes."""
+    """A routing key component of more than 65,535 bytes raises a ValueError that names the limit.
+
+    The length of a component is written as a 16-bit number.
+    """
     statement = SimpleStatement("SELECT 1", routing_key=[b"a" * size for size in sizes])
     if max(sizes) <= 65_535:
         assert statement.routing_key == b"\xff\xff" + b"a" * 65_535 + b"\0\0\x01a\0"
@@ -195,6 +211,7 @@ def test_the_error_of_a_long_routing_key_component_names_the_limit(sizes: tuple[
 
 
 def test_a_negative_fetch_size_warns() -> None:
+    """A negative fetch_size gives a RuntimeWarning that points to the application's line."""
     with pytest.warns(RuntimeWarning, match="fetch_size=-1 means one page of all rows") as warned:
         SimpleStatement("SELECT k FROM t", fetch_size=-1)
     assert warned[0].filename == __file__

@@ -1,4 +1,7 @@
-"""Traces are read until they are complete or the time limit has passed, in both APIs."""
+"""Test `QueryTrace`, which reads a trace until it is complete or the time limit has passed.
+
+The tests use both the blocking and the asyncio API.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from cassandra.util import uuid_from_time
 
 ID = uuid.UUID(int=5)
 MOMENT = datetime.datetime(2026, 1, 2)
-# The request took 1500 microseconds. EVENTS has an event at its end, so it is complete; EARLY has
-# only one from its beginning.
+# The request took 1500 microseconds. EVENTS has an event near the request's end, so these events
+# are complete. EARLY has only an event near the request's beginning.
 SESSION = (1500, "Execute CQL3 query", MOMENT, "10.0.0.1", {"query": "SELECT 1"}, "10.0.0.9")
 UNFINISHED = (None, *SESSION[1:])
 EVENTS = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 1400, "thread-1")]
@@ -25,11 +28,11 @@ EARLY = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
 
 
 class Session:
-    """A fake session that answers reads of traces.
+    """A fake session that responds to reads of traces.
 
-    :param sessions: the rows of the table of sessions for each read; the last one is repeated. An
+    :param sessions: the rows of the table of sessions for each read. The last item is repeated. An
         exception is raised.
-    :param events: the rows of the table of events for each read, in the same way.
+    :param events: the rows of the table of events for each read, with the same rules.
     """
 
     def __init__(self, *sessions: Any, events: Any = (EVENTS,)) -> None:
@@ -38,7 +41,7 @@ class Session:
         self.reads: list[tuple[Any, dict[str, Any]]] = []
 
     def _answer(self, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
-        """Return the next rows of the table of sessions or events, and record the read."""
+        """Record the read, and return the next rows of the table of sessions or events."""
         assert parameters == (ID,)
         self.reads.append((statement, options))
         if "system_traces.events" in statement.query_string:
@@ -58,7 +61,7 @@ class Session:
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Record the sleeps, and advance the clock by them."""
+    """Record the sleeps in seconds, and let the clock advance by them."""
     slept: list[float] = []
     monkeypatch.setattr("time.sleep", slept.append)
     monkeypatch.setattr("time.monotonic", lambda: 1000.0 + sum(slept))
@@ -85,8 +88,8 @@ def test_a_complete_trace(waits: list[float]) -> None:
     assert event.source_elapsed == datetime.timedelta(microseconds=1400)
     assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
     assert "coordinator: 10.0.0.1" in str(trace)
-    # The waits between the reads of the session row grow. The last wait is for a second read of the
-    # events.
+    # The waits between the reads of the session row double. The last wait is before the second read
+    # of the events.
     assert waits == [0.003, 0.006, 0.003]
     # The requests that read the trace are not traced themselves.
     assert all(options["trace"] is False for _, options in session.reads)
@@ -96,9 +99,7 @@ def test_a_complete_trace(waits: list[float]) -> None:
 
 
 def test_events_that_arrive_after_the_duration_are_read_again(waits: list[float]) -> None:
-    """If events arrive only after the duration, the events are read again until they are
-    complete.
-    """
+    """If events arrive later than the duration, they are read again until they are complete."""
     complete = [*EARLY, *EVENTS]
     session = Session([SESSION], events=([], [], EARLY, EARLY, EARLY, complete))
     trace = QueryTrace(ID, session)
@@ -109,44 +110,47 @@ def test_events_that_arrive_after_the_duration_are_read_again(waits: list[float]
 
 
 def test_incomplete_events_are_read_again_for_a_limited_time(waits: list[float]) -> None:
+    """Incomplete events are read again until their number has been the same for 0.1 seconds."""
     from_another_node = [("Parsing", uuid_from_time(MOMENT), "10.0.0.2", 1490, "thread-1")]
-    # Each of these lists lacks the last event of the coordinator.
+    # Each of these lists lacks the coordinator's last event.
     for events in (EARLY, from_another_node, [(*EARLY[0][:3], None, "thread-1")]):
         waits.clear()
         trace = QueryTrace(ID, Session([SESSION], events=(events,)))
         trace.populate()
         assert trace.events is not None
         assert len(trace.events) == 1
-        # The events are read again until their number has been the same for 0.1 s. The waits
-        # double, so the last one goes beyond this.
+        # The waits double, so the last wait ends later than 0.1 seconds.
         assert 0.1 < sum(waits) < 0.3
 
 
 def test_reading_a_trace_without_events_ends(waits: list[float]) -> None:
+    """If a trace has no events, the reads end, with or without `max_wait`."""
     trace = QueryTrace(ID, Session([SESSION], events=([],)))
     trace.populate(max_wait=None)
     assert trace.events == []
     waits.clear()
     trace.populate(max_wait=0.5)
     assert trace.events == []
-    # The waits double, and the next one would end after the limit.
+    # The waits double, and the next wait would end after the limit of 0.5 seconds.
     assert 0.2 < sum(waits) <= 0.5
 
 
 async def test_a_trace_is_read_with_asyncio() -> None:
+    """With asyncio, a trace is read with the given consistency level."""
     trace = QueryTrace(ID, Session([SESSION]))
     await trace.apopulate(query_cl=ConsistencyLevel.QUORUM)
     assert trace.request_type == "Execute CQL3 query"
     assert trace._session.reads[0][0].consistency_level == ConsistencyLevel.QUORUM
 
 
-# The row already has the duration, but not the values from the beginning of the request.
+# The session row already has the duration, but not the values from the beginning of the request.
 DURATION_ONLY = (1500, None, None, None, None, None)
 
 
 def test_a_duration_that_arrives_before_the_rest(waits: list[float]) -> None:
-    """If the duration arrives before the other values, the row is read again until it is
-    complete.
+    """If the duration arrives before the other values, the session row is read again.
+
+    The reads end when the row is complete.
     """
     trace = QueryTrace(ID, Session([DURATION_ONLY], [DURATION_ONLY], [SESSION]))
     trace.populate()
@@ -156,6 +160,7 @@ def test_a_duration_that_arrives_before_the_rest(waits: list[float]) -> None:
 
 
 def test_an_incomplete_row_with_a_duration_is_used_after_the_limit(waits: list[float]) -> None:
+    """After `max_wait`, a session row that has only the duration is used."""
     trace = QueryTrace(ID, Session([DURATION_ONLY]))
     trace.populate(max_wait=1.0)
     assert trace.duration == datetime.timedelta(microseconds=1500)
@@ -164,7 +169,7 @@ def test_an_incomplete_row_with_a_duration_is_used_after_the_limit(waits: list[f
 
 
 def test_an_incomplete_trace_can_be_read(waits: list[float]) -> None:
-    """With `wait_for_complete=False`, the trace is read once, whatever it has."""
+    """With `wait_for_complete=False`, the trace is read once, even if it is incomplete."""
     trace = QueryTrace(ID, Session([UNFINISHED]))
     trace.populate(wait_for_complete=False)
     assert trace.duration is None
@@ -173,18 +178,20 @@ def test_an_incomplete_trace_can_be_read(waits: list[float]) -> None:
 
 
 def test_a_trace_that_is_not_complete_in_time_is_unavailable(waits: list[float]) -> None:
-    """If the trace is not complete within the time limit, reading it raises TraceUnavailable."""
+    """If a trace is not complete within `max_wait` seconds, `populate` raises an error."""
     session = Session([UNFINISHED])
     with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
         QueryTrace(ID, session).populate(max_wait=0.1)
     assert 0 < sum(waits) <= 0.1
-    # The last read comes just before the limit, but still has a timeout of at least 0.09 s.
+    # The last read begins just before the limit, but still has a timeout of at least 0.09 seconds.
     assert min(options["timeout"] for _, options in session.reads) >= 0.09
 
 
 def test_without_a_limit_a_read_that_times_out_raises_its_error(waits: list[float]) -> None:
-    """With `max_wait`, the error is TraceUnavailable. Without it, the reads have the default
-    timeout of the session, whose error is raised.
+    """If a read times out, `populate` without `max_wait` raises OperationTimedOut.
+
+    The reads then have the session's default timeout. With `max_wait`, the error is
+    TraceUnavailable.
     """
     with pytest.raises(TraceUnavailable, match=r"could not be read within 0\.1 seconds"):
         QueryTrace(ID, Session(OperationTimedOut("late"))).populate(max_wait=0.1)

@@ -1,4 +1,7 @@
-"""Rows as instances of an application's classes, in both implementations of the row plan."""
+"""Test `typed_rows`, which makes instances of an application's classes from rows.
+
+The tests use both the compiled and the pure Python version of the row plan.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,15 @@ from tests.conftest import Implementation
 from tests.unit.protocol.messages.test_results import TABLE, result as read_result, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
-Column = tuple[str, str, Any]  # A column is (name, name of its type, value).
+Column = tuple[str, str, Any]  # the column's name, the name of its type, and its value
 
 
 def result(
     columns: list[Column], row_count: int = 1, implementation: Implementation | None = None
 ) -> Any:
-    """Return a result message with `row_count` equal rows; the columns give the types and
-    values.
+    """Return a result message with `row_count` equal rows of these columns.
+
+    :param columns: the name, the type and the value of each column.
     """
     types = [lookup_casstype(type_name) for _, type_name, _ in columns]
     metadata = ResultMetadata(
@@ -42,7 +46,7 @@ def result(
             for (name, _, _), type_name in zip(columns, types, strict=True)
         ]
     )
-    # Let the rows be decoded by the row plan of the implementation under test.
+    # Let the row plan of the version under test decode the rows.
     if implementation is not None:
         metadata._row_plan = implementation.rows.RowPlan(
             metadata.names, [type_name.codec() for type_name in types]
@@ -94,14 +98,14 @@ def rows_as(
     row_count: int = 1,
     implementation: Implementation | None = None,
 ) -> list[Any]:
-    """Decode a result of equal rows as instances of `row_type`."""
+    """Decode a result with `row_count` equal rows as instances of `row_type`."""
     rows: list[Any] = result(columns, row_count, implementation).decode(typed_rows(row_type))
     return rows
 
 
 class TestRowTypes:
     def test_dataclasses(self, implementation: Implementation) -> None:
-        """Rows become instances of dataclasses, even of frozen ones."""
+        """Rows become instances of dataclasses, also of frozen dataclasses."""
         rows = rows_as(User, USER, row_count=3, implementation=implementation)
         assert rows == [User(7, "ada", 1.5)] * 3
         assert rows_as(FrozenUser, USER, implementation=implementation) == [
@@ -109,7 +113,10 @@ class TestRowTypes:
         ]
 
     def test_named_tuples_and_dicts(self, implementation: Implementation) -> None:
-        """Rows become named tuples or typed dicts; fields with a default may be missing."""
+        """Rows become named tuples or typed dicts.
+
+        If a field of a named tuple has a default, its column may be missing.
+        """
         (row,) = rows_as(UserTuple, USER, implementation=implementation)
         assert row == UserTuple(7, "ada", 1.5)
         assert type(row) is UserTuple
@@ -119,13 +126,14 @@ class TestRowTypes:
         ]
 
     def test_columns_in_another_order(self) -> None:
-        """Fields get their values by the names of the columns, not by their order."""
+        """Fields get their values by the names of the columns, not by the columns' order."""
         assert rows_as(User, USER[::-1]) == [User(7, "ada", 1.5)]
         assert rows_as(UserTuple, [USER[1], USER[0]]) == [UserTuple(7, "ada", None)]
 
     def test_attrs(self) -> None:
-        """Rows become instances of attrs classes. Each attribute without a default must have a
-        column.
+        """Rows become instances of attrs classes.
+
+        Only attributes with a default may lack a column.
         """
         attrs = pytest.importorskip("attrs")
         attrs_class = attrs.make_class(
@@ -150,6 +158,7 @@ class TestRowTypes:
         assert rows_as(struct_class, [USER[1], USER[0]]) == [struct_class(7, "ada", 0.0)]
 
     def test_pydantic_models_are_validated(self) -> None:
+        """Rows become instances of pydantic models, which validate the values."""
         pydantic = pytest.importorskip("pydantic")
         model = pydantic.create_model(
             "ModelUser", id=(int, ...), name=(str, ...), score=(float, 0.0)
@@ -161,38 +170,46 @@ class TestRowTypes:
 
     @pytest.mark.parametrize("row_type", [int, dict, "User", None, list[int], object])
     def test_invalid_row_types(self, row_type: Any) -> None:
-        """Classes that cannot be built from rows, and objects that are not classes, are refused."""
+        """A class that cannot hold a row, or an object that is no class, raises TypeError."""
         with pytest.raises(TypeError, match="row_type must be a"):
             typed_rows(row_type)
 
 
 class TestMatching:
     def test_a_column_without_a_field(self) -> None:
-        """If a column has no field, the error names the column and the fields."""
+        """If a column has no field, the error names the column and the fields of the class."""
         with pytest.raises(
             TypeError, match='column "age" has no field in User, whose fields are id, name, score'
         ):
             rows_as(User, [*USER, ("age", "Int32Type", 1)])
 
     def test_a_conditional_statement_gets_advice(self) -> None:
+        """With a row type, the result of a conditional statement raises a TypeError with advice.
+
+        Such a result has the additional column [applied].
+        """
         with pytest.raises(TypeError, match=r"no row_type for a conditional statement"):
             rows_as(User, [("[applied]", "BooleanType", True), *USER])
 
     def test_a_field_without_a_column(self) -> None:
-        """If a field has no column, the error names the field and the columns."""
+        """If a field has no column, the error names the field and the columns of the result."""
         with pytest.raises(
             TypeError, match="the result has no column for 'score' of User; it has id, name"
         ):
             rows_as(User, USER[:2])
 
     def test_two_columns_of_one_name(self) -> None:
-        """It would not be clear which of the columns a field gets."""
+        """Two columns with the same name raise TypeError.
+
+        Otherwise it would not be clear which column gives the field its value.
+        """
         with pytest.raises(TypeError, match='two columns are named "id"'):
             rows_as(User, [*USER, USER[0]])
 
     def test_a_type_that_does_not_fit(self) -> None:
-        """If a column's type does not fit the field, the error names the column, its type and the
-        annotation.
+        """If a column's type does not fit the field, the error names both.
+
+        The error has the column, its type, and the annotation of the field.
         """
         with pytest.raises(
             TypeError,
@@ -203,8 +220,9 @@ class TestMatching:
     def test_annotations_are_checked_once_for_equal_columns(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Results with equal columns are checked only once against the annotations."""
         factory = typed_rows(User)
-        # The factory is shared by all tests that use this class, so remove what it has cached.
+        # All tests with this class share the factory, so remove what the factory has cached.
         factory._makers.clear()
         checked_columns: list[Any] = []
         maker_of = factory._maker_of
@@ -220,10 +238,12 @@ class TestMatching:
         # A result with other columns (here in another order) is checked again.
         result(USER[::-1]).decode(factory)
         assert len(checked_columns) == 2
-        # A class has one factory. All requests share its makers, the functions that build a row.
+        # A class has one factory. All requests share the factory's makers, which build the rows.
         assert typed_rows(User) is factory
 
     def test_an_annotation_with_an_unknown_name_is_refused(self) -> None:
+        """An annotation with an unknown name raises TypeError."""
+
         @dataclass
         class Lost:
             id: Missing  # type: ignore[name-defined] # noqa: F821
@@ -232,6 +252,7 @@ class TestMatching:
             typed_rows(Lost)
 
     def test_rows_without_types_are_matched_by_name(self) -> None:
+        """If the types of the columns are unknown, a factory matches columns to fields by name."""
         assert typed_rows(User)(["name", "id", "score"], [("ada", 1, None)]) == [
             User(1, "ada", None)
         ]
@@ -253,7 +274,8 @@ class Zone(str, enum.Enum):
 UserId = NewType("UserId", int)
 ANY_ADDRESS = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# The type of a column, its value, the annotation of the field, and the value of the field.
+# Each tuple has the type of a column, its value, the annotation of the field, and the expected
+# value of the field.
 SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("Int32Type", 1, int, 1),
     ("Int32Type", 1, float, 1),
@@ -336,6 +358,7 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
 def test_values_are_converted_to_the_annotated_type(
     type_name: str, value: Any, annotation: Any, expected: Any
 ) -> None:
+    """A value is converted to the type with which the field is annotated."""
     row_type = make_dataclass("Row", [("v", annotation)])
     (row,) = rows_as(row_type, [("v", type_name, value)])
     assert row.v == expected
@@ -373,6 +396,7 @@ class Room:
 def test_errors_of_values_that_do_not_fit_name_row_and_column(
     type_name: str, value: Any, annotation: Any, message: str, implementation: Implementation
 ) -> None:
+    """The error for a value that does not fit the annotation names the row and the column."""
     row_type = make_dataclass("Row", [("id", int), ("v", annotation)])
     with pytest.raises(ValueError, match=f'^row 0, column "v": .*{message}'):
         rows_as(
@@ -384,8 +408,9 @@ def test_errors_of_values_that_do_not_fit_name_row_and_column(
 
 
 def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
+    """The error for a value within a user-defined type also names the field."""
     factory = typed_rows(Room)
-    # The names are in hexadecimal: a type "lamp" with the field "colour".
+    # The names in the type string are in hexadecimal: a type "lamp" with the field "colour".
     lamp = lookup_casstype("UserType(ks,6c616d70,636f6c6f7572:UTF8Type)")
     metadata = ResultMetadata(
         [
@@ -415,7 +440,7 @@ def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
     ],
 )  # fmt: skip
 def test_annotations_that_do_not_fit(type_name: str, annotation: Any) -> None:
-    """For each pair, a column of the type is refused if the field has the annotation."""
+    """If a field's annotation does not fit the column's type, `rows_as` raises TypeError."""
     row_type = make_dataclass("Row", [("v", annotation)])
     with pytest.raises(
         TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'
@@ -435,11 +460,12 @@ class Person:
     others: list[Address]
 
 
-# The names are in hexadecimal: a type "addr" with the fields "street" and "zip".
+# The names in the type string are in hexadecimal: a type "addr" with the fields "street" and "zip".
 ADDRESS = "UserType(ks,61646472,737472656574:UTF8Type,7a6970:Int32Type)"
 
 
 def test_user_defined_types_become_their_classes() -> None:
+    """Values of a user-defined type become instances of the class in the annotation."""
     home = ("Main St", 1234)
     (row,) = rows_as(
         Person, [("home", ADDRESS, home), ("others", f"ListType({ADDRESS})", [home, home])]
@@ -450,7 +476,8 @@ def test_user_defined_types_become_their_classes() -> None:
 def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
     """Clusters with different registered classes do not share a row maker.
 
-    If another class is registered, the same bytes of column specs mean other types.
+    If a class is registered for a user-defined type, the same bytes of column specifications denote
+    another type.
     """
 
     class Place:
@@ -458,8 +485,8 @@ def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
             self.street, self.zip = street, zip
 
     fields = string("street") + short(13) + string("zip") + short(9)
-    # The result has one column "home" of the type addr with the fields street (text, 13) and zip
-    # (int, 9).
+    # The result has one column "home" of the type addr, with the fields street (text, type code 13)
+    # and zip (int, type code 9).
     specs = string("home") + short(0x30) + string("ks") + string("addr") + short(2) + fields
     cell = value(value(b"Main St") + value(int32(1234)))
     body = rows(1, specs=TABLE + specs, content=int32(1) + cell, count=1)
@@ -472,7 +499,7 @@ def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
 
 
 def test_a_class_that_lacks_a_field_of_the_user_defined_type_is_refused() -> None:
-    """If a user-defined type lacks a field, the error names it."""
+    """If a class lacks a field of the user-defined type, the error names the field."""
 
     @dataclass
     class Short:
@@ -484,7 +511,10 @@ def test_a_class_that_lacks_a_field_of_the_user_defined_type_is_refused() -> Non
 
 
 def test_null_and_dict_for_user_defined_types() -> None:
-    """A null of a user-defined type is None; a value is a dict if the field is annotated as one."""
+    """A null of a user-defined type becomes None, if the annotation allows None.
+
+    A value becomes a dict if the field is annotated as a dict.
+    """
     row_type = make_dataclass("Row", [("home", Address | None), ("plain", dict[str, Any])])
     (row,) = rows_as(row_type, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
     assert row.home is None
@@ -492,8 +522,9 @@ def test_null_and_dict_for_user_defined_types() -> None:
 
 
 def test_constructor_parameters_that_are_not_fields() -> None:
-    """Optional parameters that have no column keep their defaults; a class with its own constructor
-    gets the values by name.
+    """Optional constructor parameters without a column keep their defaults.
+
+    A dataclass with its own constructor gets the values by name.
     """
 
     @dataclass
@@ -518,19 +549,21 @@ def test_constructor_parameters_that_are_not_fields() -> None:
 
 
 def test_a_struct_with_a_keyword_only_base() -> None:
-    """A struct whose base has keyword-only fields gets all values by name, in
-    any order of columns.
+    """A struct whose base has keyword-only fields gets all values by name.
+
+    The order of the columns does not matter.
     """
     msgspec = pytest.importorskip("msgspec")
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
     derived = msgspec.defstruct("Derived", [("b", int)], bases=(base,))
     for columns in (["a", "b"], ["b", "a"]):
-        # The value of column "a" is ord("a"), and so on.
+        # The value of the column "a" is ord("a"), and the value of "b" is ord("b").
         (row,) = rows_as(derived, [(name, "Int32Type", ord(name)) for name in columns])
         assert (row.a, row.b) == (ord("a"), ord("b"))
 
 
 def test_null_collections_are_empty_for_abstract_annotations() -> None:
+    """A null collection becomes empty, if the annotation is a Mapping, Set or frozenset."""
     row_class = make_dataclass(
         "Row", [("m", Mapping[str, int]), ("s", AbstractSet[int]), ("f", frozenset[int])]
     )
@@ -545,6 +578,7 @@ def test_null_collections_are_empty_for_abstract_annotations() -> None:
 
 
 def test_the_cached_factory_does_not_keep_its_class_alive() -> None:
+    """A class can be garbage-collected although its factory was cached."""
     cls = make_dataclass("Row", [("v", int)])
     rows_as(cls, [("v", "Int32Type", 1)])
     reference = weakref.ref(cls)
@@ -554,6 +588,7 @@ def test_the_cached_factory_does_not_keep_its_class_alive() -> None:
 
 
 def test_pydantic_models_may_convert_values() -> None:
+    """A pydantic model may have an alias as the column's name, and may convert values."""
     pydantic = pytest.importorskip("pydantic")
     kind = pydantic.create_model(
         "Loose", v=(str, pydantic.Field(alias="value", coerce_numbers_to_str=True))
@@ -563,6 +598,8 @@ def test_pydantic_models_may_convert_values() -> None:
 
 
 def test_an_instance_in_the_place_of_its_class() -> None:
+    """An instance in place of its class raises a TypeError that recommends the class."""
+
     @dataclass
     class Order:
         id: int
@@ -583,5 +620,6 @@ def test_an_instance_in_the_place_of_its_class() -> None:
     ids=str,
 )
 def test_a_row_type_that_stands_for_rows_as_containers(row_type: Any, advice: str) -> None:
+    """If row_type is dict, tuple or a list type, the error says how to get such rows."""
     with pytest.raises(TypeError, match=f"row_type must be .*: {re.escape(advice)}"):
         typed_rows(row_type)

@@ -1,4 +1,7 @@
-"""Write timestamps that are bound in seconds or milliseconds lose the write, so they warn."""
+"""Test the warnings about write timestamps that are bound in seconds or milliseconds.
+
+The server reads write timestamps as microseconds, so such a write loses against older values.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ QUERY = "INSERT INTO t (k) VALUES (?) USING TIMESTAMP ?"
 
 
 def prepared(query: str = QUERY, name: str = "[timestamp]") -> PreparedStatement:
-    """Return a prepared statement whose second bind marker is that of the write timestamp."""
+    """Return a prepared statement whose second bind marker is the write timestamp."""
     columns = [ColumnMetadata("ks", "t", "k", Int32Type), ColumnMetadata("ks", "t", name, LongType)]
     return PreparedStatement(columns, b"id", [0], query, "ks", 5, None, None)
 
@@ -31,15 +34,19 @@ def prepared(query: str = QUERY, name: str = "[timestamp]") -> PreparedStatement
     ],
 )
 def test_seconds_warn_once_for_each_statement(statement: PreparedStatement) -> None:
+    """A timestamp in seconds gives one warning for each statement, at the application's line."""
     with pytest.warns(RuntimeWarning, match="multiply by 1_000_000") as warned:
         list(map(statement.bind, [(1, SECONDS), (2, SECONDS)]))
     assert [warning.filename for warning in warned] == [__file__]
 
 
 def test_after_the_first_timestamp_rows_are_bound_by_a_plain_plan() -> None:
-    """To look at the timestamp takes longer than to bind the row."""
+    """After the first timestamp, a statement's rows are bound by an ordinary plan.
+
+    The check of a timestamp takes longer than binding the row.
+    """
     statement, other = prepared(), prepared(name="v")
-    for value in (None, UNSET_VALUE):  # no timestamps
+    for value in (None, UNSET_VALUE):  # these are no timestamps
         statement.bind((1, value))
     assert type(statement.bind_plan) is not type(other.bind_plan)
     statement.bind((1, MICROSECONDS))
@@ -49,13 +56,17 @@ def test_after_the_first_timestamp_rows_are_bound_by_a_plain_plan() -> None:
 
 
 def test_milliseconds_in_a_batch_warn() -> None:
+    """A timestamp in milliseconds that is added to a batch gives a warning."""
     batch = BatchStatement()
     with pytest.warns(RuntimeWarning, match="multiply by 1_000$"):
         batch.add(prepared(), (1, SECONDS * 1000))
 
 
 def test_many_rows_of_a_batch_warn() -> None:
-    """The first row is enough to find out the unit."""
+    """`add_many` warns of timestamps in seconds, and accepts an empty list of rows.
+
+    Only the first row is checked, because it is enough to find out the unit.
+    """
     batch = BatchStatement()
     with pytest.warns(RuntimeWarning, match="multiply by 1_000_000"):
         batch.add_many(prepared(), [(1, SECONDS), (2, SECONDS)])
@@ -63,6 +74,7 @@ def test_many_rows_of_a_batch_warn() -> None:
 
 
 def test_a_query_string_in_a_batch_warns(session: Any, node: Any) -> None:
+    """The timestamp of a query string in a batch is checked when the batch is executed."""
     node.prime_prepare(QUERY, [("k", "int"), ("[timestamp]", "bigint")])
     batch = BatchStatement()
     batch.add(QUERY, (1, SECONDS))
@@ -71,13 +83,20 @@ def test_a_query_string_in_a_batch_warns(session: Any, node: Any) -> None:
 
 
 def test_an_execution_warns(session: Any) -> None:
-    """`execute` binds by position, and not by `BoundStatement.bind`."""
+    """`execute_async` warns of a timestamp in seconds, too.
+
+    It binds values by position, without `BoundStatement.bind`.
+    """
     with pytest.warns(RuntimeWarning, match="older values win over this write"):
         session.execute_async(prepared(), (1, SECONDS))
 
 
 @pytest.mark.parametrize("value", [MICROSECONDS, 1, None, UNSET_VALUE])
 def test_other_values_do_not_warn(value: object) -> None:
+    """Microseconds, small numbers, null and unset values give no warning.
+
+    Numbers for a marker that is not a write timestamp give none, either.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bound = prepared().bind((1, value))
@@ -87,7 +106,10 @@ def test_other_values_do_not_warn(value: object) -> None:
 
 
 def test_the_values_are_those_of_a_plain_plan() -> None:
-    """Rows are bound as by the plan of any other statement, with names as well."""
+    """The plan that checks timestamps binds the same values as the plan of other statements.
+
+    This holds for values by position and by name.
+    """
     plan, other = prepared().bind_plan, prepared(name="v").bind_plan
     assert plan.bind((1, MICROSECONDS), 5) == other.bind((1, MICROSECONDS), 5)
     row = {"k": 1, "[timestamp]": MICROSECONDS}
@@ -97,18 +119,23 @@ def test_the_values_are_those_of_a_plain_plan() -> None:
 @pytest.mark.parametrize("value", [SECONDS, datetime.datetime.fromtimestamp(SECONDS)])
 @pytest.mark.parametrize("using", ["USING TIMESTAMP %s", "using ttl 3 and timestamp %s"])
 def test_literals_warn(value: object, using: str) -> None:
-    """A datetime becomes a literal in milliseconds, which is right for a column only."""
+    """A timestamp in seconds, or a datetime, that is formatted into a query gives a warning.
+
+    A datetime becomes a literal in milliseconds, which is right for a column, but not for a write
+    timestamp.
+    """
     with pytest.warns(RuntimeWarning, match="older values win over this write") as warned:
         bind_params(f"INSERT INTO t (k) VALUES (%s) {using}", (1, value))
     assert warned[0].filename == __file__
 
 
 def test_literals_in_microseconds_and_of_columns_do_not_warn() -> None:
+    """Literals in microseconds, and literals for columns, give no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bind_params("INSERT INTO t (k) VALUES (%s) USING TIMESTAMP %s", (1, MICROSECONDS))
         bind_params("INSERT INTO t (timestamp , k) VALUES (%s, %s)", (SECONDS, 1))
-        # A table of statements has such words in its values.
+        # The application stores CQL statements in a table, so the value contains USING TIMESTAMP.
         statement = f"it's UPDATE t USING TIMESTAMP {SECONDS}"
         using = "INSERT INTO t (v) VALUES (%s) USING TIMESTAMP %s"
         bind_params(using, (statement, MICROSECONDS))

@@ -1,4 +1,4 @@
-"""Arrow arrays of any nesting become values that can be bound."""
+"""Test `arrow_values`, which converts Arrow arrays of any nesting into values to bind."""
 
 from __future__ import annotations
 
@@ -23,11 +23,9 @@ pyarrow = pytest.importorskip("pyarrow")
 
 
 def test_numbers_of_other_types(implementation: Implementation) -> None:
-    """Numbers of other Arrow types are converted. For an integer column, numbers with a fraction
-    are refused.
-    """
+    """Numbers of other Arrow types are converted, but an integer column refuses fractions."""
     big = 10**30
-    # With these options, CQL's decimals and varints get Arrow types of a fixed width.
+    # With these options, CQL's decimals and varints become columns of a fixed width.
     options = ColumnOptions(decimals=(38, 6), varints="int64")
     for cqltype, value in (
         (t.DecimalType, Decimal("-1.25")),
@@ -38,7 +36,7 @@ def test_numbers_of_other_types(implementation: Implementation) -> None:
         table = table_of(implementation, cqltype, cells, options)
         bound_cells = bound(implementation, cqltype, table)
         assert table_of(implementation, cqltype, bound_cells, options).equals(table)
-    # Integers may come from decimals and from strings.
+    # A varint or int column also takes decimals and strings that hold an integer.
     decimals = arrow([Decimal(big), None], pyarrow.decimal128(38, 2))
     assert one_by_one(t.IntegerType, decimals) == [big, None]
     strings = arrow([str(big), "9" * 5000], pyarrow.string_view())
@@ -57,9 +55,10 @@ def test_numbers_of_other_types(implementation: Implementation) -> None:
 
 
 def test_times_in_all_units() -> None:
-    """Times of each unit are converted to the unit of the CQL type."""
+    """Arrow times of each unit are converted to the unit in which the CQL type stores times."""
     times = [-1, 0, 10**9 + 1, None]
-    # The expected values are milliseconds.
+    # The expected values are milliseconds, the unit of a CQL timestamp. Moments between two
+    # milliseconds are rounded down.
     for unit, expected in (
         ("s", [-1000, 0, 1_000_000_001_000]),
         ("ms", [-1, 0, 10**9 + 1]),
@@ -69,14 +68,15 @@ def test_times_in_all_units() -> None:
         for time_zone in (None, "Europe/Berlin"):
             table = arrow(times, pyarrow.timestamp(unit, time_zone))
             assert one_by_one(t.TimestampType, table) == [*expected, None]
-    # Dates are bound as timestamps, and timestamps as dates, in which 2**31 is 1970-01-01.
+    # Dates can be bound as timestamps, and timestamps as dates. CQL stores a date as the number of
+    # days, where 2**31 is 1970-01-01.
     days = arrow([-1, 5_000_000, None], pyarrow.date32())
     assert one_by_one(t.TimestampType, days) == [-86_400_000, 5_000_000 * 86_400_000, None]
     assert one_by_one(t.SimpleDateType, days) == [2**31 - 1, 2**31 + 5_000_000, None]
     seconds = arrow([-1, 86_400], pyarrow.timestamp("s"))
     assert one_by_one(t.SimpleDateType, seconds) == [2**31 - 1, 2**31 + 1]
     assert one_by_one(t.SimpleDateType, arrow([-86_400_000], pyarrow.date64())) == [2**31 - 1]
-    # Times of day come from times and from durations.
+    # A time column takes Arrow times and durations. CQL stores a time as nanoseconds.
     for time_type in (
         pyarrow.time32("s"),
         pyarrow.time32("ms"),
@@ -94,6 +94,10 @@ def test_times_in_all_units() -> None:
 
 
 def test_structs_are_bound_to_user_types_by_field_name(implementation: Implementation) -> None:
+    """A struct's fields go to the fields of the user type with their names, in any order.
+
+    A missing field is null, and an unknown field is refused.
+    """
     table = pyarrow.table({"c0": pyarrow.array([{"zip": 7, "street": "x"}, None])})
     assert one_by_one(ADDRESS, table) == [("x", 7), None]
     assert one_by_one(ADDRESS, pyarrow.table({"c0": pyarrow.array([{"zip": 7}])})) == [(None, 7)]
@@ -111,7 +115,10 @@ def test_structs_are_bound_to_user_types_by_field_name(implementation: Implement
 
 
 def test_dictionaries_and_vectors_in_place(implementation: Implementation) -> None:
-    """Dictionary-encoded values can be bound, and vectors are bound without copying them."""
+    """Dictionary-encoded values can be bound, and vectors are bound without copying their numbers.
+
+    Binding reads the numbers of a vector from Arrow's memory.
+    """
     key = uuid.uuid4()
     table = pyarrow.table(
         {"c0": pyarrow.array([key.bytes, None], pyarrow.binary()).dictionary_encode()}
@@ -120,16 +127,17 @@ def test_dictionaries_and_vectors_in_place(implementation: Implementation) -> No
     rows = [[float(number)] * 8 for number in range(3)]
     vectors = arrow(rows, pyarrow.list_(pyarrow.float32(), 8))
     read_vectors = one_by_one(vector_of(t.FloatType, 8), vectors.slice(1))
-    # A memoryview shows that no copy was made.
+    # A memoryview refers to Arrow's memory, so no copy was made.
     assert [type(vector) for vector in read_vectors] == [memoryview, memoryview]
     assert [vector.tolist() for vector in read_vectors] == rows[1:]
-    # The Arrow type is not that of the vector's elements, so each value is converted.
+    # The vectors hold floats, but the CQL type has doubles, so the numbers are converted.
     assert one_by_one(vector_of(t.DoubleType, 8), vectors) == rows
     with pytest.raises(ValueError, match='row 0: column "c0"'):
         bound(implementation, vector_of(t.FloatType, 9), vectors)
 
 
 def test_categories_of_polars_are_bound_as_strings(implementation: Implementation) -> None:
+    """Columns of the polars types Categorical and Enum are bound like columns of strings."""
     polars = pytest.importorskip("polars")
     for dtype in (polars.Categorical, polars.Enum(["a", "b"])):
         series = polars.Series("c0", ["a", None, "b"], dtype=dtype)
@@ -143,7 +151,11 @@ def test_categories_of_polars_are_bound_as_strings(implementation: Implementatio
 
 
 def test_polars_columns_that_arrow_cannot_hold_are_refused(implementation: Implementation) -> None:
-    """Object columns would be written as the addresses of their objects."""
+    """A polars column of the type Object or Int128 raises TypeError, also if the type is nested.
+
+    Arrow has no such types. An Object column would be written as the memory addresses of its
+    objects.
+    """
     polars = pytest.importorskip("polars")
     cases: list[tuple[Any, str]] = [
         (polars.Series("c0", [bytearray(b"x"), None]), "the type Object"),
@@ -161,10 +173,10 @@ def test_polars_columns_that_arrow_cannot_hold_are_refused(implementation: Imple
 
 
 def values(items: Sequence[Any], arrow_type: Any, cqltype: Any) -> list[Any]:
-    """Return the values for `cqltype` of an Arrow array with these items.
+    """Return the values for `cqltype` into which `arrow_values` converts these items.
 
-    The array has two chunks, of which the second one has an offset in its memory. An array with one
-    chunk must have the same values.
+    The converted array has two chunks, and the second chunk begins within its memory. The function
+    also checks that one array of the same items gives the same values.
     """
     array = pyarrow.array([*items, *items, *items], arrow_type)
     middle = len(items) // 2
@@ -181,7 +193,10 @@ def plain(value: Any) -> Any:
 
 
 def test_values_that_codecs_accept_are_not_converted() -> None:
-    """Values that need no conversion are those of `to_pylist`. An empty array has no values."""
+    """`arrow_values` returns values that need no conversion as `to_pylist` does.
+
+    An empty array has no values.
+    """
     assert values([1, None, 3], pyarrow.int32(), t.Int32Type) == [1, None, 3]
     assert values(["a", None, ""], pyarrow.string(), t.UTF8Type) == ["a", None, ""]
     lists = [[1], None, []]
@@ -192,7 +207,7 @@ def test_values_that_codecs_accept_are_not_converted() -> None:
 
 
 def test_values_that_do_not_fit_the_type_are_left_to_binding() -> None:
-    """Values that do not fit the CQL type are returned as they are; binding then refuses them."""
+    """Values that do not fit the CQL type are returned unchanged; binding refuses them."""
     for cqltype in (
         t.SimpleDateType, t.TimeType, t.TimestampType, t.DurationType, t.UUIDType, t.IntegerType,
         t.Int32Type, t.PointType, ADDRESS, list_of(t.TimeType), map_of(t.Int32Type, t.TimeType),
@@ -217,7 +232,7 @@ def test_values_that_do_not_fit_the_type_are_left_to_binding() -> None:
     "container_of", [list_of, set_of, lambda cqltype: vector_of(cqltype, 2)], ids=["l", "s", "v"]
 )
 def test_elements_of_lists_are_converted(arrow_type: Any, container_of: Any) -> None:
-    """Lists of each Arrow type become lists of nanoseconds, for lists, sets and vectors."""
+    """Arrow lists of times become lists of nanoseconds, for CQL lists, sets and vectors."""
     items = [[1, 2], None, [None, 3], [4, 5]]
     assert values(items, arrow_type, container_of(t.TimeType)) == [
         [1000, 2000],
@@ -228,6 +243,7 @@ def test_elements_of_lists_are_converted(arrow_type: Any, container_of: Any) -> 
 
 
 def test_elements_of_nested_and_encoded_lists_are_converted() -> None:
+    """The elements of lists of lists and of dictionary-encoded lists are converted."""
     nested = pyarrow.list_(pyarrow.list_(pyarrow.time32("ms")))
     items = [[[1], None], None, [], [[2, 3]]]
     assert values(items, nested, list_of(list_of(t.TimeType))) == [
@@ -236,7 +252,8 @@ def test_elements_of_nested_and_encoded_lists_are_converted() -> None:
         [],
         [[2 * 10**6, 3 * 10**6]],
     ]
-    # The dictionary of each list's elements is decoded, even if they need no other conversion.
+    # The elements of these lists are dictionary-encoded. They are decoded, although strings need no
+    # other conversion.
     encoded = pyarrow.list_(pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
     array = pyarrow.array([["a", "b"], None, ["b"]], encoded)
     assert arrow_values(array, list_of(t.UTF8Type)) == [["a", "b"], None, ["b"]]
@@ -255,7 +272,7 @@ def test_elements_of_nested_and_encoded_lists_are_converted() -> None:
     ids=str,
 )
 def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cqltype: Any) -> None:
-    """From a mean length of 8 numbers on, each list is a slice of Arrow's memory."""
+    """If lists have 8 numbers on average, each list is a memoryview of Arrow's memory."""
     items = [list(range(9)), list(range(10, 17)), None, list(range(20, 36))]
     lists = values(items, pyarrow.list_(arrow_type), list_of(cqltype))
     assert [type(numbers) for numbers in lists] == [memoryview, memoryview, type(None), memoryview]
@@ -263,7 +280,7 @@ def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cql
     codec = list_of(cqltype).codec()
     for numbers, item in zip(lists, items, strict=True):
         assert item is None or codec.encode(numbers) == codec.encode(item)
-    # Shorter lists are copied.
+    # Here the lists are shorter on average, so they are copied.
     items[0] = [1]
     assert values(items[:2], pyarrow.list_(arrow_type), list_of(cqltype)) == items[:2]
 
@@ -271,7 +288,8 @@ def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cql
 @pytest.mark.parametrize(
     ("items", "arrow_type", "element"),
     [
-        # A null among the numbers, and numbers of another size or kind than the CQL type's.
+        # One list has a null among its numbers. The numbers of the other lists have another size or
+        # kind than the numbers of the CQL type.
         ([[None, *range(8)]], pyarrow.int32(), t.Int32Type),
         ([list(range(9))], pyarrow.int16(), t.Int32Type),
         ([list(range(9))], pyarrow.int64(), t.DoubleType),
@@ -280,25 +298,33 @@ def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cql
     ],
 )
 def test_long_lists_of_other_numbers_are_read(items: Any, arrow_type: Any, element: Any) -> None:
-    """Codecs read lists of eight and more numbers from Arrow's memory, if that has the numbers as
-    the CQL type stores them. Here it does not.
+    """Lists of 8 and more numbers are copied if Arrow stores the numbers otherwise than CQL.
+
+    Only numbers that Arrow stores as the CQL type does can be read from Arrow's memory.
     """
     assert values(items, pyarrow.list_(arrow_type), list_of(element)) == items
 
 
 def test_numbers_of_another_meaning_are_not_read_from_memory() -> None:
-    """The nanoseconds of a time are 64-bit numbers, but the bytes of a bigint are not times."""
+    """Arrow's 64-bit integers are copied for a list of times, not read from Arrow's memory.
+
+    A CQL time is a 64-bit number of nanoseconds, too, but plain integers need a check that they are
+    times.
+    """
     (numbers,) = values([list(range(9))], pyarrow.list_(pyarrow.int64()), list_of(t.TimeType))
     assert numbers == list(range(9))
 
 
 def test_empty_lists_of_numbers() -> None:
-    """An empty list stays different from null."""
+    """An empty list of numbers stays different from null."""
     assert values([[], None], pyarrow.list_(pyarrow.int32()), list_of(t.Int32Type)) == [[], None]
 
 
 def test_the_storage_of_an_extension_type_is_read() -> None:
-    """A tensor is stored as a list of a fixed size."""
+    """The elements of an Arrow tensor (an extension type) are converted as those of a list.
+
+    Arrow stores a tensor as a list of a fixed size.
+    """
     tensors = pyarrow.fixed_shape_tensor(pyarrow.time64("us"), [2])
     storage = pyarrow.array([[1, 2], [3, 4]], pyarrow.list_(pyarrow.time64("us"), 2))
     array = pyarrow.ExtensionArray.from_storage(tensors, storage)
@@ -306,7 +332,10 @@ def test_the_storage_of_an_extension_type_is_read() -> None:
 
 
 def test_tensors_with_permuted_dimensions_are_refused() -> None:
-    """Their elements are stored in another order than that of the tensor."""
+    """A tensor whose dimensions are permuted raises TypeError.
+
+    Such a tensor stores its elements in another order than the order in which they are read.
+    """
     storage = pyarrow.array([[1.0, 2.0, 3.0, 4.0]], pyarrow.list_(pyarrow.float32(), 4))
     for permutation in ([0, 1], [1, 0]):
         tensors = pyarrow.fixed_shape_tensor(pyarrow.float32(), [2, 2], permutation=permutation)
@@ -328,12 +357,13 @@ PAIRS = [[(1, 2), (3, None)], None, [], [(5, 6)]]
     "arrow_type",
     [
         pyarrow.map_(pyarrow.int32(), pyarrow.time64("us")),
-        # polars writes a map as a list of pairs.
+        # polars has no type for maps, and writes a map as a list of structs of a key and a value.
         pyarrow.list_(pyarrow.struct([("key", pyarrow.int32()), ("value", pyarrow.time64("us"))])),
     ],
     ids=["map", "list of pairs"],
 )
 def test_maps_become_dicts(arrow_type: Any) -> None:
+    """An Arrow map, or a list of structs of a key and a value, becomes a dict."""
     pairs: Any = PAIRS
     if pyarrow.types.is_list(arrow_type):
         pairs = [
@@ -360,7 +390,10 @@ def test_maps_become_dicts(arrow_type: Any) -> None:
 def test_maps_with_keys_that_a_dict_cannot_hold_become_pairs(
     key_type: Any, cql_key: Any, key: Any
 ) -> None:
-    """A list cannot be the key of a dict, and in a dict the keys 0.0 and -0.0 would be equal."""
+    """A map becomes `Pairs`, not a dict, if a dict would lose keys or cannot hold them.
+
+    A list cannot be the key of a dict, and the keys 0.0 and -0.0 would be equal in a dict.
+    """
     arrow_type = pyarrow.map_(key_type, pyarrow.int32())
     (pairs,) = values([[(key, 7)]], arrow_type, map_of(cql_key, t.Int32Type))
     assert type(pairs) is Pairs
@@ -368,6 +401,7 @@ def test_maps_with_keys_that_a_dict_cannot_hold_become_pairs(
 
 
 def test_a_list_that_does_not_hold_pairs_is_not_a_map() -> None:
+    """For a map column, lists of structs with one or three fields are returned unchanged."""
     for fields in (["a"], ["a", "b", "c"]):
         items = [[dict.fromkeys(fields, 1)], None]
         arrow_type = pyarrow.list_(pyarrow.struct([(name, pyarrow.int32()) for name in fields]))
@@ -375,7 +409,11 @@ def test_a_list_that_does_not_hold_pairs_is_not_a_map() -> None:
 
 
 def test_structs_become_tuples() -> None:
-    """A struct may have fewer fields than the tuple. One with more stays a dict."""
+    """For a tuple column, structs become tuples.
+
+    A struct may have fewer fields than the CQL tuple. A struct with more fields stays a dict, which
+    binding refuses.
+    """
     items = [{"f0": 1, "f1": 2}, None, {"f0": None, "f1": 3}]
     arrow_type = pyarrow.struct([("f0", pyarrow.int32()), ("f1", pyarrow.time64("us"))])
     expected = [(1, 2000), None, (None, 3000)]
@@ -386,6 +424,7 @@ def test_structs_become_tuples() -> None:
 
 
 def test_structs_with_unknown_fields_are_not_user_types() -> None:
+    """For a user type, structs with a field that the type does not have are returned unchanged."""
     items = [{"zip": 7, "town": "x"}, None]
     arrow_type = pyarrow.struct([("zip", pyarrow.int32()), ("town", pyarrow.string())])
     assert values(items, arrow_type, ADDRESS) == items
@@ -393,7 +432,7 @@ def test_structs_with_unknown_fields_are_not_user_types() -> None:
 
 # -- scalars ---------------------------------------------------------------------------------------
 
-FIRST_DAY = 2**31  # 1970-01-01 in the wire format of dates
+FIRST_DAY = 2**31  # 1970-01-01 as CQL stores a date
 
 
 @pytest.mark.parametrize(
@@ -409,7 +448,10 @@ FIRST_DAY = 2**31  # 1970-01-01 in the wire format of dates
     ids=str,
 )
 def test_dates_are_numbers_of_days(arrow_type: Any, units_per_day: int) -> None:
-    """A time of day is left out: it belongs to the day that it follows, also before 1970."""
+    """For a date column, Arrow dates and timestamps become the number of their day.
+
+    A time of day is left out: the moment belongs to the day that has begun, also before 1970.
+    """
     items = [0, units_per_day, -units_per_day, None]
     expected = [FIRST_DAY, FIRST_DAY + 1, FIRST_DAY - 1, None]
     if pyarrow.types.is_timestamp(arrow_type):
@@ -419,7 +461,10 @@ def test_dates_are_numbers_of_days(arrow_type: Any, units_per_day: int) -> None:
 
 
 def test_the_date_of_a_moment_with_a_time_zone_is_left_to_binding() -> None:
-    """The day depends on the time zone, so the value stays a datetime with its time zone."""
+    """For a date column, a timestamp with a time zone stays a datetime with its time zone.
+
+    The day depends on the time zone.
+    """
     (moment,) = values([0], pyarrow.timestamp("s", "Asia/Tokyo"), t.SimpleDateType)
     assert moment.year == 1970
     assert moment.hour == 9
@@ -438,6 +483,7 @@ def test_the_date_of_a_moment_with_a_time_zone_is_left_to_binding() -> None:
     ids=str,
 )
 def test_times_are_numbers_of_nanoseconds(arrow_type: Any, nanoseconds: int) -> None:
+    """For a time column, Arrow times and durations of any unit become nanoseconds."""
     assert values([7, None, 0], arrow_type, t.TimeType) == [7 * nanoseconds, None, 0]
     if pyarrow.types.is_duration(arrow_type):
         assert values([7, None, -1], arrow_type, t.DurationType) == [
@@ -448,7 +494,7 @@ def test_times_are_numbers_of_nanoseconds(arrow_type: Any, nanoseconds: int) -> 
 
 
 def test_timestamps_are_numbers_of_milliseconds_rounded_down() -> None:
-    """Every moment is rounded towards the past, also before 1970."""
+    """For a timestamp column, moments become milliseconds, rounded down also before 1970."""
     microseconds = [1_999, -1_001, None]
     assert values(microseconds, pyarrow.timestamp("us"), t.TimestampType) == [1, -2, None]
     nanoseconds = [1_999_999, -1, None]
@@ -458,7 +504,10 @@ def test_timestamps_are_numbers_of_milliseconds_rounded_down() -> None:
 
 
 def test_durations_come_from_intervals_and_structs() -> None:
-    """A struct has the three parts of a duration, in any order."""
+    """For a duration column, Arrow intervals and structs become durations.
+
+    A struct has the fields months, days and nanoseconds, in any order.
+    """
     intervals = [pyarrow.MonthDayNano([1, 2, 3]), None]
     expected = [Duration(1, 2, 3), None]
     assert values(intervals, pyarrow.month_day_nano_interval(), t.DurationType) == expected
@@ -467,7 +516,7 @@ def test_durations_come_from_intervals_and_structs() -> None:
     )
     items: list[Any] = [{"months": 1, "days": 2, "nanoseconds": 3}, None]
     assert values(items, three_parts, t.DurationType) == expected
-    # A struct without nanoseconds is not converted.
+    # A struct without the field nanoseconds is not converted.
     two_parts = pyarrow.struct([("months", pyarrow.int32()), ("days", pyarrow.int32())])
     items = [{"months": 1, "days": 2}, None]
     assert values(items, two_parts, t.DurationType) == items
@@ -477,7 +526,10 @@ def test_durations_come_from_intervals_and_structs() -> None:
     "arrow_type", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str
 )
 def test_strings_become_varints_but_no_other_integers(arrow_type: Any) -> None:
-    """`to_arrow` writes varints as strings, so strings are read as varints again."""
+    """Strings are converted for a varint column, but not for an int column.
+
+    `to_arrow` writes varints as strings, so a result's table can be bound again.
+    """
     items = ["12", None, "-3"]
     assert values(items, arrow_type, t.IntegerType) == [12, None, -3]
     assert values(items, arrow_type, t.Int32Type) == items
@@ -485,7 +537,10 @@ def test_strings_become_varints_but_no_other_integers(arrow_type: Any) -> None:
 
 @pytest.mark.parametrize("cqltype", [t.IntegerType, t.Int32Type, t.LongType])
 def test_decimals_without_a_fraction_become_integers(cqltype: Any) -> None:
-    """A decimal with a fraction stays a decimal, which binding refuses."""
+    """For an integer column, decimals without a fraction become integers.
+
+    A decimal with a fraction stays a decimal, which binding refuses.
+    """
     items = [Decimal(5), None, Decimal("0.5")]
     numbers = values(items, pyarrow.decimal128(3, 1), cqltype)
     assert numbers == items
@@ -498,22 +553,30 @@ def test_decimals_without_a_fraction_become_integers(cqltype: Any) -> None:
     ids=str,
 )
 def test_bytes_become_uuids(arrow_type: Any) -> None:
+    """For a uuid or timeuuid column, 16 bytes become a UUID."""
     key = uuid.uuid4()
     for cqltype in (t.UUIDType, t.TimeUUIDType):
         assert values([key.bytes, None], arrow_type, cqltype) == [key, None]
-    # For a column of bytes, they stay bytes.
+    # For a blob column, the 16 bytes stay bytes.
     assert values([key.bytes, None], arrow_type, t.BytesType) == [key.bytes, None]
 
 
 def test_serialized_values_of_types_without_an_arrow_type_are_decoded() -> None:
-    """Bytes that are not a value of the type stay as they are."""
+    """Bytes are decoded for a CQL type that Arrow does not have, such as a point.
+
+    `to_arrow` writes such values in their encoded form. Bytes that are not an encoded value of the
+    type stay bytes.
+    """
     point = Point(1.0, 2.0)
     items = [t.PointType.codec().encode(point), None, b"?"]
     assert values(items, pyarrow.binary(), t.PointType) == [point, None, b"?"]
 
 
 def test_types_of_duckdb_that_arrow_gets_with_other_values_are_refused() -> None:
-    """DuckDB exports the greatest UHUGEINT as -1, and a BIT with a byte before its bits."""
+    """Tables of DuckDB with a type that Arrow cannot represent are refused.
+
+    DuckDB exports the greatest UHUGEINT as -1, and a BIT with a byte before its bits.
+    """
     duckdb = pytest.importorskip("duckdb")
     connection = duckdb.connect()
     for expression, type_name in (

@@ -1,6 +1,6 @@
-"""Tables that were read from a result can be bound again.
+"""Test that a table which was read from a result can be bound again.
 
-For every column type, reading the bound values gives the same table.
+For every column type, reading the bound values must give the same table.
 """
 
 from __future__ import annotations
@@ -44,10 +44,8 @@ pyarrow = pytest.importorskip("pyarrow")
 def check_bound_again(
     implementation: Implementation, cqltype: Any, cells: Sequence[bytes | None]
 ) -> None:
-    """Check that the bound rows of the table of `cells`, and of slices of it,
-    have the same cells.
-    """
-    # The options decide which Arrow types the table has.
+    """Check that a table of `cells`, and slices of it, are bound to the same encoded values."""
+    # The options choose the Arrow types of the table's columns.
     for options in OPTIONS:
         table = table_of(implementation, cqltype, cells, options)
         table.validate(full=True)
@@ -55,7 +53,7 @@ def check_bound_again(
         bound_table = table_of(implementation, cqltype, bound_cells, options)
         assert bound_table.schema == table.schema
         assert bound_table.equals(table)
-        # The arrays of a slice have an offset, and the sliced table has several chunks.
+        # The arrays of a slice begin within their memory, and the joined table has several chunks.
         sliced_table = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
         bound_cells = bound(implementation, cqltype, sliced_table)
         bound_table = table_of(implementation, cqltype, bound_cells, options)
@@ -63,7 +61,10 @@ def check_bound_again(
 
 
 def test_arrays_of_moments_are_bound_to_vectors() -> None:
-    """`to_numpy` returns vectors of dates and times as one array, which a load takes back."""
+    """Arrays of dates and times can be bound to vectors and lists.
+
+    `to_numpy` returns a column of vectors of dates or times as one two-dimensional array.
+    """
     numpy = pytest.importorskip("numpy")
     days = numpy.array([["1600-01-01", "1970-01-02"], ["NaT", "NaT"]], "M8[D]")
     mask = [[False, False], [True, True]]
@@ -71,7 +72,7 @@ def test_arrays_of_moments_are_bound_to_vectors() -> None:
     numbers = [-135_140 + 2**31, 1 + 2**31]
     assert array_values(numpy.ma.masked_array(days, mask), vector) == [numbers, None]
     assert array_values(days[:1], list_of(t.SimpleDateType)) == [numbers]
-    # A null inside a vector is refused when it is bound.
+    # An unmasked NaT is a null within a vector, which is refused later, when the vector is bound.
     assert array_values(days, vector) == [numbers, [None, None]]
     times = numpy.array([[1, 86_399_999_999_999]], "m8[ns]")
     assert array_values(times, vector_of(t.TimeType, 2)) == [[1, 86_399_999_999_999]]
@@ -85,16 +86,16 @@ def test_arrays_of_moments_are_bound_to_vectors() -> None:
 def test_every_type_with_nulls_and_empty_values(
     implementation: Implementation, case: tuple[Any, Any, str]
 ) -> None:
-    """A table of each type can be bound again."""
+    """A table of each CQL type, with nulls and empty values, can be bound again."""
     cqltype, _, expected = case
     body = bytes.fromhex(expected)
     check_bound_again(implementation, cqltype, [body, None, b"", body, body, None, body])
 
 
 def types_and_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
-    """Return a strategy for pairs of a type and the strategy of its values.
+    """Return a strategy for pairs of a CQL type and the strategy of its values.
 
-    The types are those of the codecs' tests, and sets and maps of each of them.
+    The types are those of the codecs' tests, and sets, maps and containers of maps of these types.
     """
     inner = typed_values(depth - 1)
     return (
@@ -111,7 +112,7 @@ def types_and_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrate
 
 
 def pairs(keys: Any, values: Any) -> st.SearchStrategy[Any]:
-    """Return a strategy for maps as lists of pairs, without repeated keys."""
+    """Return a strategy for maps in the form of lists of pairs, without repeated keys."""
     return st.lists(st.tuples(keys, values), max_size=4, unique_by=lambda pair: repr(pair[0])).map(
         Pairs
     )
@@ -120,7 +121,7 @@ def pairs(keys: Any, values: Any) -> st.SearchStrategy[Any]:
 def nested_map(
     type_and_values: tuple[Any, Any], container_of: Any
 ) -> tuple[Any, st.SearchStrategy[Any]]:
-    """Return the type of a container of maps, and the strategy of its values.
+    """Return the type of a container of maps, and the strategy of the container's values.
 
     :param type_and_values: the type of the maps' keys and values, and the strategy of their values.
     :param container_of: returns the container's type for the type of its items.
@@ -151,7 +152,7 @@ def test_nested_types(implementation: Implementation, data: st.DataObject) -> No
 @given(data=st.data())
 @pytest.mark.slow
 def test_frames_of_polars(implementation: Implementation, data: st.DataObject) -> None:
-    """A polars frame of any type can be bound again."""
+    """A polars frame with a column of any CQL type can be bound again."""
     polars = pytest.importorskip("polars")
     cqltype, values = data.draw(types_and_values(2))
     encoder = cqltype.build_codec(twin("codecs", "python"))
@@ -167,8 +168,9 @@ def test_frames_of_polars(implementation: Implementation, data: st.DataObject) -
 
 
 def may_be_nan(cqltype: Any) -> bool:
-    """Return True if a column of `cqltype` becomes floats in pandas, where a null cannot be told
-    from a CQL NaN.
+    """Return True if a column of `cqltype` may become a pandas column of floats.
+
+    In such a column, a null cannot be distinguished from a CQL NaN.
     """
     return issubclass(cqltype, (t.FloatType, t.DoubleType)) or any(
         map(may_be_nan, cqltype.subtypes)
@@ -179,7 +181,7 @@ def may_be_nan(cqltype: Any) -> bool:
 @given(data=st.data())
 @pytest.mark.slow
 def test_frames_of_pandas(implementation: Implementation, data: st.DataObject) -> None:
-    """A pandas frame of any type, without NaN, can be bound again."""
+    """A pandas frame with a column of any CQL type, without NaN, can be bound again."""
     pytest.importorskip("pandas")
     cqltype, values = data.draw(types_and_values(2))
     encoder = cqltype.build_codec(twin("codecs", "python"))
@@ -196,8 +198,8 @@ def test_frames_of_pandas(implementation: Implementation, data: st.DataObject) -
 
 
 OVERFLOWING = [
-    # The nanoseconds or milliseconds of these numbers do not fit in 64 bits. If the overflow went
-    # unnoticed, the result would be 0 or another number.
+    # In nanoseconds (duration, time), milliseconds (timestamp) or days (date), these numbers do not
+    # fit the CQL type. If the overflow went unnoticed, another number would be stored.
     ("duration", 10**11, "m8[s]"),
     ("duration", 2**55, "m8[s]"),
     ("duration", 200_000, "m8[D]"),
@@ -219,10 +221,10 @@ OVERFLOWING = [
 def test_times_that_overflow_in_numpy_are_refused(
     implementation: Implementation, name: str, number: int, unit: str
 ) -> None:
-    """A number that is out of range after the conversion is refused with its row, here 1."""
+    """A NumPy time that does not fit the CQL type is refused, and the error names row 1."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     cqltype = lookup_cqltype(name)
-    # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
+    # The smallest 64-bit number is NumPy's NaT ("not a time"), which is bound as null.
     array = numpy.array([1, number, -(1 << 63)], "int64").view(unit)
     rows = numpy.zeros(3, dtype=[("c0", unit)])
     rows["c0"] = array
@@ -230,7 +232,7 @@ def test_times_that_overflow_in_numpy_are_refused(
     # NumPy cannot mask an array of records with this unit.
     if unit != "m8[25h]":
         tables.append(numpy.ma.array(rows, mask=[(False,), (False,), (True,)]))
-    # pandas has columns only for these units.
+    # pandas has columns only for the units seconds, milliseconds and microseconds.
     if unit[3:] in ("s]", "us]", "ms]"):
         series = pandas.Series(array)
         tables += [
@@ -243,10 +245,13 @@ def test_times_that_overflow_in_numpy_are_refused(
 
 
 def test_moments_near_the_smallest_number_do_not_overflow() -> None:
-    """NumPy rounds such a moment to a day of the year 2262, and refuses picoseconds."""
+    """The smallest nanoseconds and picoseconds of NumPy become the correct day.
+
+    NumPy itself rounds such a moment to a day in the year 2262, and refuses picoseconds.
+    """
     np, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     least = np.datetime64(-(2**63) + 1, "ns")
-    day = -106_752 + 2**31  # 1677-09-21, in the form of the wire
+    day = -106_752 + 2**31  # 1677-09-21, as CQL stores a date
     masked = np.ma.array([least, least], mask=[False, True])
     for array, expected in (
         (np.array([least, "NaT", 0], "M8[ns]"), [day, None, 2**31]),
@@ -260,10 +265,10 @@ def test_moments_near_the_smallest_number_do_not_overflow() -> None:
 
 
 def test_numpy_times_of_all_units_are_converted(implementation: Implementation) -> None:
-    """NumPy's times of any unit are converted without overflow."""
+    """NumPy's times of any unit are converted to the unit of the CQL type."""
     numpy = pytest.importorskip("numpy")
     # The expected numbers are milliseconds for timestamps, nanoseconds for times, and days for
-    # dates, where 2**31 is 1970-01-01.
+    # dates (2**31 is 1970-01-01).
     for name, number, unit, expected in (
         ("timestamp", 5, "M8[s]", 5000),
         ("timestamp", -5, "M8[25m]", -5 * 25 * 60_000),
@@ -276,13 +281,13 @@ def test_numpy_times_of_all_units_are_converted(implementation: Implementation) 
     ):
         cqltype = lookup_cqltype(name)
         rows = numpy.zeros(2, dtype=[("c0", unit)])
-        # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
+        # The smallest 64-bit number is NumPy's NaT ("not a time"), which is bound as null.
         rows["c0"] = numpy.array([number, -(1 << 63)], "int64").view(unit)
         assert array_values(rows["c0"], cqltype) == [expected, None]
         cells = bound(implementation, cqltype, rows)
         encoded, null = cells
         assert encoded is not None
-        # Dates are unsigned.
+        # CQL stores a date as an unsigned number.
         assert int.from_bytes(encoded, "big", signed=name != "date") == expected
         assert null is None
         masked = numpy.ma.array(rows["c0"], mask=[True, False])
@@ -290,11 +295,14 @@ def test_numpy_times_of_all_units_are_converted(implementation: Implementation) 
 
 
 def test_days_and_times_that_datetime_cannot_hold(implementation: Implementation) -> None:
-    """Days and timestamps after the year 9999 or before the year 1 are bound, too."""
+    """Days and timestamps before the year 1 or after the year 9999 can be bound.
+
+    Python's datetime cannot hold them.
+    """
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     far_days = 5_000_000  # a day in the year 15659
     day_ms = 86_400_000
-    # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
+    # The smallest 64-bit number is NumPy's NaT ("not a time"), which is bound as null.
     array = numpy.array([far_days, -far_days, numpy.iinfo("int64").min], dtype="int64").view(
         "M8[D]"
     )
@@ -318,10 +326,10 @@ def test_days_and_times_that_datetime_cannot_hold(implementation: Implementation
 
 
 def test_timestamps_and_time_deltas_of_pandas_are_converted() -> None:
-    """NaT is null."""
+    """Timestamps and time deltas of pandas are converted, also in tuples, and NaT is null."""
     pandas = pytest.importorskip("pandas")
     timestamp = pandas.Timestamp("2026-11-21T00:30", tz="Europe/Berlin")
-    # As a date, 2**31 is 1970-01-01.
+    # CQL stores a date as a number of days, where 2**31 is 1970-01-01.
     day_of_timestamp = 2**31 + 20_778
     milliseconds = int(timestamp.timestamp() * 1000)
     frame = pandas.DataFrame({"c0": [timestamp, pandas.NaT]})
@@ -338,7 +346,7 @@ def test_timestamps_and_time_deltas_of_pandas_are_converted() -> None:
 
 
 def test_arrow_lists_in_frames_of_pandas_are_converted() -> None:
-    """A frame has collections as Arrow lists or as Python objects."""
+    """A pandas column of Arrow lists is converted like a column of Python lists."""
     pandas = pytest.importorskip("pandas")
     list_dtype = pandas.ArrowDtype(pyarrow.list_(pyarrow.time64("ns")))
     frame = pandas.DataFrame({"c0": pandas.array([[5], None], dtype=list_dtype)})
@@ -346,6 +354,7 @@ def test_arrow_lists_in_frames_of_pandas_are_converted() -> None:
 
 
 def test_the_array_of_a_vector_is_passed_on_and_that_of_a_list_is_converted() -> None:
+    """The NumPy array of a vector is passed on unchanged, and the array of a list is converted."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     reals = numpy.array([1.5, float("nan")], dtype="f4")
     vectors = pandas.DataFrame({"c0": [reals, None]})
@@ -355,11 +364,12 @@ def test_the_array_of_a_vector_is_passed_on_and_that_of_a_list_is_converted() ->
 
 
 def test_date_offsets_of_pandas_and_dicts_are_durations() -> None:
+    """For a duration column, pandas' DateOffset objects and dicts become durations."""
     pandas = pytest.importorskip("pandas")
     offsets = [
         pandas.DateOffset(months=1, nanoseconds=3),
         {"days": 2},
-        # Some releases of pyarrow convert intervals to such offsets.
+        # Some releases of pyarrow convert CQL's durations to offsets with microseconds.
         pandas.DateOffset(months=1, days=2, microseconds=3, nanoseconds=500),
         None,
     ]
@@ -370,9 +380,10 @@ def test_date_offsets_of_pandas_and_dicts_are_durations() -> None:
 
 
 def test_objects_of_pandas_that_do_not_fit_are_refused(implementation: Implementation) -> None:
+    """Objects that do not fit the CQL type raise a TypeError that names the row and the column."""
     pandas = pytest.importorskip("pandas")
     for cqltype, value in (
-        # Only the months, days and nanoseconds of an offset are used.
+        # The years of an offset are refused, because only months, days and nanoseconds are used.
         (t.DurationType, pandas.DateOffset(years=1)),
         (map_of(t.UTF8Type, t.Int32Type), [("a",)]),
         (list_of(t.TimeType), 5),
@@ -395,8 +406,10 @@ def test_objects_of_pandas_that_do_not_fit_are_refused(implementation: Implement
 def test_moments_are_refused_by_columns_of_other_types(
     implementation: Implementation, dtype: str, type_name: str
 ) -> None:
-    """NumPy offers nanoseconds as Python ints, and they would be stored as numbers of the column's
-    own unit.
+    """Dates and times raise TypeError for a column of another type, such as bigint.
+
+    NumPy also offers nanoseconds as Python integers. They would be stored as numbers in the
+    column's own unit.
     """
     numpy = pytest.importorskip("numpy")
     pandas = pytest.importorskip("pandas")
@@ -405,20 +418,20 @@ def test_moments_are_refused_by_columns_of_other_types(
     records = numpy.zeros(2, [("c0", dtype)])
     records["c0"] = array
     sources = [records, numpy.ma.masked_array(records, [(True,), (False,)])]
-    if dtype != "m8[M]":  # a frame has no months
+    if dtype != "m8[M]":  # pandas has no time deltas in months
         sources += [pandas.DataFrame({"c0": array}), pandas.DataFrame({"c0": [[array], None]})]
     for source in sources[:3]:
         with pytest.raises(TypeError, match=r'row 1: column "c0".*64'):
             bound(implementation, cqltype, source)
         assert bound(implementation, cqltype, source[:1]) == [None]
-    # The values of a collection may be an array, too.
+    # The values of a collection may also be in an array.
     for source in sources[3:]:
         with pytest.raises((TypeError, ValueError), match=r'row 0: column "c0".*64'):
             bound(implementation, list_of(list_of(cqltype)), source)
 
 
 def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> None:
-    """Nested values are objects of the expected classes."""
+    """UUIDs and times within tuples and collections become objects of the driver's classes."""
     numpy = pytest.importorskip("numpy")
     pytest.importorskip("pandas")
     key = uuid.UUID(int=7)
@@ -426,7 +439,7 @@ def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> Non
     value = (key, Time(1), None, 0, ["a"])
 
     def read_by_pandas(cqltype: Any, item: Any) -> Any:
-        """Encode the value, and return it as a pandas frame of the result has it."""
+        """Encode the value, read it into a pandas frame, and return the frame's object for it."""
         page = column_plan(implementation, [cqltype]).read(
             page_of([[cqltype.codec().encode(item)], [None]]), 0, 2
         )
@@ -443,7 +456,7 @@ def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> Non
         "f2": None,
         "f3": datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc),
     }
-    # In pandas, lists, sets and vectors are arrays of objects.
+    # In pandas frames, lists, sets and vectors are arrays of objects.
     for container_of in (list_of, set_of, lambda cqltype: vector_of(cqltype, 1)):
         array = read_by_pandas(container_of(t.UUIDType), [key])
         assert isinstance(array, numpy.ndarray)
@@ -454,6 +467,10 @@ def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> Non
 
 
 def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
+    """In a pandas column of objects, NaN is bound as a number by the types float and double.
+
+    None, NA, NaT and a decimal NaN are bound as null.
+    """
     pandas = pytest.importorskip("pandas")
     numpy = pytest.importorskip("numpy")
     missing = [None, pandas.NA, pandas.NaT, Decimal("nan")]
@@ -463,7 +480,7 @@ def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
         values = series_values(series, cqltype)
         assert all(math.isnan(value) for value in values[:3])
         assert values[3:] == [None] * 4
-    # For all other types, NaN is bound as null.
+    # For all other CQL types, a float NaN is bound as null, too.
     assert series_values(series, t.UTF8Type) == [None] * 7
 
 
