@@ -1,4 +1,4 @@
-"""Sample values of each type with their encoded bytes, and functions that build container types."""
+"""Sample values of each type with their encoded bytes, and functions that make container types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UTC = datetime.timezone.utc
 INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
 
 
-# (type, value, hexadecimal encoding): decoding returns an equal value.
+# Each tuple is (type, value, hexadecimal encoding). Decoding returns an equal value.
 SCALARS: list[tuple[Any, Any, str]] = [
     (t.AsciiType, "", ""),
     (t.AsciiType, "az~\x7f", "617a7e7f"),
@@ -138,8 +138,8 @@ SCALARS: list[tuple[Any, Any, str]] = [
 ]
 
 
-# (type, value, hexadecimal encoding): other values that are encoded to these bytes. Decoding the
-# bytes returns the value of the usual class.
+# Each tuple is (type, value, hexadecimal encoding). The value is encoded to these bytes, but
+# decoding the bytes returns a value of the usual class.
 ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.BytesType, bytearray(b"ab"), "6162"),
     (t.BytesType, memoryview(b"abcdef")[::2], "616365"),
@@ -166,7 +166,7 @@ ALSO_WRITTEN: list[tuple[Any, Any, str]] = [
     (t.SimpleDateType, datetime.date(1970, 1, 2), "80000001"),
     (t.SimpleDateType, datetime.datetime(1970, 1, 2, 3), "80000001"),
     (t.SimpleDateType, "1969-12-31", "7fffffff"),
-    # an int is the encoded number: days with an offset of 2**31
+    # An int is the encoded number: the number of days since 1970-01-01, plus 2**31.
     (t.SimpleDateType, 2**31, "80000000"),
     (t.TimeType, datetime.time(0, 0, 1, 2), "000000003b9ad1d0"),
     (t.TimeType, datetime.time(23, 59, 59, 999999, INDIA), "00004e94914efc18"),
@@ -213,7 +213,7 @@ def vector_of(element: Any, dimension: int) -> Any:
 ADDRESS = t.UserType.make_udt_class("ks", "address", ["street", "zip"], [TEXT, INT])
 
 
-# (type, value, hexadecimal encoding), as in SCALARS
+# Each tuple is (type, value, hexadecimal encoding), as in SCALARS.
 CONTAINERS: list[tuple[Any, Any, str]] = [
     (list_of(INT), [], "00000000"),
     (

@@ -1,4 +1,4 @@
-"""Objects without an attribute for a field of their type cause a warning, or a line in the log."""
+"""Test `report_absent`, which warns of or logs fields of which an object has no attribute."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Address:
 
 @pytest.fixture(autouse=True)
 def forget_reports() -> Iterator[None]:
-    """Let each test be the first one that uses its class."""
+    """Forget earlier reports, so that each test is the first that uses its class."""
     absent_fields._reported.clear()
     yield
     absent_fields._reported.clear()
@@ -40,8 +40,10 @@ def forget_reports() -> Iterator[None]:
 def test_a_misspelt_attribute_is_a_warning(
     implementation: Implementation, attributes: dict[str, Any], field: str, similar: str
 ) -> None:
-    """The field is written as null, as in cassandra-driver. The warning is at the line of the call,
-    and each class is reported once.
+    """If an object has a misspelled attribute for a field, binding the object gives a warning.
+
+    The field is written as null, as in cassandra-driver. The warning points to the line of the
+    call, and each class is reported once.
     """
     columns = [
         ColumnMetadata(
@@ -59,6 +61,7 @@ def test_a_misspelt_attribute_is_a_warning(
 
 
 def test_another_absent_field_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """An absent field without a similar attribute is logged once, and gives no warning."""
     with caplog.at_level(logging.WARNING, "cassandra.cqltypes"), warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(2):
@@ -71,7 +74,7 @@ def test_another_absent_field_is_logged_once(caplog: pytest.LogCaptureFixture) -
 
 
 def test_the_reports_are_limited(caplog: pytest.LogCaptureFixture) -> None:
-    """After 1,000 reports, the earlier ones are forgotten: a class is reported again."""
+    """After 1,000 reports, the earlier reports are forgotten, so a class is reported again."""
     types = [f"type{number}" for number in range(1001)]
     for type_name in [*types, types[-1], types[0]]:
         absent_fields.report_absent(Address(street="s"), type_name, FIELDS, ("zip_code",))

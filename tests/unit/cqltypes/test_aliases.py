@@ -1,4 +1,4 @@
-"""Aliases of fields, as attrs and pydantic classes declare them."""
+"""Test `attributes_by_alias`, which finds the aliases of fields in attrs and pydantic classes."""
 
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ class Pydantic(pydantic.BaseModel):
 
 
 class WrongModelFields:
-    """A class that has the attribute of a pydantic model, but no descriptions of fields in it."""
+    """A class with a pydantic model's attribute `model_fields`, but without descriptions in it."""
 
     model_fields = {"a": 5}
 
 
 def test_an_attrs_class_declares_aliases_of_fields() -> None:
+    """The alias of an attrs field maps to the field's attribute."""
     assert attributes_by_alias(Attrs) == {"other": "named"}
 
 
 def test_a_pydantic_model_declares_aliases_in_several_ways() -> None:
-    """An AliasPath is not used as an alias. If two fields have the same alias, it stands for the
-    first one.
+    """A pydantic model's aliases map to their attributes.
+
+    An AliasPath is not used as an alias. If two fields have the same alias, it maps to the first
+    field.
     """
     assert attributes_by_alias(Pydantic) == {"other": "named", "one": "several", "two": "several"}
 
 
 def test_a_class_without_such_declarations_has_no_aliases() -> None:
+    """A class without declared aliases, and a class that is no model, has no aliases."""
     assert attributes_by_alias(WrongModelFields) == {}
     assert attributes_by_alias(int) == {}

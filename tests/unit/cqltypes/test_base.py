@@ -1,5 +1,6 @@
-"""Rules for all type classes: methods that an application overrides are used, and each codec is
-built only once.
+"""Test rules for all type classes.
+
+Methods that an application overrides are used, and each codec is built only once.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tests.unit.cqltypes.samples import INT, list_of, map_of, tuple_of, vector_o
 
 
 class UpperType(t.UTF8Type):
-    """An application's subclass, for texts that are in upper case on the server."""
+    """An application's subclass, for strings that the server stores in upper case."""
 
     typename = "upper"
 
@@ -32,7 +33,7 @@ class UpperType(t.UTF8Type):
 
 
 class PlainType(t.CassandraType):
-    """A type class without any of the built-in types as its base: an int of one byte."""
+    """A type class without a built-in type as its base, which encodes an int in one byte."""
 
     typename = "plain"
 
@@ -50,7 +51,7 @@ class UnnamedType(t.CassandraType):
 
 
 class LuckySevenType(t.Int32Type):
-    """A type class that overrides only `from_binary`: 7 is decoded to "lucky"."""
+    """A type class that overrides only `from_binary`, and decodes the number 7 to "lucky"."""
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
@@ -59,8 +60,9 @@ class LuckySevenType(t.Int32Type):
 
 
 def test_overridden_methods_are_used_inside_containers_too(implementation: Implementation) -> None:
-    """`serialize` and `deserialize` are called for each element, with the protocol version of the
-    container.
+    """Overridden `serialize` and `deserialize` methods are called for each element.
+
+    They get the protocol version of the container.
     """
     assert UpperType.to_binary("a", 4) == b"A"
     assert UpperType.from_binary(b"A", 4) == "v4:a"
@@ -76,6 +78,7 @@ def test_overridden_methods_are_used_inside_containers_too(implementation: Imple
 def test_an_overridden_from_binary_is_used_inside_containers_too(
     implementation: Implementation,
 ) -> None:
+    """An overridden `from_binary` is called for each element of a list or vector."""
     list_codec = list_of(LuckySevenType).build_codec(implementation.codecs)
     assert list_codec.decode(list_codec.encode([7, 8, None])) == ["lucky", 8, None]
     vector_codec = vector_of(LuckySevenType, 2).build_codec(implementation.codecs)
@@ -83,6 +86,7 @@ def test_an_overridden_from_binary_is_used_inside_containers_too(
 
 
 def test_an_application_s_class_is_found_by_its_name() -> None:
+    """`lookup_casstype` finds an application's type class by its name."""
     assert t.lookup_casstype("UpperType") is UpperType
     assert t.lookup_casstype("ListType(PlainType)").subtypes == (PlainType,)
 
@@ -90,7 +94,7 @@ def test_an_application_s_class_is_found_by_its_name() -> None:
 def test_a_serialize_method_that_returns_no_bytes_is_an_error(
     implementation: Implementation,
 ) -> None:
-    """The codec of a list checks what an application's type returns for an element."""
+    """If an overridden `serialize` returns no bytes for an element, the list raises TypeError."""
 
     class TypeReturningValue(t.UTF8Type):
         @classmethod
@@ -102,7 +106,7 @@ def test_a_serialize_method_that_returns_no_bytes_is_an_error(
 
 
 def test_a_method_that_is_set_later_is_used() -> None:
-    """If an application replaces a method of a class, existing types of lists use the new one."""
+    """If a method of a class is replaced, existing list types use the new method."""
 
     class TextType(t.UTF8Type):
         pass
@@ -119,14 +123,14 @@ def test_a_method_that_is_set_later_is_used() -> None:
 
 
 def test_codecs_are_built_once() -> None:
-    """A type has one codec for each protocol version and way to read vectors."""
+    """A type has one codec for each protocol version and each class of decoded vectors."""
     assert list_of(INT).codec() is list_of(INT).codec()
     assert list_of(INT).codec(4) is list_of(INT).codec(4)
     assert list_of(INT).codec(5, "numpy") is not list_of(INT).codec(5, "list")
 
 
 def test_nulls_in_the_class_methods() -> None:
-    """Null and empty numbers are decoded to None, and None is encoded as no bytes."""
+    """Null and empty numbers are decoded to None, and None is encoded as zero bytes."""
     assert t.Int32Type.from_binary(None, 4) is None
     assert t.Int32Type.from_binary(b"", 4) is None
     assert t.UTF8Type.from_binary(b"", 4) == ""
@@ -134,6 +138,8 @@ def test_nulls_in_the_class_methods() -> None:
 
 
 def test_an_original_method_that_is_set_again_is_inherited_again() -> None:
+    """If the original method is assigned again, the class inherits it as before."""
+
     class TextType(t.UTF8Type):
         pass
 
@@ -146,8 +152,9 @@ def test_an_original_method_that_is_set_again_is_inherited_again() -> None:
 
 
 def test_an_original_method_may_replace_an_overridden_one() -> None:
-    """If the base class overrides a method, setting the original method in a subclass has effect
-    in the subclass only.
+    """A subclass may replace its base class's overridden method with the original method.
+
+    The assignment affects the subclass only.
     """
 
     class OrdinaryTextType(UpperType):
@@ -162,6 +169,8 @@ def test_an_original_method_may_replace_an_overridden_one() -> None:
 
 
 def test_a_method_that_is_deleted_is_inherited_again() -> None:
+    """If an overridden method is deleted, the class inherits the original method again."""
+
     class TextType(t.UTF8Type):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -175,15 +184,16 @@ def test_a_method_that_is_deleted_is_inherited_again() -> None:
 
 
 def test_a_changed_attribute_makes_cached_codecs_invalid() -> None:
-    """Codecs depend on some attributes of their type. If a program sets or deletes such an
-    attribute, new codecs are built for the type and for all types that contain it.
-    `rules_of_types` counts these changes.
+    """A change of an attribute on which codecs depend makes the cached codecs invalid.
+
+    If an application sets or deletes such an attribute, new codecs are built for the type and for
+    all types that contain it. `rules_of_types` counts these changes.
     """
 
     class NumberType(t.Int32Type):
         pass
 
-    one_empty_element = b"\0\0\0\1\0\0\0\0"  # a list with one element, of zero bytes
+    one_empty_element = b"\0\0\0\1\0\0\0\0"  # a list with one element of zero bytes
     codec_before = NumberType.codec()
     count_before = base.rules_of_types()
     assert list_of(NumberType).codec().decode(one_empty_element) == [None]
@@ -201,8 +211,10 @@ def test_a_changed_attribute_makes_cached_codecs_invalid() -> None:
 
 
 def test_a_new_type_is_registered_by_its_names() -> None:
-    """A type can be found by the name of its class, and by its name in CQL unless another type has
-    this name already. A class whose name begins with "_" is not registered.
+    """A new type class is registered by its class name and its CQL name.
+
+    If another type has the CQL name already, that type keeps the name. A class whose name begins
+    with "_" is not registered.
     """
 
     class NumberOfTest(t.Int32Type):
@@ -221,18 +233,21 @@ def test_a_new_type_is_registered_by_its_names() -> None:
     assert base._by_cqlname["number_of_test"] is NumberOfTest
     assert "_Hidden" not in base._by_cassname
     assert "hidden_of_test" not in base._by_cqlname
-    # Only the registration of OtherNumberOfTest counts as a change.
+    # Of the two later classes, only OtherNumberOfTest was registered, so the count grew by one.
     assert base.rules_of_types() == count_before + 1
 
 
 def test_a_type_with_parameters_is_not_registered() -> None:
+    """A type with parameters, such as list<int>, does not replace the registered type."""
     list_of(INT)
     assert base._by_cassname["ListType"] is t.ListType
 
 
 def test_the_names_of_types() -> None:
-    """A type has a name in CQL, and one on the server, which may have the prefix of the package. A
-    type without a name in CQL is written as a quoted name of the server.
+    """A type has a name in CQL, and a name on the server.
+
+    The server's name may have the prefix of the package. If a type has no name in CQL, CQL uses the
+    server's name in quotes.
     """
     map_type = map_of(INT, t.UTF8Type)
     assert map_type.cql_parameterized_type() == "map<int, text>"
@@ -249,18 +264,20 @@ def test_the_names_of_types() -> None:
 
 
 def test_types_and_their_instances_have_a_repr() -> None:
+    """The repr of a type is its class, and the repr of an instance has the CQL name and value."""
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"
     assert repr(t.Int32Type(5)) == "<int( 5 )>"
 
 
 def test_the_prefix_of_the_package_is_trimmed() -> None:
+    """`trim_if_startswith` removes the package's prefix from the name of a type, if present."""
     prefix = base.apache_cassandra_type_prefix
     assert base.trim_if_startswith(f"{prefix}Int32Type", prefix) == "Int32Type"
     assert base.trim_if_startswith("Int32Type", prefix) == "Int32Type"
 
 
 def test_parameters_are_counted() -> None:
-    """Equal parameters lead to the same class, and a wrong number of them is an error."""
+    """Equal parameters give the same class, and a wrong number of parameters is an error."""
     with pytest.raises(ValueError, match=r"^map takes 2 parameters, got 1"):
         t.MapType.apply_parameters([INT])
     assert t.Int32Type.apply_parameters([]) is t.Int32Type
@@ -271,12 +288,14 @@ def test_parameters_are_counted() -> None:
 
 
 def test_the_size_of_a_value_in_a_vector() -> None:
+    """`serial_size` is a value's size in bytes within a vector, or None if it varies."""
     assert t.Int32Type.serial_size() == 4
     assert t.UTF8Type.serial_size() is None
     assert LuckySevenType.serial_size() == 4
 
 
 def test_a_type_inside_another_one_has_its_cached_codec() -> None:
+    """`sub_codec` returns the cached codec of a type, while `build_codec` builds a new codec."""
     codecs = implementations.codecs
     assert base.sub_codec(INT, codecs, 5, "list") is INT.codec(5, "list")
     assert INT.build_codec(codecs) is not INT.build_codec(codecs)

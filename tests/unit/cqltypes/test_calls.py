@@ -1,6 +1,7 @@
-"""The public class methods of type classes, such as `from_binary`, have a fast path: they call the
-methods of the type's codec directly. If a method is overridden or replaced, its class takes the
-slow path, which calls the overridden method.
+"""Test the public class methods of type classes, such as `from_binary`.
+
+On their fast path, these methods call the methods of the type's codec directly. If a method is
+overridden or replaced, its class is on the slow path, which calls the overridden method.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from cassandra.sentinels import EMPTY
 from tests.conftest import Implementation
 from tests.waiting import WAIT
 
-FIVE = b"\0\0\0\5"  # the int 5
-EPOCH = bytes(8)  # the timestamp 1970-01-01
+FIVE = b"\0\0\0\5"  # the encoded int 5
+EPOCH = bytes(8)  # the encoded timestamp 1970-01-01
 METHODS = ("serialize", "deserialize", "to_binary", "from_binary")
 
 
@@ -31,11 +32,12 @@ METHODS = ("serialize", "deserialize", "to_binary", "from_binary")
 def use_implementation(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Run each test with the codecs of each implementation, and with all classes on the slow
-    path.
+    """Run each test with the compiled and the pure Python codecs.
+
+    At the beginning of a test, all classes are on the slow path.
     """
     calls.withdraw()
-    # Setting this attribute makes all types build their codecs again.
+    # An assignment to this attribute makes all types build their codecs again.
     t.Int32Type.support_empty_values = False
     monkeypatch.setattr(implementations, "codecs", implementation.codecs)
     yield
@@ -54,8 +56,9 @@ def is_fast(cls: Any) -> bool:
 
 
 def use_fast_path(cls: Any, value: Any) -> bytes:
-    """Call methods of a class, which puts the class on the fast path unless one is overridden.
-    Return the encoded value.
+    """Encode and decode `value`, check the result, and return the encoded value.
+
+    These calls put the class on the fast path, unless one of its methods is overridden.
     """
     data: bytes = cls.serialize(value, 4)
     assert cls.deserialize(data, 4) == value
@@ -63,12 +66,14 @@ def use_fast_path(cls: Any, value: Any) -> bytes:
 
 
 def test_the_first_call_puts_a_class_on_the_fast_path() -> None:
+    """The first call of its methods puts a class on the fast path."""
     assert not is_fast(t.Int32Type)
     assert use_fast_path(t.Int32Type, 5) == FIVE
     assert is_fast(t.Int32Type)
 
 
 def test_the_fast_path_has_the_results_of_the_slow_one() -> None:
+    """On the fast path, the class methods have the same results and errors as on the slow path."""
     use_fast_path(t.Int32Type, 5)
     assert t.Int32Type.to_binary(5, 4) == FIVE
     assert t.Int32Type.serialize(val=5, protocol_version=4) == FIVE
@@ -77,7 +82,7 @@ def test_the_fast_path_has_the_results_of_the_slow_one() -> None:
     assert t.Int32Type.deserialize(byts=FIVE, protocol_version=4) == 5
     assert t.Int32Type.from_binary(None, 4) is None
     assert t.Int32Type.from_binary(b"", 4) is None
-    # The first call takes the slow path, the second one the fast path.
+    # The first call takes the slow path, and the second call takes the fast path.
     assert t.UTF8Type.from_binary(b"", 4) == ""
     assert t.UTF8Type.from_binary(b"", 4) == ""
     for wrong_data in (b"", b"123"):
@@ -89,6 +94,7 @@ def test_the_fast_path_has_the_results_of_the_slow_one() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_fast_path_keeps_signatures_and_docstrings(name: str) -> None:
+    """On the fast path, a class method keeps the names of its parameters and has a docstring."""
     parameters_before = list(inspect.signature(getattr(t.Int32Type, name)).parameters)
     use_fast_path(t.Int32Type, 5)
     assert list(inspect.signature(getattr(t.Int32Type, name)).parameters) == parameters_before
@@ -96,8 +102,10 @@ def test_the_fast_path_keeps_signatures_and_docstrings(name: str) -> None:
 
 
 def test_subclasses_have_a_fast_path_of_their_own() -> None:
-    """A class does not take the fast path of its base class: its errors name its own type, and its
-    encoding may be another one.
+    """A class does not take the fast path of its base class.
+
+    The errors of the class name its own type, and its encoding may differ from that of the base
+    class.
     """
     assert use_fast_path(t.LongType, 5) == bytes(7) + b"\5"
     with pytest.raises(OverflowError, match="range of counter"):
@@ -107,15 +115,15 @@ def test_subclasses_have_a_fast_path_of_their_own() -> None:
     assert is_fast(t.CounterColumnType)
     assert is_fast(t.LongType)
     # TimeUUIDType is a subclass of DateType, but has another encoding. It must not inherit the fast
-    # path that DateType is on now.
+    # path of DateType.
     t.DateType.serialize(0, 4)
     assert t.TimeUUIDType.deserialize(bytes(16), 4).int == 0
-    # Only a class that was called gets on the fast path.
+    # A class whose methods were not called is not on the fast path.
     assert not is_fast(t.TimestampType)
 
 
 def test_a_subclass_created_later_gets_its_own_fast_path() -> None:
-    """It begins with the original methods, although its base class is on the fast path."""
+    """A subclass begins with the original methods, although its base class is on the fast path."""
     use_fast_path(t.Int32Type, 5)
     later: Any = CassandraTypeType("_Later", (t.Int32Type,), {"typename": "later"})
     assert later.__dict__["serialize"] is calls.stock_methods["serialize"]
@@ -141,6 +149,7 @@ class HalvedType(t.Int32Type):
 
 
 def test_overridden_methods_stay_on_the_slow_path() -> None:
+    """A class with an overridden method never gets on the fast path, nor do its collections."""
     # The second time, the base class is on the fast path, which its subclasses must not take.
     for _ in range(2):
         assert DoubledType.to_binary(5, 4) == DoubledType.serialize(5, 4) == b"\0\0\0\x0a"
@@ -155,6 +164,8 @@ def test_overridden_methods_stay_on_the_slow_path() -> None:
 
 
 def test_overridden_methods_get_the_protocol_version_inside_collections() -> None:
+    """Within a collection, an overridden method gets the protocol version of the call."""
+
     class TypeReturningVersion(t.BytesType):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -169,7 +180,8 @@ def test_overridden_methods_get_the_protocol_version_inside_collections() -> Non
 @pytest.mark.parametrize("is_fast_before", [False, True])
 def test_replacing_a_method_affects_all_codecs_of_the_type(is_fast_before: bool) -> None:
     """While a method is replaced, its class, its subclasses and their containers use the new one.
-    Afterwards, they use the original one again, on the fast path.
+
+    Afterwards, they use the original method again, on the fast path.
     """
     if is_fast_before:
         for cls in (t.DateType, t.TimestampType):
@@ -194,7 +206,10 @@ def test_replacing_a_method_affects_all_codecs_of_the_type(is_fast_before: bool)
 
 
 def test_assigning_the_original_method_restores_the_fast_path() -> None:
-    """The method may have been read from the class before or after it was on the fast path."""
+    """An assignment of the original method puts the class on the fast path again.
+
+    The method may have been read from the class before or after the class was on the fast path.
+    """
     original = t.DateType.deserialize
     use_fast_path(t.DateType, original(EPOCH, 4))
     fast_method = t.DateType.deserialize
@@ -207,6 +222,7 @@ def test_assigning_the_original_method_restores_the_fast_path() -> None:
 
 
 def test_deleting_an_assigned_method_restores_the_original_one() -> None:
+    """If an assigned method is deleted, the original method is used again."""
     t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
     del t.DateType.deserialize
     assert t.DateType.deserialize(EPOCH, 4).year == 1970
@@ -215,7 +231,10 @@ def test_deleting_an_assigned_method_restores_the_original_one() -> None:
 
 
 def test_a_counter_keeps_its_name_after_its_method_was_restored() -> None:
-    """Its errors name the type counter, not bigint, which is its base class."""
+    """After a replaced method is restored, the errors of a counter still name the type counter.
+
+    They must not name bigint, the counter's base class.
+    """
     with mock.patch.object(t.CounterColumnType, "serialize", return_value=b"mine"):
         assert t.CounterColumnType.serialize(1, 4) == b"mine"
         use_fast_path(t.LongType, 1)
@@ -225,10 +244,13 @@ def test_a_counter_keeps_its_name_after_its_method_was_restored() -> None:
 
 
 def test_a_changed_attribute_takes_effect_at_the_next_call() -> None:
-    """This holds for attributes on which codecs depend, also if the class is on the fast path."""
+    """A changed attribute takes effect at the next call, also on the fast path.
+
+    The codec of a type depends on such an attribute.
+    """
     use_fast_path(t.Int32Type, 5)
     t.Int32Type.support_empty_values = True
-    # The first call after the change takes the slow path, the second one the fast path.
+    # The first call after the change takes the slow path, and the second call the fast path.
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     t.Int32Type.support_empty_values = False
@@ -243,8 +265,9 @@ def test_a_changed_attribute_takes_effect_at_the_next_call() -> None:
 
 @pytest.mark.parametrize("is_fast_before", [False, True])
 def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
-    """A class of blobs may take the methods of texts when it is created or later. Its subclasses
-    inherit them.
+    """A class of blobs may take the methods of strings, when it is created or later.
+
+    Subclasses inherit these methods.
     """
     if is_fast_before:
         use_fast_path(t.UTF8Type, "x")
@@ -261,10 +284,12 @@ def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
             assert cls.deserialize(b"x", 4) == cls.from_binary(b"x", 4) == "x"
             assert cls.codec().encode("x") == b"x"
         assert t.BytesType.deserialize(b"x", 4) == b"x"
-        t.Int32Type.support_empty_values = False  # This drops them.
+        t.Int32Type.support_empty_values = False  # drops all cached codecs
 
 
 def test_methods_of_a_mixin_are_used() -> None:
+    """If a type class has a mixin with a class method, the mixin's method is called."""
+
     class Mixin:
         @classmethod
         def to_binary(cls, val: Any, protocol_version: int) -> bytes:
@@ -279,6 +304,7 @@ def test_methods_of_a_mixin_are_used() -> None:
 
 
 def test_methods_of_containers_take_the_fast_path() -> None:
+    """Calls put lists, maps, tuples and vectors on the fast path, with unchanged results."""
     for cqltype, value in (
         (t.ListType.apply_parameters([t.Int32Type]), [1, None, 3]),
         (t.MapType.apply_parameters([t.UTF8Type, t.Int32Type]), {"a": 1}),
@@ -292,7 +318,10 @@ def test_methods_of_containers_take_the_fast_path() -> None:
 
 
 def test_methods_may_be_called_while_another_thread_changes_attributes() -> None:
-    """Each call has a result that is right before or after the change."""
+    """While another thread changes an attribute, each call has a valid result.
+
+    The result is right for either the old or the new value of the attribute.
+    """
     failures: list[BaseException] = []
     must_stop = threading.Event()
 

@@ -20,7 +20,10 @@ from cassandra.query.settings import FETCH_SIZE_UNSET
 
 
 def prepared(*, key_indexes: Any = (0,), **settings: Any) -> PreparedStatement:
-    """^1 Return a prepared statement with the bind markers a (an int) and b (a text)."""
+    """Return a prepared statement with the bind markers a (an int) and b (a text).
+
+    :param key_indexes: the positions of the partition key's columns.
+    """
     columns = [
         ColumnMetadata("ks", "t", "a", Int32Type),
         ColumnMetadata("ks", "t", "b", UTF8Type),

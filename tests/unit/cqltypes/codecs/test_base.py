@@ -1,4 +1,4 @@
-"""Rules for the codecs of all types: how they encode and decode values, and empty values."""
+"""Test rules for the codecs of all types: encoding, decoding, and empty values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.cqltypes.samples import ALSO_WRITTEN, CONTAINERS, INT, SCALARS, 
 def test_written_and_read(
     implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
-    """Each sample value is encoded to the expected bytes, and these are decoded to an equal value.
+    """Each sample value is encoded to the expected bytes, and decoded to an equal value.
 
     :param expected: the bytes in hexadecimal.
     """
@@ -24,7 +24,8 @@ def test_written_and_read(
     assert codec.encode(value).hex() == expected
     decoded = codec.decode(bytes.fromhex(expected))
     assert decoded == value
-    # Sets, maps and user-defined types are decoded to classes of the driver.
+    # Sets, maps and user-defined types are decoded to classes of the driver, so their classes
+    # differ.
     if not isinstance(value, (set, dict, tuple)):
         assert type(decoded) is type(value)
     assert codec.decode(memoryview(bytes.fromhex(expected))) == value
@@ -36,15 +37,16 @@ def test_written_and_read(
 def test_other_values_with_the_same_encoding(
     implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
-    """Each of these values is encoded to the expected bytes, although the bytes are decoded to
-    another value.
+    """A value of another class is encoded to the expected bytes.
+
+    The bytes are decoded to a value of the usual class, not to the original.
     """
     assert cqltype.build_codec(implementation.codecs).encode(value).hex() == expected
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])
 def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: str) -> None:
-    """The class methods of types encode and decode as their codecs do."""
+    """The class methods of types encode and decode values as their codecs do."""
     body = bytes.fromhex(expected)
     assert cqltype.to_binary(value, 4) == body
     assert cqltype.serialize(value, 5) == body
@@ -54,14 +56,15 @@ def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: s
 
 
 def test_empty_values(implementation: Implementation) -> None:
-    """Without bytes, a number is null, a text or blob is empty, and a type that supports empty
-    values is EMPTY.
+    """Zero bytes are decoded to None for a number, and to "" or b"" for text and blob.
+
+    If the type supports empty values, zero bytes are decoded to EMPTY.
     """
 
     def decode(cqltype: Any, data: bytes | None) -> Any:
         return cqltype.build_codec(implementation.codecs).decode_nullable(data)
 
-    # a list with one element, which has zero bytes
+    # This is a list with one element, which has zero bytes.
     list_with_empty_element = bytes.fromhex("00000001" + "00000000")
     assert decode(INT, None) is None
     assert decode(INT, b"") is None
@@ -72,7 +75,7 @@ def test_empty_values(implementation: Implementation) -> None:
 
     class IntWithEmptyValues(t.Int32Type):
         support_empty_values = True
-        # so that the class is not found by its name later
+        # An unregistered class is not found by its name in later tests.
         _registered = False
 
     int_with_empty_values: Any = IntWithEmptyValues
@@ -84,14 +87,17 @@ def test_empty_values(implementation: Implementation) -> None:
 
 
 def test_setting_support_for_empty_values_changes_existing_codecs() -> None:
-    """If a class supports empty values later, its codecs and those of its lists return EMPTY."""
+    """If a class gets support for empty values later, its existing codecs return EMPTY.
+
+    The codecs of lists of this class do so, too.
+    """
 
     class IntWithLaterSupport(t.Int32Type):
         _registered = False
 
     cqltype: Any = IntWithLaterSupport
     list_type = list_of(cqltype)
-    body = bytes.fromhex("00000001" + "00000000")  # one element, of zero bytes
+    body = bytes.fromhex("00000001" + "00000000")  # one element of zero bytes
     assert list_type.codec().decode(body) == [None]
     cqltype.support_empty_values = True
     assert list_type.codec().decode(body) == [EMPTY]

@@ -1,5 +1,7 @@
-"""Numbers of thousands of digits are converted exactly in every decimal context. The errors for
-numbers with more bytes than `limits.decimal_bytes` name this limit.
+"""Test the conversion of numbers with thousands of digits, in every decimal context.
+
+The conversions are exact. The error for a number with more bytes than `limits.decimal_bytes` allows
+names this limit.
 """
 
 from __future__ import annotations
@@ -26,8 +28,10 @@ from tests.unit.protocol.wire import value
 
 @pytest.fixture(params=["usual", "narrow", "trapping"])
 def context(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run the test in the default decimal context and in two unusual ones, which an application's
-    thread may have set. Python's own limit for converting texts to ints is at its minimum.
+    """Run the test in the default decimal context and in two unusual decimal contexts.
+
+    An application's thread may have set such a context. Python's own limit for converting strings
+    to ints is set to its minimum of 640 digits.
     """
     digit_limit_before = (
         sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None
@@ -36,7 +40,7 @@ def context(request: pytest.FixtureRequest) -> Iterator[None]:
     trapping = decimal.Context(
         prec=2, traps=[decimal.Inexact, decimal.Rounded, decimal.FloatOperation, decimal.Clamped]
     )
-    # None stands for the context of the thread.
+    # None is the context that the thread already has.
     contexts = {"usual": None, "narrow": narrow, "trapping": trapping}
     with decimal.localcontext(contexts[request.param]):
         if digit_limit_before is not None:
@@ -47,14 +51,14 @@ def context(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def numbers(rng: random.Random) -> list[int]:
-    """Return integers of many sizes, at and around powers of two and ten."""
+    """Return integers of many sizes, at and around powers of two and of ten."""
     integers = [
         0,
         1,
         -1,
         9,
         10,
-        # the sizes at which the conversion to decimal digits changes its method
+        # At these sizes, the conversion to decimal digits changes its method.
         1 << 1024,
         (1 << 1024) - 1,
         -(1 << 1023),
@@ -76,8 +80,9 @@ def numbers(rng: random.Random) -> list[int]:
 
 
 def as_int(number: decimal.Decimal) -> int:
-    """Convert a Decimal to an int in pieces of 500 digits, which is below Python's limit for
-    int().
+    """Convert a Decimal to an int in pieces of 500 digits.
+
+    Python refuses to convert more than 640 digits in one call of int().
     """
     digits = format(number.copy_abs(), "f")
     total = 0
@@ -90,7 +95,7 @@ def as_int(number: decimal.Decimal) -> int:
 @pytest.mark.usefixtures("context")
 @pytest.mark.slow
 def test_conversions_are_exact() -> None:
-    """Ints are converted to decimals, and texts of digits to ints, without any rounding."""
+    """Ints are converted to decimals, and strings of digits to ints, without rounding."""
     for number in numbers(random.Random(7)):
         converted = big_numbers.to_decimal(number)
         assert as_int(converted) == number
@@ -101,7 +106,10 @@ def test_conversions_are_exact() -> None:
 @pytest.mark.parametrize("scale", [0, 7, -7, 100_000])
 @pytest.mark.slow
 def test_decimals_survive_a_round_trip(implementation: Implementation, scale: int) -> None:
-    """A decimal is decoded exactly, encoded to the same bytes, and written as text in columns."""
+    """A decimal of any scale is decoded exactly, and encoded to the same bytes.
+
+    In columns of strings, decimals and varints have all their digits.
+    """
     codec = t.DecimalType.build_codec(implementation.codecs)
     varint = t.IntegerType.build_codec(implementation.codecs)
     for number in numbers(random.Random(scale)):
@@ -114,7 +122,7 @@ def test_decimals_survive_a_round_trip(implementation: Implementation, scale: in
             assert codec.encode(number) == body
         page = value(body) + value(varint.encode(number))
         columns = column_plan(implementation, [t.DecimalType, t.IntegerType]).read(page, 0, 1)
-        # the third buffer of a column of texts has its characters
+        # The third buffer of a column of strings has the characters.
         texts = [bytes(column.buffers[2]).decode() for column in columns.children]
         assert texts == [
             big_numbers.WIDE_CONTEXT.to_sci_string(number_read),
@@ -124,7 +132,7 @@ def test_decimals_survive_a_round_trip(implementation: Implementation, scale: in
 
 @pytest.fixture
 def low_decimal_limit() -> Iterator[None]:
-    """Let decimals have at most 2000 bytes."""
+    """Set the limit for the bytes of a decimal to 2000, and restore it after the test."""
     limit_before = limits.decimal_bytes
     limits.decimal_bytes = 2000
     yield
@@ -133,15 +141,17 @@ def low_decimal_limit() -> Iterator[None]:
 
 @pytest.mark.usefixtures("low_decimal_limit")
 def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implementation) -> None:
-    """The limit is for conversions from and to decimal digits: those of decimals, and of columns of
-    decimals or varints.
+    """A decimal with more bytes than `limits.decimal_bytes` raises an error with the limit.
+
+    The limit applies to conversions from and to decimal digits. Decimals, and columns of decimals
+    or varints, need such conversions.
     """
     codec = t.DecimalType.build_codec(implementation.codecs)
     for size, is_within_limit in ((2000, True), (2001, False)):
-        # A decimal is its scale, 0, and the bytes of an integer.
+        # A decimal consists of its scale, here 0 in four bytes, and the bytes of an integer.
         body = bytes(4) + b"\x7f" * size
         page = value(body) + value(body[4:])
-        # The page is read as a decimal and bytes, and as bytes and a varint.
+        # The page's two values are read as a decimal and a blob, and as a blob and a varint.
         column_plans = [
             column_plan(implementation, types)
             for types in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])
@@ -161,11 +171,11 @@ def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implem
     with pytest.raises(
         ValueError, match=r"a decimal of 5001 digits; limits.decimal_bytes allows 4819"
     ):
-        # A number of 2000 bytes has at most 4819 digits: 2.409 for each byte, rounded up.
+        # A number of 2000 bytes has at most 4819 digits: 2.409 digits for each byte, rounded up.
         codec.encode("1" * 5001)
     with pytest.raises(ValueError, match="a decimal of 5001 digits"):
         codec.encode(decimal.Decimal("1" * 5001))
-    # The limit is for converting to decimal digits, so a varint has no limit.
+    # The limit is for conversions to decimal digits. A varint is not converted, so it has no limit.
     varint = t.IntegerType.build_codec(implementation.codecs)
     assert varint.decode(varint.encode(1 << 100_000)) == 1 << 100_000
 
@@ -173,22 +183,24 @@ def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implem
 def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(
     implementation: Implementation,
 ) -> None:
-    """In a column of decimals with precision 38 and scale 2, a number with another scale is
-    rescaled. If it has too many digits for that, or would lose some, it is refused.
+    """In a column with precision 38 and scale 2, decimals with another scale are rescaled.
+
+    A decimal that has too many digits for the column, or would lose digits, is refused.
     """
     plan = column_plan(implementation, [t.DecimalType], ColumnOptions(decimals=(38, 2)))
     varint = t.IntegerType.build_codec(implementation.codecs)
 
     def read_unscaled(number: int, scale: int) -> Any:
-        """Return the unscaled value in the column of the decimal `number` * 10**-`scale`."""
+        """Return the column's unscaled integer for the decimal `number` * 10**-`scale`."""
         body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
         column = plan.read(value(body), 0, 1).children[0]
         return int.from_bytes(bytes(column.buffers[1]), sys.byteorder, signed=True)
 
-    # 125 with scale 2 has the unscaled value 12500.
+    # The decimal 125 has the unscaled value 12500 at scale 2.
     assert read_unscaled(125 * 10**5000, 5000) == 12500
     assert read_unscaled(-(10**5035), 5000) == -(10**37)
-    # not rescaled without loss, too many digits, and numbers that are far too large
+    # The first number would lose a digit, the second has too many digits, and the others are far
+    # too large.
     for number, scale in (
         (125 * 10**5000 + 1, 5000),
         (10**5038, 5000),
@@ -203,8 +215,9 @@ def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(
 
 @pytest.mark.usefixtures("context")
 def test_whole_numbers_are_read_from_text_and_decimals() -> None:
-    """A text or decimal that is a whole number becomes an int. Other texts are returned as they
-    are.
+    """A string or decimal that is a whole number becomes an int.
+
+    Other strings are returned unchanged.
     """
     digits = "7" * 40_000
     assert whole_number(digits) == big_numbers.int_of_digits(digits)
@@ -214,7 +227,7 @@ def test_whole_numbers_are_read_from_text_and_decimals() -> None:
 
 
 def test_limits_must_be_non_negative_integers() -> None:
-    """Limits are checked when they are set. Only known names can be set."""
+    """Limits are checked when they are assigned, and only known names can be assigned."""
     limits = Limits()
     assert limits.decimal_bytes == 65_536
     with pytest.raises(TypeError, match="decimal_bytes is '1'"):
@@ -223,14 +236,14 @@ def test_limits_must_be_non_negative_integers() -> None:
         limits.columns = -1
     with pytest.raises(AttributeError):
         limits.other = 1
-    # Larger numbers become the largest one of 64 bits.
+    # A larger number becomes the largest 64-bit number.
     limits.null_cells = 1 << 100
     assert limits.null_cells == (1 << 63) - 1
     assert "columns=65536" in repr(limits)
 
 
 class IntSubclass(int):
-    """A subclass of int, as applications have them."""
+    """A subclass of int, as applications have."""
 
 
 def twos_complement(number: int) -> bytes:
@@ -241,7 +254,10 @@ def twos_complement(number: int) -> bytes:
 
 @pytest.mark.parametrize("bits", [7, 8, 62, 63, 64, 71, 72, 119, 120, 127, 128, 150, 511, 512])
 def test_varints_at_the_edges_of_their_sizes(implementation: Implementation, bits: int) -> None:
-    """Numbers close to a power of two, where the encoding becomes a byte longer."""
+    """Varints and decimals close to a power of two get the right number of bytes.
+
+    At a power of two, the encoding becomes a byte longer.
+    """
     varint = t.IntegerType.build_codec(implementation.codecs)
     decimals = t.DecimalType.build_codec(implementation.codecs)
     for number in (1 << bits, (1 << bits) - 1, -(1 << bits), -(1 << bits) - 1):
@@ -254,7 +270,7 @@ def test_varints_at_the_edges_of_their_sizes(implementation: Implementation, bit
             body = (-exponent).to_bytes(4, "big", signed=True) + expected
             assert decimals.encode(scaled) == body
             assert decimals.decode(body) == scaled
-    # a bool is an int, too
+    # A bool is also an int.
     assert decimals.encode(True) == bytes(4) + b"\x01"
 
 
@@ -262,8 +278,9 @@ def test_varints_at_the_edges_of_their_sizes(implementation: Implementation, bit
 def test_decimals_around_the_limits_of_fast_paths(
     implementation: Implementation, digit_count: int
 ) -> None:
-    """At these numbers of digits, the codec changes its way of encoding. The bytes are right on
-    both sides: the scale, and the unscaled value in two's complement.
+    """Decimals are encoded correctly at the numbers of digits where the method changes.
+
+    The bytes are the scale, and the unscaled value in two's complement.
     """
     codec = t.DecimalType.build_codec(implementation.codecs)
     digits = "7" * digit_count
@@ -280,10 +297,13 @@ def test_decimals_around_the_limits_of_fast_paths(
 def test_the_limit_holds_for_decimals_of_few_digits(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`limits.decimal_bytes` is also checked for decimals that are encoded in a faster way."""
+    """`limits.decimal_bytes` also applies to decimals with few digits.
+
+    The codec encodes such decimals with a faster method.
+    """
     codec = t.DecimalType.build_codec(implementation.codecs)
     monkeypatch.setattr(limits, "decimal_bytes", 16)
-    # 38 digits need 16 bytes, 40 digits need 17.
+    # 38 digits need 16 bytes, and 40 digits need 17 bytes.
     assert codec.decode(codec.encode(decimal.Decimal("9" * 38))) == decimal.Decimal("9" * 38)
     with pytest.raises(ValueError, match="a decimal of 40 digits"):
         codec.encode(decimal.Decimal("9" * 40))

@@ -1,5 +1,7 @@
-"""Arrays of numbers: values that support the buffer protocol can be encoded, and vectors can be
-decoded into arrays and buffers.
+"""Test that arrays of numbers are encoded from their buffers, and decoded into buffers.
+
+Values that support Python's buffer protocol can be encoded. Vectors can be decoded into arrays, and
+vectors, lists and sets into the caller's buffer.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from cassandra.errors import DecodeError
 from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, set_of, vector_of
 
-# The type of numbers by their code in the modules array and struct.
+# The CQL type of numbers for each type code of the modules array and struct.
 TYPES: dict[str, Any] = {
     "b": t.ByteType,
     "h": t.ShortType,
@@ -31,8 +33,9 @@ TYPES: dict[str, Any] = {
 
 
 def list_body(code: str, values: list[Any]) -> bytes:
-    """Return the encoding of a list of numbers, built with `struct` as native_protocol_v5.spec
-    describes it.
+    """Return the bytes of a list of numbers, built with `struct`.
+
+    The format is that of native_protocol_v5.spec.
 
     :param code: a key of TYPES.
     """
@@ -71,17 +74,17 @@ def list_body(code: str, values: list[Any]) -> bytes:
 def test_numpy_arrays_of_any_type_byte_order_and_stride_are_encoded(
     implementation: Implementation, code: str, source: str, layout: str
 ) -> None:
-    """An array has the same encoding as the list of its numbers.
+    """A NumPy array is encoded like the list of its numbers, whatever its memory layout.
 
     :param code: the type of the encoded list; a key of TYPES.
     :param source: the type of the array's numbers for NumPy, where "b1" stands for "i1".
     :param layout: how the array lies in memory.
     """
-    # The code "b1" would mean a bool to NumPy.
+    # NumPy would read the code "b1" as a bool.
     dtype = numpy.dtype("i1" if source == "b1" else source)
     values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
     array = numpy.array(values, dtype)
-    # Put the same values into different memory layouts.
+    # Put the same values into other memory layouts.
     if layout == "strided":
         wide = numpy.zeros(10, dtype)
         wide[::2] = array
@@ -121,9 +124,7 @@ def test_numpy_arrays_of_any_type_byte_order_and_stride_are_encoded(
     ],
 )
 def test_other_objects_with_a_buffer(implementation: Implementation, exporter: Any) -> None:
-    """Arrays, bytearrays and memoryviews of numbers are encoded in the same way as NumPy's
-    arrays.
-    """
+    """Arrays, bytearrays and memoryviews of numbers are encoded like NumPy arrays."""
     vector_codec = vector_of(t.DoubleType, 3).build_codec(implementation.codecs)
     assert vector_codec.encode(exporter) == struct.pack(">3d", 1, 2, 255)
     # An array of floats would be refused as a list of integers.
@@ -144,12 +145,13 @@ OUT_OF_RANGE = [
 def test_elements_out_of_range_are_named(
     implementation: Implementation, cqltype: Any, value: Any, message: str
 ) -> None:
+    """The error for a number that is out of range names its position in the array."""
     with pytest.raises(ValueError, match=message):
         list_of(cqltype).build_codec(implementation.codecs).encode(value)
 
 
 def test_wrong_shapes(implementation: Implementation) -> None:
-    """Arrays of a wrong length, number of dimensions or type are refused."""
+    """An array with a wrong length, number of dimensions or type is refused."""
     vector = vector_of(t.FloatType, 3).build_codec(implementation.codecs)
     with pytest.raises(ValueError, match="has 2 elements, vector<float, 3> takes 3"):
         vector.encode(numpy.zeros(2, "f4"))
@@ -162,12 +164,13 @@ def test_wrong_shapes(implementation: Implementation) -> None:
         vector.encode(numpy.array(["a", "b", "c"]))
     # An array of Python objects is encoded like a list.
     assert vector.encode(numpy.array([1.5, 2, 3], object)) == struct.pack(">3f", 1.5, 2, 3)
-    # An empty list is its number of elements, 0, in four bytes.
+    # An empty list is encoded as its number of elements, 0, in four bytes.
     list_codec = list_of(t.Int32Type).build_codec(implementation.codecs)
     assert list_codec.encode(numpy.array([], "i4")) == bytes(4)
 
 
 def test_rows_of_a_matrix_are_vectors(implementation: Implementation) -> None:
+    """A matrix is encoded as a vector of vectors, which are its rows."""
     matrix = numpy.arange(6, dtype="f4").reshape(2, 3)
     codec = vector_of(vector_of(t.FloatType, 3), 2).build_codec(implementation.codecs)
     assert codec.encode(matrix) == struct.pack(">6f", *range(6))
@@ -175,8 +178,9 @@ def test_rows_of_a_matrix_are_vectors(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("code", ["i", "q", "f", "d"])
 def test_vectors_are_read_as_arrays_if_requested(implementation: Implementation, code: str) -> None:
-    """The last argument of `build_codec` says whether vectors of numbers are read as arrays of the
-    module array or of NumPy. Vectors of other types stay lists.
+    """The last argument of `build_codec` determines the class of decoded vectors of numbers.
+
+    They can be arrays of the module array or of NumPy. Vectors of other elements stay lists.
     """
     cqltype = vector_of(TYPES[code], 3)
     body = struct.pack(f">3{code}", 1, -2, 3)
@@ -190,7 +194,7 @@ def test_vectors_are_read_as_arrays_if_requested(implementation: Implementation,
     assert as_numpy.dtype.isnative
     assert as_numpy.flags.writeable
     assert as_numpy.tolist() == [1, -2, 3]
-    # Vectors of numbers become arrays inside other types, too.
+    # Vectors of numbers within other types become arrays, too.
     list_codec = list_of(cqltype).build_codec(implementation.codecs, 5, "numpy")
     (element,) = list_codec.decode(struct.pack(">ii", 1, len(body)) + body)
     assert isinstance(element, numpy.ndarray)
@@ -199,13 +203,14 @@ def test_vectors_are_read_as_arrays_if_requested(implementation: Implementation,
 
 
 def test_an_unknown_vector_type_is_refused(implementation: Implementation) -> None:
+    """`build_codec` refuses an unknown class for vectors."""
     with pytest.raises(ValueError, match="not as 'tensor'"):
         vector_of(t.FloatType, 3).build_codec(implementation.codecs, 5, "tensor")
 
 
 @pytest.mark.parametrize("code", TYPES)
 def test_deserialize_into_a_buffer_of_the_caller(implementation: Implementation, code: str) -> None:
-    """`deserialize_into` writes the elements into the caller's buffer, and returns their number.
+    """`deserialize_into` writes the numbers into the caller's buffer and returns their count.
 
     The rest of the buffer does not change.
     """
@@ -217,7 +222,7 @@ def test_deserialize_into_a_buffer_of_the_caller(implementation: Implementation,
         target = array.array(code, [9] * 5)
         assert codec.deserialize_into(body, target) == 3
         assert list(target) == [1, -2, 3, 9, 9]
-        # This array has its numbers in the other byte order.
+        # This array stores its numbers in the other byte order.
         swapped_array = numpy.zeros(3, numpy.dtype(code).newbyteorder())
         assert codec.deserialize_into(memoryview(body), swapped_array) == 3
         assert swapped_array.tolist() == values
@@ -229,8 +234,10 @@ def test_deserialize_into_a_buffer_of_the_caller(implementation: Implementation,
 
 
 def test_unsuitable_buffers_are_refused(implementation: Implementation) -> None:
-    """A buffer must be writable and contiguous, have one dimension and the type of the numbers, and
-    be large enough. There must be a number for each element.
+    """`deserialize_into` raises an error if it cannot store every element in the buffer.
+
+    The buffer must be writable and contiguous, have one dimension and the type of the numbers, and
+    be large enough. Every element must be a number, not null.
     """
     codec = list_of(t.Int32Type).build_codec(implementation.codecs)
     body = list_body("i", [1, 2])
@@ -238,11 +245,11 @@ def test_unsuitable_buffers_are_refused(implementation: Implementation) -> None:
     read_only.flags.writeable = False
     unsuitable: list[Any] = [
         read_only,
-        numpy.zeros(2, "f4"),  # of other types
+        numpy.zeros(2, "f4"),  # arrays of other types
         numpy.zeros(2, "i8"),
         numpy.zeros(2, "u4"),
         numpy.zeros(4, "i4")[::2],  # not contiguous
-        numpy.zeros((1, 2), "i4"),  # with two dimensions
+        numpy.zeros((1, 2), "i4"),  # two dimensions
         b"12345678",
         bytearray(8),
     ]
@@ -270,7 +277,7 @@ def test_unsuitable_buffers_are_refused(implementation: Implementation) -> None:
 def test_decoding_a_vector_into_the_memory_it_is_read_from(
     implementation: Implementation, shift: int
 ) -> None:
-    """The elements are right, although the target and the source overlap.
+    """A vector is decoded correctly into a buffer that overlaps with its bytes.
 
     :param shift: the position of the target in bytes. The source is at position 8.
     """
@@ -284,8 +291,9 @@ def test_decoding_a_vector_into_the_memory_it_is_read_from(
 
 
 def test_decoding_a_list_into_the_memory_it_is_read_from(implementation: Implementation) -> None:
-    """The elements are right, although the target and the source overlap. An element has 8 bytes in
-    the source, its length and the number, and 4 bytes in the target.
+    """A list is decoded correctly into a buffer that overlaps with its bytes.
+
+    Each element has 8 bytes in the list (its length and the number), and 4 bytes in the buffer.
     """
     memory = bytearray(list_body("i", list(range(8))))
     target = memoryview(memory)[4:36].cast("i")
@@ -301,8 +309,10 @@ FLOATS = [0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), 2.0**-149, 
 def test_floats_that_are_read_are_ordinary_floats(
     implementation: Implementation, code: str
 ) -> None:
-    """Compiled code creates floats without Python's constructor. They are as good as others: they
-    have the right values, classes and reference counts, and no two are the same object.
+    """Floats that compiled code creates have the right value, class and reference count.
+
+    The compiled code does not call Python's constructor, but no two of the floats may be the same
+    object.
     """
     cqltype = TYPES[code]
     for container, body in (
@@ -320,13 +330,15 @@ def test_floats_that_are_read_are_ordinary_floats(
 
 
 class Added:
-    """An object that a program adds to a vector."""
+    """An object that an application adds to a vector."""
 
 
 @pytest.mark.parametrize("cqltype", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
 def test_the_collector_need_not_visit_vectors(implementation: Implementation, cqltype: Any) -> None:
-    """The compiled codec hides lists of numbers from the garbage collector. What a program puts
-    into such a list stays alive nevertheless, and is freed with the list.
+    """An object in a list that the garbage collector does not track is freed with the list.
+
+    The compiled codec hides lists of numbers from the garbage collector. Whatever an application
+    adds to such a list must stay alive as long as the list.
     """
     codec = vector_of(cqltype, 3).build_codec(implementation.codecs)
     values = codec.decode(codec.encode([1, 2, 3]))
@@ -346,13 +358,14 @@ def test_the_collector_need_not_visit_vectors(implementation: Implementation, cq
 
 
 def test_memory_of_decoded_floats_is_freed(implementation: Implementation) -> None:
+    """The floats of decoded vectors are freed with their lists."""
     codec = vector_of(t.FloatType, 500).build_codec(implementation.codecs)
     body = struct.pack(">500f", *range(500))
     codec.decode(body)
     count_before = sys.getallocatedblocks()
     for _ in range(20):
         codec.decode(body)
-    # If the 500 floats of each of the 20 turns leaked, there would be 10,000 blocks more.
+    # If the 500 floats of each of the 20 vectors were not freed, there would be 10,000 more blocks.
     assert sys.getallocatedblocks() - count_before < 500
 
 
@@ -362,14 +375,15 @@ def test_memory_of_decoded_floats_is_freed(implementation: Implementation) -> No
 def test_a_wrong_length_among_floats_is_a_null_or_an_error(
     implementation: Implementation, code: str, length: int, position: int
 ) -> None:
-    """Among floats, an element of zero or negative length is None. If another length is not that
-    of a float, it is an error with the element's position.
+    """In a list of floats, an element of zero or negative length is decoded to None.
+
+    Any other wrong length raises a DecodeError that names the element's position.
     """
     codec = list_of(TYPES[code]).build_codec(implementation.codecs)
     values: list[float | None] = [float(number) for number in range(20)]
     valid_body = list_body(code, values)
     float_size = struct.calcsize(f">{code}")
-    # The list begins with its number of elements, and each element with its length.
+    # The list begins with its number of elements, and each element begins with its length.
     offset = 4 + position * (4 + float_size)
     body = (
         valid_body[:offset]

@@ -1,5 +1,6 @@
-"""Codecs of tuples, user-defined types and collections. The values may be objects of many
-classes.
+"""Test the codecs of tuples, user-defined types and collections.
+
+The encoded values may be objects of many classes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,11 @@ from tests.unit.cqltypes.samples import (
 def test_short_tuples_are_written_without_the_missing_items(
     implementation: Implementation, value: Any
 ) -> None:
-    """A partition key of other bytes would not find the rows that other drivers have written."""
+    """A tuple with fewer items than its type is encoded without the missing items.
+
+    Other drivers encode short tuples in the same way. A partition key of other bytes would not find
+    the rows that they have written.
+    """
     codec = tuple_of(INT, INT, INT).build_codec(implementation.codecs)
     encoded = codec.encode(value)
     assert encoded.hex() == "0000000400000001"
@@ -45,7 +50,7 @@ def test_short_tuples_are_written_without_the_missing_items(
 
 
 def test_short_udts_are_filled_with_nulls(implementation: Implementation) -> None:
-    """If a value or its bytes have fewer fields than the type, the missing ones are null."""
+    """If a value or its bytes have fewer fields than the type, the missing fields are null."""
     address_codec = ADDRESS.build_codec(implementation.codecs)
     assert address_codec.encode(["x"]).hex() == "0000000178" + "ffffffff"
     assert address_codec.decode(bytes.fromhex("0000000178")) == ("x", None)
@@ -53,7 +58,7 @@ def test_short_udts_are_filled_with_nulls(implementation: Implementation) -> Non
 
 
 class Attributes:
-    """An object whose attributes are the fields of a value."""
+    """An object whose attributes are the fields of a user-defined type."""
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
@@ -65,6 +70,7 @@ class Attributes:
 def test_udts_are_encoded_from_mappings_objects_and_sequences(
     implementation: Implementation, value: Any
 ) -> None:
+    """A user-defined type is encoded from a mapping, an object, a tuple or a list."""
     assert (
         ADDRESS.build_codec(implementation.codecs).encode(value).hex()
         == "0000000178" + "0000000400000007"
@@ -90,6 +96,7 @@ def test_mapped_classes(implementation: Implementation) -> None:
 
 
 def test_mapping_a_class_later_changes_existing_codecs() -> None:
+    """If a class is mapped to a user-defined type later, existing codecs return the class."""
     t.UserType.evict_udt_class("ks", "later")
     later = t.UserType.make_udt_class("ks", "later", ["street", "zip"], [TEXT, INT])
     assert later.codec().decode(bytes.fromhex("0000000178ffffffff")) == ("x", None)
@@ -101,12 +108,12 @@ def test_dynamic_composites(implementation: Implementation) -> None:
     """In a dynamic composite, each component names its type by an alias or by the full name."""
     cqltype = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
     codec = cqltype.build_codec(implementation.codecs)
-    # 0x80 says that an alias follows: 0x73 is "s" and 0x69 is "i". Each component ends with a zero
-    # byte.
+    # The first byte 0x80 says that an alias follows. 0x73 is "s" and 0x69 is "i". Each component
+    # ends with a zero byte.
     body = bytes.fromhex("8073" + "0001" + "61" + "00" + "8069" + "0004" + "00000001" + "00")
     assert codec.encode([("s", "a"), ("i", 1)]) == body
     assert codec.decode(body) == ("a", 1)
-    # A composite that is already encoded is passed on as it is.
+    # An encoded composite is passed on unchanged.
     assert codec.encode(body) == body
     by_name = b"\x00\x08UTF8Type" + b"\x00\x01b\x00"
     assert codec.decode(by_name) == ("b",)
@@ -114,14 +121,14 @@ def test_dynamic_composites(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("size", [1, 255, 256, 70_000])
 def test_containers_of_elements_of_any_length(implementation: Implementation, size: int) -> None:
-    """Lists and maps whose texts have any length are encoded and decoded."""
+    """Lists and maps of strings of any length are encoded and decoded."""
     texts = ["x" * size, "", "\u00e9", "y"]
     encoded_texts = [text.encode() for text in texts]
     body = count_and(4, *encoded_texts)
     codec = list_of(t.UTF8Type).build_codec(implementation.codecs)
     assert codec.encode(texts) == body
     assert codec.decode(body) == texts
-    # a map whose keys are equal to their values
+    # The keys of this map are equal to their values.
     mapping = {text: text for text in texts}
     map_body = (4).to_bytes(4, "big") + b"".join(size_and(text) * 2 for text in encoded_texts)
     codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(implementation.codecs)
@@ -130,8 +137,9 @@ def test_containers_of_elements_of_any_length(implementation: Implementation, si
 
 
 def test_a_large_set_of_unhashable_elements_is_read_quickly(implementation: Implementation) -> None:
-    """A set of 20,000 sets is decoded. If duplicates were found by comparing all pairs, this would
-    take 200 million comparisons.
+    """A set of 20,000 sets is decoded without a comparison of all pairs.
+
+    All pairs would take 200 million comparisons.
     """
     count = 20_000
     elements = [count_and(1, number.to_bytes(4, "big")) for number in range(count)]
@@ -151,7 +159,7 @@ def size_and(value: bytes) -> bytes:
 
 
 def count_and(count: int, *values: bytes | None) -> bytes:
-    """Return an encoded collection: the number of elements, and the values with their sizes.
+    """Return an encoded collection: the number of elements, and each value after its size.
 
     :param values: None is null.
     """
@@ -160,11 +168,11 @@ def count_and(count: int, *values: bytes | None) -> bytes:
 
 
 NULL = b"\xff\xff\xff\xff"
-ONE, TWO = b"\0\0\0\1", b"\0\0\0\2"  # ints
+ONE, TWO = b"\0\0\0\1", b"\0\0\0\2"  # two values of the type int
 SEVEN = b"\7"  # a varint, which has no fixed size
 NESTED = list_of(INT)
 
-# A type, a value, and its bytes.
+# Each tuple has a type, a value, and the value's bytes.
 BYTES: list[tuple[Any, Any, bytes]] = [
     (list_of(INT), [1, 2], count_and(2, ONE, TWO)),
     (list_of(INT), [], count_and(0)),
@@ -196,7 +204,10 @@ BYTES: list[tuple[Any, Any, bytes]] = [
 def test_containers_are_encoded_as_specified_and_decoded(
     implementation: Implementation, cqltype: Any, value: Any, body: bytes
 ) -> None:
-    """The decoded value is equal to the original, and except for maps and tuples of its class."""
+    """A container is encoded to the specified bytes, and decoded to an equal value.
+
+    The decoded value has the original's class, except for maps and tuples.
+    """
     codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value) == body
     decoded = codec.decode(body)
@@ -239,7 +250,7 @@ def test_containers_are_encoded_as_specified_and_decoded(
 def test_damaged_bytes_are_located(
     implementation: Implementation, cqltype: Any, body: bytes, message: str
 ) -> None:
-    """If the bytes of a container are damaged, the error names the position and the type."""
+    """The error for damaged bytes of a container names the position and the type."""
     with pytest.raises(DecodeError, match=message):
         cqltype.build_codec(implementation.codecs).decode(body)
 
@@ -267,20 +278,22 @@ def test_damaged_bytes_are_located(
 def test_values_that_do_not_fit_are_located(
     implementation: Implementation, cqltype: Any, value: Any, message: str
 ) -> None:
-    """If a part of a value does not fit its type, the error names the position and the type."""
+    """The error for a part that does not fit its type names the position and the type."""
     with pytest.raises((EncodeTypeError, EncodeValueError), match=message):
         cqltype.build_codec(implementation.codecs).encode(value)
 
 
 def test_an_empty_value_has_no_bytes(implementation: Implementation) -> None:
+    """EMPTY is encoded as zero bytes by the codec of any container."""
     for cqltype in (list_of(INT), map_of(INT, INT), tuple_of(INT), ADDRESS):
         assert cqltype.build_codec(implementation.codecs).encode(EMPTY) == b""
 
 
 @pytest.mark.parametrize("cqltype", [list_of(INT), vector_of(INT, 2)])
 def test_numbers_are_stored_in_a_buffer(implementation: Implementation, cqltype: Any) -> None:
-    """`deserialize_into` returns how many numbers it has stored. The rest of the buffer does not
-    change.
+    """`deserialize_into` stores numbers in a buffer and returns how many it has stored.
+
+    The rest of the buffer does not change.
     """
     codec = cqltype.build_codec(implementation.codecs)
     buffer = array.array("i", [0, 0, 7])
@@ -291,6 +304,7 @@ def test_numbers_are_stored_in_a_buffer(implementation: Implementation, cqltype:
 def test_nulls_and_malformed_numbers_cannot_be_stored_in_a_buffer(
     implementation: Implementation,
 ) -> None:
+    """`deserialize_into` raises DecodeError for a null or malformed number."""
     buffer = array.array("i", [0, 0])
     codec = list_of(INT).build_codec(implementation.codecs)
     with pytest.raises(DecodeError, match="has null or empty elements"):
@@ -305,16 +319,18 @@ def test_nulls_and_malformed_numbers_cannot_be_stored_in_a_buffer(
 def test_vectors_are_decoded_as_requested(
     implementation: Implementation, vectors: str, expected: Any
 ) -> None:
+    """Vectors of numbers are decoded to the requested class, and other vectors to lists."""
     codec = vector_of(t.FloatType, 2).build_codec(implementation.codecs, 5, vectors)
     decoded: Any = codec.decode(codec.encode([1.5, 2]))
     assert type(decoded) is expected
     assert list(decoded) == [1.5, 2.0]
-    # Elements that are no numbers are in a list.
+    # A vector whose elements are not numbers is always decoded to a list.
     texts = vector_of(TEXT, 1).build_codec(implementation.codecs, 5, vectors)
     assert texts.decode(texts.encode(["a"])) == ["a"]
 
 
 def test_wrong_arguments_of_codecs_are_refused(implementation: Implementation) -> None:
+    """The codecs' constructors raise ValueError for wrong arguments."""
     int_codec = INT.build_codec(implementation.codecs)
     with pytest.raises(ValueError, match="read as 'list', 'array' or 'numpy', not as 'tuple'"):
         implementation.codecs.vector_of(int_codec, 2, as_="tuple")
@@ -325,6 +341,7 @@ def test_wrong_arguments_of_codecs_are_refused(implementation: Implementation) -
 def test_codecs_of_containers_are_named_after_their_elements(
     implementation: Implementation,
 ) -> None:
+    """The CQL name of a container's codec contains the names of its elements' codecs."""
     codecs = implementation.codecs
     int_codec = INT.build_codec(codecs)
     assert codecs.list_of(int_codec).cql_name == "list<int>"

@@ -1,5 +1,6 @@
-"""If a container changes while it is being encoded, its old values are encoded, or the change is
-refused.
+"""Test the encoding of containers that change while they are being encoded.
+
+Either the old values are encoded, or the change is refused.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
     position: int,
     new_length: int,
 ) -> None:
-    """A number in the sequence resizes the sequence while it is converted.
+    """A sequence that changes its size while it is encoded is encoded unchanged or refused.
 
-    :param position: the index of that number, of 100.
+    :param position: the index, of 100, of the number whose conversion resizes the sequence.
     """
     values: list[Any] = [1] * 100
     codec = container_of(element_type).build_codec(implementation.codecs)
@@ -66,9 +67,7 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
 
 
 def test_a_null_check_that_clears_the_list(implementation: Implementation) -> None:
-    """If the check for null clears the list, the old list is encoded, or the change of its size is
-    refused.
-    """
+    """If the check for null clears the list, the old list is encoded or the change refused."""
     numpy = pytest.importorskip("numpy")
     values: list[Any] = []
 
@@ -82,8 +81,8 @@ def test_a_null_check_that_clears_the_list(implementation: Implementation) -> No
     for null_count in range(3):
         nulls = [numpy.ma.array(0.0, mask=True)] * null_count
         unmasked = numpy.ma.array(7.0, mask=False).view(MaskedArray)
-        # The encoder reads NumPy's `ndim` to find out whether a masked array is null; here, this
-        # clears the list.
+        # The encoder reads `ndim` to find out whether a masked array is null. In this class,
+        # reading `ndim` clears the list.
         values[:] = [1.0, *nulls, unmasked, *[1.0] * 50]
         old_length = len(values)
         try:
@@ -95,7 +94,7 @@ def test_a_null_check_that_clears_the_list(implementation: Implementation) -> No
 
 
 def test_a_map_that_changes_is_encoded_as_it_was(implementation: Implementation) -> None:
-    """A number in the map clears the map while it is converted."""
+    """A map that is cleared while it is encoded is encoded with its old entries."""
     mapping: dict[Any, Any] = {index: index for index in range(100)}
     mapping[5] = ActingNumber(mapping.clear)
     codec = map_of(t.Int32Type, t.Int32Type).build_codec(implementation.codecs)

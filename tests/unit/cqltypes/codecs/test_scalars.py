@@ -1,5 +1,7 @@
-"""Codecs of scalar types: encodings, ranges, refused values, damaged bytes, bit-exact floats, and
-the classes of decoded values.
+"""Test the codecs of scalar types.
+
+The tests are about encodings, ranges, refused values, damaged bytes, exact bits of floats, and the
+classes of decoded values.
 """
 
 from __future__ import annotations
@@ -37,14 +39,14 @@ from tests.unit.cqltypes.samples import (
 )
 
 SCALAR_TYPES = [cqltype for cqltype in scalars.SCALARS if cqltype is not t.EmptyType]
-# Triples of a type, a value, and its encoding in hexadecimal.
+# Each tuple has a type, a value, and the value's encoding in hexadecimal.
 SAMPLES = [sample for sample in SCALARS if sample[0] in SCALAR_TYPES]
-# The same, but the encoding is decoded to a value of another class.
+# These tuples have the same form, but the encoding is decoded to a value of another class.
 CONVERTED = [sample for sample in ALSO_WRITTEN if sample[0] in SCALAR_TYPES]
 
 
 def codec_of(cqltype: Any, implementation: Implementation) -> Any:
-    """Return a codec of the type, in Python or compiled."""
+    """Return a codec of the type, in the compiled or the pure Python version."""
     return cqltype.build_codec(implementation.codecs)
 
 
@@ -52,6 +54,7 @@ def codec_of(cqltype: Any, implementation: Implementation) -> Any:
 def test_values_are_encoded_by_the_specification_and_read_back(
     implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
+    """A value is encoded to the specified bytes, and decoded to an equal value of its class."""
     codec = codec_of(cqltype, implementation)
     assert codec.encode(value).hex() == expected
     for data in (bytes.fromhex(expected), memoryview(bytes.fromhex(expected))):
@@ -64,11 +67,13 @@ def test_values_are_encoded_by_the_specification_and_read_back(
 def test_values_of_other_classes_have_the_encoding_of_the_usual_class(
     implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
+    """A value of another class is encoded like the equal value of the usual class."""
     assert codec_of(cqltype, implementation).encode(value).hex() == expected
 
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
 def test_empty_is_encoded_as_no_bytes(implementation: Implementation, cqltype: Any) -> None:
+    """EMPTY is encoded as zero bytes by the codec of any scalar type."""
     assert codec_of(cqltype, implementation).encode(EMPTY) == b""
 
 
@@ -76,7 +81,10 @@ def test_empty_is_encoded_as_no_bytes(implementation: Implementation, cqltype: A
 def test_no_bytes_are_a_value_of_texts_and_blobs_only(
     implementation: Implementation, cqltype: Any
 ) -> None:
-    """Without bytes, a value of another type is null, or EMPTY if the codec was told so."""
+    """Zero bytes are a value of text and blob types; for other types, they are null.
+
+    If the codec was created with `empty=EMPTY`, zero bytes are decoded to EMPTY.
+    """
     codec = codec_of(cqltype, implementation)
     if cqltype.empty_binary_ok:
         assert codec.decode_nullable(b"") in ("", b"")
@@ -87,8 +95,9 @@ def test_no_bytes_are_a_value_of_texts_and_blobs_only(
     assert codec.decode_nullable(None) is None
 
 
-# The size in bytes that a value of the type has in a vector; -1 if each value is written with its
-# length. Cassandra does this for types of variable size, and for tinyint, smallint, date and time.
+# The size in bytes that a value of the type has in a vector. For types that are missing here, each
+# value is written with its length. Cassandra does this for types of variable size, and for tinyint,
+# smallint, date and time.
 VECTOR_SIZES: dict[Any, int] = {
     t.BooleanType: 1,
     t.Int32Type: 4,
@@ -101,14 +110,15 @@ VECTOR_SIZES: dict[Any, int] = {
     t.UUIDType: 16,
     t.TimeUUIDType: 16,
 }
-# The size in bytes of each value of the type, for types whose values have all the same size.
+# The size in bytes of a value outside of vectors, for types whose values all have the same size.
 WIDTHS = {**VECTOR_SIZES, t.ByteType: 1, t.ShortType: 2, t.SimpleDateType: 4, t.TimeType: 8}
 
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
 def test_codecs_know_the_sizes_of_values(implementation: Implementation, cqltype: Any) -> None:
-    """`fixed_size` is the size of a value in a vector, and `width` its size elsewhere; -1 means
-    that it varies.
+    """A codec's `fixed_size` is the size in bytes of a value in a vector, `width` elsewhere.
+
+    Both are -1 if the size varies.
     """
     codec = codec_of(cqltype, implementation)
     assert codec.fixed_size == VECTOR_SIZES.get(cqltype, -1)
@@ -119,6 +129,7 @@ def test_codecs_know_the_sizes_of_values(implementation: Implementation, cqltype
 def test_a_value_of_another_size_is_malformed(
     implementation: Implementation, cqltype: Any, width: int
 ) -> None:
+    """Bytes of another size than the type's raise a DecodeError with both sizes."""
     codec = codec_of(cqltype, implementation)
     for size in (width - 1, width + 1, 2 * width):
         with pytest.raises(DecodeError, match=f"takes {width} bytes, got {size}"):
@@ -132,6 +143,7 @@ INTEGER_BITS = {t.ByteType: 8, t.ShortType: 16, t.Int32Type: 32, t.LongType: 64}
 def test_integers_within_the_range_are_encoded_and_others_refused(
     implementation: Implementation, cqltype: Any, bits: int
 ) -> None:
+    """Integers within the range of the type are encoded, and larger integers refused."""
     codec = codec_of(cqltype, implementation)
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     for number in (low, -1, 0, high):
@@ -148,14 +160,14 @@ class Color(enum.Enum):
 
 
 class FailingInteger:
-    """An object that cannot be converted to an int, although it has the method for it."""
+    """An object with a method for conversion to an int, which raises an error."""
 
     def __index__(self) -> int:
         raise TypeError("not today")
 
 
 class FailingFloat:
-    """An object that cannot be converted to a float, although it has the method for it."""
+    """An object with a method for conversion to a float, which raises an error."""
 
     def __float__(self) -> float:
         raise TypeError("no number today")
@@ -163,12 +175,16 @@ class FailingFloat:
 
 @pytest.mark.parametrize("value", ["1", 1.5, b"1", [1], object()])
 def test_integers_refuse_other_classes(implementation: Implementation, value: Any) -> None:
+    """An integer type refuses strings, floats, bytes, lists and other objects."""
     with pytest.raises(EncodeTypeError, match="is not an integer"):
         codec_of(INT, implementation).encode(value)
 
 
 def test_integers_accept_enum_members_and_numpy_scalars(implementation: Implementation) -> None:
-    """A member is encoded as its value, which must be an integer within the range of the type."""
+    """An integer type accepts enum members and NumPy scalars as integers.
+
+    An enum member is encoded as its value, which must be an integer within the range of the type.
+    """
     codec = codec_of(INT, implementation)
     assert codec.encode(Color.RED) == b"\0\0\0\2"
     assert codec.encode(numpy.int64(2)) == b"\0\0\0\2"
@@ -181,6 +197,7 @@ def test_integers_accept_enum_members_and_numpy_scalars(implementation: Implemen
 def test_errors_of_a_values_own_conversion_are_raised_unchanged(
     implementation: Implementation,
 ) -> None:
+    """An error that a value's own conversion method raises is not replaced."""
     with pytest.raises(TypeError, match=r"^not today$"):
         codec_of(INT, implementation).encode(FailingInteger())
     with pytest.raises(TypeError, match=r"^no number today$"):
@@ -191,6 +208,7 @@ def test_errors_of_a_values_own_conversion_are_raised_unchanged(
 def test_arrays_and_masked_values_are_no_numbers(
     implementation: Implementation, cqltype: Any
 ) -> None:
+    """NumPy arrays and masked values are refused as numbers."""
     codec = codec_of(cqltype, implementation)
     for value in (numpy.array([1, 2]), numpy.array([1]), numpy.ma.masked):
         with pytest.raises(EncodeTypeError, match=r"is not an? (integer|number)"):
@@ -199,11 +217,13 @@ def test_arrays_and_masked_values_are_no_numbers(
 
 @pytest.mark.parametrize("value", ["1.5", b"1", [1.5], numpy.array([1.5])])
 def test_floats_refuse_other_classes(implementation: Implementation, value: Any) -> None:
+    """The type float refuses strings, bytes, lists and arrays."""
     with pytest.raises(EncodeTypeError, match="is not a number"):
         codec_of(FLOAT, implementation).encode(value)
 
 
 def test_floats_out_of_range_are_refused(implementation: Implementation) -> None:
+    """A number that is out of the range of float or double raises EncodeValueError."""
     with pytest.raises(EncodeValueError, match="is out of the range of float"):
         codec_of(FLOAT, implementation).encode(1e39)
     with pytest.raises(EncodeValueError, match="is out of the range of double"):
@@ -211,23 +231,27 @@ def test_floats_out_of_range_are_refused(implementation: Implementation) -> None
 
 
 def test_nan_survives_a_round_trip(implementation: Implementation) -> None:
+    """NaN is encoded, and decoded to NaN."""
     codec = codec_of(FLOAT, implementation)
     assert math.isnan(codec.decode(codec.encode(math.nan)))
 
 
 def test_booleans_are_bools_of_python_or_numpy(implementation: Implementation) -> None:
-    """Integers are accepted, too; see `test_coerce`. Other values are refused."""
+    """The type boolean takes bools of Python and NumPy, and refuses other values.
+
+    Integers are accepted, too; `test_coerce` tests them.
+    """
     codec = codec_of(t.BooleanType, implementation)
     assert codec.encode(numpy.bool_(True)) == b"\1"
     assert codec.encode(numpy.bool_(False)) == b"\0"
-    assert codec.decode(b"\xff") is True  # by the specification, any byte but zero is true
+    assert codec.decode(b"\xff") is True  # the specification says that any byte but zero is true
     for value in ("yes", 1.0, None):
         with pytest.raises(EncodeTypeError, match="is not a boolean"):
             codec.encode(value)
 
 
 def test_texts_that_cannot_be_encoded_or_decoded(implementation: Implementation) -> None:
-    """The error names the first character or byte that is not valid in ASCII or UTF-8."""
+    """The error for invalid characters or bytes of a string names the first invalid position."""
     ascii_codec = codec_of(t.AsciiType, implementation)
     text_codec = codec_of(TEXT, implementation)
     with pytest.raises(EncodeValueError, match="cannot be encoded as ascii: character 1 is"):
@@ -245,6 +269,7 @@ def test_texts_that_cannot_be_encoded_or_decoded(implementation: Implementation)
 
 
 def test_blobs_are_bytes_and_refuse_text(implementation: Implementation) -> None:
+    """A blob is decoded to bytes, and a string is refused."""
     codec = codec_of(t.BytesType, implementation)
     assert type(codec.decode(memoryview(b"ab"))) is bytes
     with pytest.raises(EncodeTypeError, match="is not bytes or another buffer"):
@@ -252,6 +277,7 @@ def test_blobs_are_bytes_and_refuse_text(implementation: Implementation) -> None
 
 
 def test_a_decoded_uuid_is_like_a_created_one(implementation: Implementation) -> None:
+    """A decoded UUID has the same attributes and hash as a UUID from the constructor."""
     identity = uuid.UUID(int=5)
     decoded = codec_of(t.UUIDType, implementation).decode(identity.bytes)
     assert decoded.is_safe is uuid.SafeUUID.unknown
@@ -259,6 +285,8 @@ def test_a_decoded_uuid_is_like_a_created_one(implementation: Implementation) ->
 
 
 def test_a_uuid_is_encoded_by_its_attribute_bytes(implementation: Implementation) -> None:
+    """The codec of uuid encodes the attribute `bytes`, also if a subclass overrides it."""
+
     class UuidWithOtherBytes(uuid.UUID):
         @property
         def bytes(self) -> bytes:
@@ -273,7 +301,7 @@ def test_a_uuid_is_encoded_by_its_attribute_bytes(implementation: Implementation
 
 
 def test_timestamps_outside_of_the_calendar_are_numbers(implementation: Implementation) -> None:
-    """A timestamp after the year 9999 is no datetime, but a number of milliseconds."""
+    """A timestamp after the year 9999 is decoded to a MillisTimestamp, not a datetime."""
     codec = codec_of(t.TimestampType, implementation)
     last_datetime = datetime.datetime(9999, 12, 31, 23, 59, 59, 999000)
     next_millis = int.from_bytes(codec.encode(last_datetime), "big") + 1
@@ -283,6 +311,7 @@ def test_timestamps_outside_of_the_calendar_are_numbers(implementation: Implemen
 
 
 def test_dates_out_of_range_are_refused(implementation: Implementation) -> None:
+    """A date beyond 32 bits, or bytes in place of a date, raises an error."""
     codec = codec_of(t.SimpleDateType, implementation)
     for value in (Date(2**31), Date(-(2**31) - 1), -1, 2**32):
         with pytest.raises(EncodeValueError, match="is out of the range of date"):
@@ -295,6 +324,7 @@ def test_dates_out_of_range_are_refused(implementation: Implementation) -> None:
 def test_times_that_do_not_lie_within_a_day_are_malformed(
     implementation: Implementation, nanos: int
 ) -> None:
+    """A time that is negative, or a day or more, raises DecodeError."""
     codec = codec_of(t.TimeType, implementation)
     with pytest.raises(DecodeError, match=f"time: {nanos} nanoseconds do not lie within one day"):
         codec.decode(nanos.to_bytes(8, "big", signed=True))
@@ -308,30 +338,36 @@ def test_times_that_do_not_lie_within_a_day_are_malformed(
         ("0204", "takes 3 variable-length integers, got 2"),
         ("02040608", "takes 3 variable-length integers, got 4"),
         ("0204f0", "truncated"),
-        # These are 2**31 months, and -2**31 - 1 days, in the zigzag encoding of the specification.
+        # The values are 2**31 months, and -2**31 - 1 days, in the zigzag encoding of the
+        # specification.
         ("f1000000000000", "months or days do not fit 32 bits"),
         ("00f10000000100", "months or days do not fit 32 bits"),
     ],
 )
 def test_malformed_durations(implementation: Implementation, body: str, message: str) -> None:
-    """A duration consists of three integers, of which the first two must fit 32 bits."""
+    """A duration must have exactly three integers, of which the first two fit 32 bits."""
     with pytest.raises(DecodeError, match=message):
         codec_of(t.DurationType, implementation).decode(bytes.fromhex(body))
 
 
 def test_durations_refuse_other_classes(implementation: Implementation) -> None:
+    """The type duration refuses an integer."""
     with pytest.raises(EncodeTypeError, match="is not a"):
         codec_of(t.DurationType, implementation).encode(7)
 
 
 @pytest.mark.parametrize("size", [0, 3, 5, 15, 17])
 def test_an_address_has_4_or_16_bytes(implementation: Implementation, size: int) -> None:
+    """An inet with another number of bytes than 4 or 16 raises DecodeError."""
     with pytest.raises(DecodeError, match="inet"):
         codec_of(t.InetAddressType, implementation).decode(bytes(size))
 
 
 def test_varints_and_decimals_that_are_cut_are_malformed(implementation: Implementation) -> None:
-    """A varint has at least one byte. A decimal has four more, its scale."""
+    """A varint without bytes, or a decimal of fewer than 5 bytes, raises DecodeError.
+
+    A varint has at least one byte. A decimal also has four bytes for its scale.
+    """
     with pytest.raises(DecodeError, match="varint: takes at least 1 byte, got 0"):
         codec_of(t.IntegerType, implementation).decode(b"")
     decimal_codec = codec_of(t.DecimalType, implementation)
@@ -342,7 +378,10 @@ def test_varints_and_decimals_that_are_cut_are_malformed(implementation: Impleme
 
 
 def test_decimals_keep_their_scale(implementation: Implementation) -> None:
-    """Trailing zeros are kept. Numbers that are not finite, and other texts, are refused."""
+    """A decimal keeps its scale, and so its trailing zeros.
+
+    Numbers that are not finite, and strings that are not numbers, are refused.
+    """
     codec = codec_of(t.DecimalType, implementation)
     for written in ("1.50", "-0.001", "1E+5", "-12345678901234567890.5", "1E+2147483648"):
         assert str(codec.decode(codec.encode(decimal.Decimal(written)))) == written
@@ -352,6 +391,7 @@ def test_decimals_keep_their_scale(implementation: Implementation) -> None:
 
 
 def test_the_empty_type_has_no_value_but_empty(implementation: Implementation) -> None:
+    """The empty type encodes only EMPTY, and decodes zero bytes to None."""
     codec = codec_of(t.EmptyType, implementation)
     assert codec.encode(EMPTY) == b""
     assert codec.decode(b"") is None
@@ -366,7 +406,7 @@ def test_the_empty_type_has_no_value_but_empty(implementation: Implementation) -
 
 
 def list_body(*bodies: bytes) -> bytes:
-    """Return the encoding of a list whose encoded elements these are."""
+    """Return the encoding of a list that consists of these encoded elements."""
     lengths = (len(body).to_bytes(4, "big") for body in bodies)
     elements = (length + body for length, body in zip(lengths, bodies, strict=True))
     return len(bodies).to_bytes(4, "big") + b"".join(elements)
@@ -376,9 +416,9 @@ def list_body(*bodies: bytes) -> bytes:
 def test_lists_of_scalars_hold_the_encodings_of_their_elements(
     implementation: Implementation, cqltype: Any
 ) -> None:
-    """A list is its count, and each element with its length."""
-    # If there are no samples of the type itself, take those of its base class. Leave out empty
-    # ones.
+    """A list is encoded as its count, and each element after its length."""
+    # If the type has no samples, take the samples of its base class. Leave out samples of zero
+    # bytes.
     samples = [sample for sample in SAMPLES if sample[0] is cqltype and sample[2]]
     if not samples:
         samples = [sample for sample in SAMPLES if issubclass(cqltype, sample[0]) and sample[2]]
@@ -392,6 +432,7 @@ def test_lists_of_scalars_hold_the_encodings_of_their_elements(
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
 def test_an_invalid_element_is_named(implementation: Implementation, cqltype: Any) -> None:
+    """The error for an invalid element of a list names the element's position."""
     value = next(value for sampled_type, value, _ in SAMPLES if issubclass(cqltype, sampled_type))
     with pytest.raises((EncodeTypeError, EncodeValueError), match="element 1 of list<"):
         codec_of(list_of(cqltype), implementation).encode([value, object(), value])
@@ -401,7 +442,8 @@ def test_an_invalid_element_is_named(implementation: Implementation, cqltype: An
 def test_elements_of_another_size_are_malformed(
     implementation: Implementation, cqltype: Any, width: int
 ) -> None:
-    # Two elements of wrong sizes that together have the size of two valid ones.
+    """An element of a wrong size raises DecodeError, even if the list's total size is right."""
+    # The two elements have wrong sizes, which together are the size of two valid elements.
     body = list_body(bytes(width + 1), bytes(width - 1) or bytes(2))
     with pytest.raises(DecodeError, match=f"takes {width} bytes, got {width + 1}"):
         codec_of(list_of(cqltype), implementation).decode(body)
@@ -411,11 +453,14 @@ def test_elements_of_another_size_are_malformed(
 def test_an_element_that_is_no_text_is_malformed(
     implementation: Implementation, cqltype: Any
 ) -> None:
+    """An element that is not valid ASCII or UTF-8 raises a DecodeError with its position."""
     with pytest.raises(DecodeError, match=r"element 1 of list<.*is not valid"):
         codec_of(list_of(cqltype), implementation).decode(list_body(b"a", b"\xff", b"b"))
 
 
 def test_lists_of_uuids_may_hold_subclasses_and_strings(implementation: Implementation) -> None:
+    """A list of UUIDs may contain UUIDs, instances of subclasses, and strings."""
+
     class OwnUuid(uuid.UUID):
         """An application's subclass."""
 
@@ -429,7 +474,7 @@ def test_lists_of_uuids_may_hold_subclasses_and_strings(implementation: Implemen
 def test_bits_of_nan_and_the_sign_of_zero_survive(
     implementation: Implementation, payload: str
 ) -> None:
-    """A float that is decoded and encoded has the same bits as before, in containers, too."""
+    """A float that is decoded and encoded again has the same bits, also in containers."""
     number = bytes.fromhex(payload)
     bodies = {FLOAT: number, list_of(FLOAT): list_body(number), vector_of(FLOAT, 3): number * 3}
     for cqltype, body in bodies.items():
@@ -438,9 +483,7 @@ def test_bits_of_nan_and_the_sign_of_zero_survive(
 
 
 def test_classes_of_decoded_values(implementation: Implementation) -> None:
-    """Maps, sets, user-defined types and tuples are decoded to the classes that the documentation
-    names.
-    """
+    """Maps, sets, user-defined types and tuples are decoded to the documented classes."""
 
     def encode_and_decode(cqltype: Any, value: Any) -> Any:
         codec = cqltype.build_codec(implementation.codecs)

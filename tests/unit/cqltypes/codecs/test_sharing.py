@@ -1,5 +1,6 @@
-"""Codecs may be shared by threads, and used again while they convert a value. They leak no memory,
-and keep the reference counts of their arguments.
+"""Test that codecs can be shared by threads and used again while they convert a value.
+
+Codecs must neither leak memory nor change the reference counts of their arguments.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.unit.cqltypes.samples import (
 
 @pytest.mark.slow
 def test_a_hundred_threads_share_codecs(implementation: Implementation) -> None:
-    """Codecs may be used by many threads at once."""
+    """A hundred threads that share codecs get the right results."""
     cases = [
         (cqltype.build_codec(implementation.codecs), value, bytes.fromhex(expected))
         for cqltype, value, expected in [*SCALARS[::4], *CONTAINERS]
@@ -82,8 +83,9 @@ NUMBERS = [
 def test_a_list_that_changes_while_it_is_encoded(
     implementation: Implementation, cqltype: Any, change: str
 ) -> None:
-    """A number in the list changes the list while it is converted. Either a consistent value is
-    encoded, or the error says that the size has changed.
+    """A list that is changed by the conversion of its number is encoded consistently or refused.
+
+    The error says that the size of the list has changed.
     """
     codec = cqltype.build_codec(implementation.codecs)
     values: list[Any] = []
@@ -100,7 +102,7 @@ def test_a_list_that_changes_while_it_is_encoded(
         body = codec.encode(values)
     except ValueError as error:
         assert "changed its size from 50" in str(error)  # noqa: PT017
-        # Replacing the elements does not change the size.
+        # A replacement of the elements does not change the size.
         assert change != "replace"
     else:
         assert len(codec.decode(body)) > 1
@@ -110,7 +112,7 @@ def test_a_list_that_changes_while_it_is_encoded(
 def test_a_value_that_encodes_in_its_conversion(
     implementation: Implementation, cqltype: Any
 ) -> None:
-    """A codec may be used again while it converts a value."""
+    """A codec gives the right results if it is used again while it converts a value."""
     codec = cqltype.build_codec(implementation.codecs)
     plain_numbers = [7.0 if "float" in codec.cql_name else 7] * 50
     inner_results: list[bytes] = []
@@ -123,7 +125,7 @@ def test_a_value_that_encodes_in_its_conversion(
 def test_an_error_in_a_conversion_is_raised_unchanged(
     implementation: Implementation, cqltype: Any
 ) -> None:
-    """The error of a number's own conversion has the position of the number as a note."""
+    """The error of a number's own conversion is raised, with the number's position as a note."""
 
     def fail() -> None:
         raise RuntimeError("mine")
@@ -134,13 +136,13 @@ def test_an_error_in_a_conversion_is_raised_unchanged(
         value = [value]
     with pytest.raises(RuntimeError, match=r"^mine") as caught:
         codec.encode(value)
-    # From Python 3.11 on, the position is a note of the error.
+    # Only from Python 3.11 on do errors have notes.
     if sys.version_info >= (3, 11):
         assert any("element 0 of" in note for note in caught.value.__notes__)
 
 
 class FailingIterable:
-    """An iterable that raises after its first element."""
+    """An iterable that raises an error after its first element."""
 
     def __iter__(self) -> Iterator[Any]:
         yield 1
@@ -148,7 +150,7 @@ class FailingIterable:
 
 
 def test_an_iterator_that_fails(implementation: Implementation) -> None:
-    """The iterator's error is raised, and the codec can still be used."""
+    """An error of the iterator is raised, and the codec can be used again."""
     codec = list_of(INT).build_codec(implementation.codecs)
     with pytest.raises(RuntimeError, match="mine"):
         codec.encode(FailingIterable())
@@ -158,8 +160,9 @@ def test_an_iterator_that_fails(implementation: Implementation) -> None:
 def test_the_encoder_holds_no_buffer_while_an_element_is_converted(
     implementation: Implementation,
 ) -> None:
-    """The encoder holds no buffer while user code runs, because an exported buffer cannot be
-    resized.
+    """While an element is converted, the encoder holds no buffer of other elements.
+
+    A bytearray whose buffer is exported cannot be resized.
     """
     data = bytearray(b"\x01\x02\x03")
     codec = list_of(list_of(t.ByteType)).build_codec(implementation.codecs)
@@ -180,7 +183,7 @@ class AppendingIterable:
 
 
 def test_a_dict_that_changes_while_it_is_encoded(implementation: Implementation) -> None:
-    """A number in the dict clears the dict while it is converted. The old entries are encoded."""
+    """A dict that the conversion of its number clears is encoded with its old entries."""
     mapping: dict[str, Any] = {"a": 1}
     mapping["b"] = ActingNumber(mapping.clear)
     mapping["c"] = 3
@@ -189,7 +192,10 @@ def test_a_dict_that_changes_while_it_is_encoded(implementation: Implementation)
 
 
 def test_a_list_changed_by_another_thread(implementation: Implementation) -> None:
-    """The list is encoded consistently, or the change of its size is refused."""
+    """A list that another thread changes is encoded consistently, or refused.
+
+    The error says that the size of the list has changed.
+    """
     shared: list[Any] = list(range(500))
     must_stop = threading.Event()
 
@@ -215,14 +221,14 @@ def test_a_list_changed_by_another_thread(implementation: Implementation) -> Non
             except ValueError as error:
                 assert "changed its size" in str(error)  # noqa: PT017
             else:
-                # The other thread never makes the list shorter than this.
+                # The other thread never makes the list shorter than 400 elements.
                 assert len(decoded) >= 400
     finally:
         must_stop.set()
         thread.join()
 
 
-# Types with values that fit them, and with some that are refused.
+# Types with values that fit them, and with some values that are refused.
 TYPES_AND_VALUES: list[tuple[Any, Any]] = [
     *[(cqltype, value) for cqltype, value, _ in [*SCALARS, *CONTAINERS]],
     (list_of(INT), "refused"),
@@ -241,7 +247,7 @@ TYPES_AND_VALUES: list[tuple[Any, Any]] = [
 )
 @pytest.mark.slow
 def test_encoding_and_decoding_leak_no_memory(implementation: Implementation) -> None:
-    """Encoding and decoding values many times allocates no more memory, also if it fails."""
+    """Repeated encoding and decoding allocates no further memory, also if it fails."""
     codecs_and_values = [
         (cqltype.build_codec(implementation.codecs), value) for cqltype, value in TYPES_AND_VALUES
     ]
@@ -254,27 +260,29 @@ def test_encoding_and_decoding_leak_no_memory(implementation: Implementation) ->
                 continue
             codec.decode(body)
             try:
-                # Errors must not leak memory either.
+                # Errors must not leak memory, either.
                 codec.decode(body[:-1])
             except ValueError:
                 continue
 
     def blocks_after(turns: int) -> int:
-        """Return the number of allocated blocks of memory after so many turns."""
+        """Encode and decode all values `turns` times, and return the number of allocated blocks."""
         for _ in range(turns):
             encode_and_decode_all()
         gc.collect()
         return sys.getallocatedblocks()
 
-    # The first runs fill Python's free lists, which would otherwise count as a leak.
+    # The first runs fill Python's free lists. Otherwise these blocks would count as a leak.
     blocks_after(60)
     count_before = blocks_after(5)
     count_after = blocks_after(50)
-    # If one of some hundred calls per turn leaked one object, that would be 50 blocks.
+    # If one of the several hundred calls in each turn leaked one object, there would be 45 more
+    # blocks.
     assert count_after - count_before < 40
 
 
 def test_encoding_keeps_reference_counts_of_its_arguments(implementation: Implementation) -> None:
+    """Encoding a value leaves the reference counts of its argument unchanged."""
     for cqltype, value in TYPES_AND_VALUES:
         codec = cqltype.build_codec(implementation.codecs)
         # Count the references to the first element of a collection, or to the value itself.

@@ -1,4 +1,4 @@
-"""Helpers for tests of tables: Arrow tables of encoded values, and their rows as bound values."""
+"""Helpers for tests that bind tables: make Arrow tables, and get the values that are bound."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def table_of(
     cells: Sequence[bytes | None],
     options: ColumnOptions = OPTIONS[0],
 ) -> Any:
-    """Return an Arrow table with one column c0 that has these cells."""
+    """Return an Arrow table with one column c0 that has these encoded values (None for null)."""
     page = column_plan(implementation, [cqltype], options).read(
         page_of([[cell] for cell in cells]), 0, len(cells)
     )
@@ -34,7 +34,7 @@ def table_of(
 
 
 def bound(implementation: Implementation, cqltype: Any, table: Any) -> list[bytes | None]:
-    """Return the encoded value (or None) of each row of `table`, bound as a row of one column."""
+    """Return the encoded value (or None) of each row, bound to one marker of type `cqltype`."""
     marker = ColumnMetadata("ks", "t", "c0", cqltype)
     plan = implementation.bind.BindPlan(
         [FakeColumn("c0", cqltype.build_codec(implementation.codecs))], None
@@ -44,10 +44,10 @@ def bound(implementation: Implementation, cqltype: Any, table: Any) -> list[byte
 
 
 def one_by_one(cqltype: Any, table: Any) -> list[Any]:
-    """Return the value of each row of `table`, as it is passed to a bind marker of `cqltype`."""
+    """Return each row's value in the form in which it is passed to a bind marker of `cqltype`."""
     return [row[0] for row in rows_of(table, [ColumnMetadata("ks", "t", "c0", cqltype)])]
 
 
 def arrow(values: list[Any], arrow_type: Any) -> Any:
-    """Return an Arrow table with one column c0 that has these values."""
+    """Return an Arrow table with one column c0 of the type `arrow_type` that has these values."""
     return pyarrow.table({"c0": pyarrow.array(values, arrow_type)})

@@ -1,7 +1,7 @@
-"""Tables are bound as rows.
+"""Test `bind_table`, which binds tables as rows.
 
-The fast path, which reads the memory of the table's columns, is compared with the slow path, which
-creates Python objects.
+The tests compare its fast path, which reads the memory of the table's columns, with the slow path,
+which creates Python objects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UTC = datetime.timezone.utc
 
 
 class Column(NamedTuple):
-    """A stand-in for a bind marker: its name and type."""
+    """A stand-in for a bind marker, with the name and type of its column."""
 
     name: str
     type: Any
@@ -42,25 +42,25 @@ CONTAINERS = {
 
 
 def type_of(name: str) -> Any:
-    """Return the type class of a CQL type."""
+    """Return the driver's type class for a CQL type."""
     return lookup_casstype(CONTAINERS[name]) if name in CONTAINERS else lookup_cqltype(name)
 
 
 def plan_of(implementation: Implementation, *types: str) -> Any:
-    """Return a bind plan for the columns c0, c1, ... of these CQL types."""
+    """Return a bind plan for markers of these CQL types, named c0, c1, and so on."""
     columns = [Column(f"c{number}", type_of(name)) for number, name in enumerate(types)]
     return implementation.bind.BindPlan(columns)
 
 
 def bound(implementation: Implementation, table: Any, *types: str) -> list[bytes]:
-    """Bind the table on the fast path, and return the bytes of each row."""
+    """Bind the table on the fast path, and return the encoded bytes of each row."""
     plan = plan_of(implementation, *types)
     rows = rows_of(table, plan.columns)
     return [row.data for row in implementation.column_binding.bind_table(plan, rows, 5).rows()]
 
 
 def by_objects(implementation: Implementation, table: Any, *types: str) -> list[bytes]:
-    """Bind the table's rows as Python objects (the slow path), and return the bytes of each row."""
+    """Bind the rows as Python objects (the slow path), and return the encoded bytes of each row."""
     plan = plan_of(implementation, *types)
     rows = list(rows_of(table, plan.columns))
     return [
@@ -69,7 +69,7 @@ def by_objects(implementation: Implementation, table: Any, *types: str) -> list[
 
 
 def tensors(values: list[list[float]], permutation: list[int]) -> Any:
-    """Return an array of tensors of 1 x 2 floats, which are stored with permuted dimensions."""
+    """Return an array of tensors of 1 x 2 floats, whose dimensions are stored in this order."""
     storage = pa.array(values, pa.list_(pa.float32(), 2))
     tensor_type = pa.fixed_shape_tensor(pa.float32(), [1, 2], permutation=permutation)
     return pa.ExtensionArray.from_storage(tensor_type, storage)
@@ -84,8 +84,8 @@ DAYS = [datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]
 KEYS = [uuid.UUID(int=7).bytes, None, uuid.UUID(int=2**127).bytes]
 VECTORS = [[1.5, -2.0], [3.0, 4.0], [0.1, float("inf")]]
 
-# Each entry is a name, a function that makes an Arrow array, and the CQL types to which it can be
-# bound.
+# Each entry has a name, a function that makes an Arrow array, and the CQL types to which the array
+# can be bound.
 ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     *[
         (kind, lambda kind=kind: pa.array([1, None, 100], kind), ("tinyint", "smallint", "int", "bigint", "counter", "varint"))  # noqa: E501
@@ -142,15 +142,13 @@ CASES = [
 def test_arrow_columns_are_bound_like_python_objects(
     implementation: Implementation, name: str, make_array: Callable[[], Any], cqltype: str
 ) -> None:
-    """For tables, record batches and slices of Arrow, the fast path encodes the same bytes as the
-    slow path.
-    """
+    """Arrow tables, record batches and slices are encoded alike on the fast and the slow path."""
     array = make_array()
     expected = by_objects(implementation, pa.table({"c0": array}), cqltype)
     assert len(expected) == len(array)
     assert bound(implementation, pa.table({"c0": array}), cqltype) == expected
     assert bound(implementation, pa.record_batch({"c0": array}), cqltype) == expected
-    # A slice begins within the memory of its array, and a column may have several chunks.
+    # A slice begins within the memory of its array, and a column may consist of several chunks.
     assert bound(implementation, pa.table({"c0": array}).slice(1), cqltype) == expected[1:]
     chunks_in_other_order = pa.chunked_array([array.slice(2), array.slice(0, 2)])
     reordered = bound(implementation, pa.table({"c0": chunks_in_other_order}), cqltype)
@@ -182,21 +180,21 @@ NUMPY: list[tuple[Callable[[], Any], str]] = [
 def test_numpy_arrays_and_frames_are_bound_like_python_objects(
     implementation: Implementation, index: int
 ) -> None:
-    """For NumPy arrays and data frames, the fast path encodes the same bytes as the slow path."""
+    """NumPy arrays and pandas frames are encoded alike on the fast and the slow path."""
     pandas = pytest.importorskip("pandas")
     make_array, cqltype = NUMPY[index]
     array = make_array()
     one_column = array.reshape(-1, 1)
     expected = by_objects(implementation, one_column, cqltype)
     assert bound(implementation, one_column, cqltype) == expected
-    # Only plain arrays are also tested as records and frames, not masked ones.
+    # A masked array is not tested as a field of records or as a column of a frame.
     if type(array) is not np.ndarray:
         return
-    # In an array of records, other fields lie between the values of one field.
+    # In an array of records, the bytes of another field lie between the values of a field.
     records = np.zeros(len(array), [("other", "u1"), ("c0", array.dtype)])
     records["c0"] = array
     assert bound(implementation, records[["c0"]], cqltype) == expected
-    # Leave out types that pandas may convert.
+    # pandas may convert arrays of the types that are left out here.
     if array.dtype.isnative and array.dtype.str[1:] not in ("M8[D]", "M8[h]", "f2"):
         frame = pandas.DataFrame({"c0": array, "other": 1})[["c0"]]
         assert bound(implementation, frame, cqltype) == by_objects(implementation, frame, cqltype)
@@ -205,7 +203,7 @@ def test_numpy_arrays_and_frames_are_bound_like_python_objects(
 def test_frames_without_numpy_arrays_are_bound_like_python_objects(
     implementation: Implementation,
 ) -> None:
-    """Columns of pandas that are not NumPy arrays are bound to the same bytes on both paths."""
+    """Columns of pandas without a NumPy array are encoded alike on the fast and the slow path."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {
@@ -221,13 +219,14 @@ def test_frames_without_numpy_arrays_are_bound_like_python_objects(
 
 
 def test_categories_of_polars_are_bound_like_texts(implementation: Implementation) -> None:
-    """Frames of polars export them with dictionaries of string views, which pyarrow cannot
-    decode.
+    """Columns of the polars types Categorical and Enum are bound like columns of strings.
+
+    polars exports these columns as dictionaries of string views, which pyarrow cannot decode.
     """
     polars = pytest.importorskip("polars")
     for dtype in (polars.Categorical, polars.Enum(["a", "b"])):
         series = polars.Series("c0", ["b", None, "a"], dtype=dtype)
-        for values in (series, series.clone().append(series)):  # one chunk, and two
+        for values in (series, series.clone().append(series)):  # one chunk, and two chunks
             table = values.to_frame()
             plain = pa.table({"c0": values.to_list()})
             expected = by_objects(implementation, plain, "text")
@@ -258,6 +257,7 @@ def test_categories_of_polars_are_bound_like_texts(implementation: Implementatio
 def test_errors_name_row_and_column(
     implementation: Implementation, make_array: Callable[[], Any], cqltype: str, message: str
 ) -> None:
+    """A value that cannot be bound raises an error that names the row and the column."""
     plan = plan_of(implementation, cqltype)
     rows = rows_of(pa.table({"c0": make_array()}), plan.columns)
     with pytest.raises((ValueError, TypeError), match=message):
@@ -265,6 +265,7 @@ def test_errors_name_row_and_column(
 
 
 def test_bytes_that_are_not_utf_8_are_refused(implementation: Implementation) -> None:
+    """A string array with bytes that are not UTF-8 raises UnicodeDecodeError."""
     offsets = pa.py_buffer(np.array([0, 1], "i4").tobytes())
     damaged = pa.StringArray.from_buffers(1, offsets, pa.py_buffer(b"\xff"))
     plan = plan_of(implementation, "text")
@@ -275,8 +276,9 @@ def test_bytes_that_are_not_utf_8_are_refused(implementation: Implementation) ->
 
 
 def test_overridden_serialize_methods_are_called(implementation: Implementation) -> None:
-    """If an application's type class overrides `serialize`, each value is converted by it, not on
-    the fast path.
+    """An application's type class that overrides `serialize` converts each value itself.
+
+    The fast path would not call the method.
     """
     from cassandra.cqltypes import Int32Type
 
@@ -288,11 +290,12 @@ def test_overridden_serialize_methods_are_called(implementation: Implementation)
     plan = implementation.bind.BindPlan([Column("c0", Doubled)])
     rows = rows_of(pa.table({"c0": pa.array([21], "int32")}), plan.columns)
     (row,) = implementation.column_binding.bind_table(plan, rows, 5).rows()
-    # The value is 0x2A = 42, twice the 21 in the table.
+    # The encoded value is 0x2A = 42, twice the 21 in the table.
     assert row.values() == [b"\0\0\0\x2a"]
 
 
 def test_columns_on_the_fast_and_the_slow_path_may_be_mixed(implementation: Implementation) -> None:
+    """One table may have columns that are bound on the fast path and others on the slow path."""
     table = pa.table(
         {"c0": [1, 2], "c1": [[1], None], "c2": ["a", "b"], "c3": pa.array(VECTORS[:2], pa.list_(pa.float32(), 2))}  # noqa: E501
     )  # fmt: skip
@@ -303,11 +306,12 @@ def test_columns_on_the_fast_and_the_slow_path_may_be_mixed(implementation: Impl
     assert len(block) == 2
     assert block.width == 4
     assert not block.has_unset
-    # Input that is not a table is bound row by row.
+    # Input that is not a table is bound row by row, as Python objects.
     assert len(implementation.column_binding.bind_table(plan, [(1, [1], "a", [1.0, 2.0])], 5)) == 1
 
 
-# The ids of those CASES whose columns must be read from Arrow's memory, without Python objects.
+# The ids of the CASES whose columns must be read from Arrow's memory, without the creation of
+# Python objects.
 FROM_MEMORY = {
     "int8-tinyint", "int16-smallint", "int32-int", "int64-bigint", "uint32-bigint", "least-bigint",
     "float32-float", "float32-double", "float64-double", "float64-float", "bool-boolean",
@@ -320,13 +324,17 @@ FROM_MEMORY = {
 
 @pytest.mark.parametrize("case", sorted(FROM_MEMORY))
 def test_ordinary_columns_are_read_from_memory(compiled: Implementation, case: str) -> None:
-    """For these columns, the compiled fast path never calls the function that converts values."""
+    """The compiled fast path reads these columns from memory and creates no Python objects.
+
+    For that, the function that converts values to objects must never be called.
+    """
     ((make_array, cqltype),) = [
         (make_array, cqltype) for name, make_array, cqltype in CASES if f"{name}-{cqltype}" == case
     ]
     array = make_array()
     if case == "large lists-vector<float, 2>":
-        # Leave out the last value, which is null: lists with nulls are not read from memory.
+        # Leave out the last value, which is null, because lists with nulls are not read from
+        # memory.
         array = array.slice(0, 3)
 
     def refuse_conversion(source: Any, cqltype: Any) -> list[Any]:
