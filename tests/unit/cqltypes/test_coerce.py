@@ -1,5 +1,7 @@
-"""Values of many classes are encoded: enum members by their values, named tuples and objects as
-user-defined types, and numbers, texts, dates and times of several classes.
+"""Test which classes of values are encoded for each CQL type, and how.
+
+Enum members are encoded by their values, named tuples and objects as user-defined types. Numbers,
+strings, dates and times may be of several classes.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ VALUES: list[tuple[Any, Any]] = [
 def test_enum_members_are_encoded_by_their_values(
     implementation: Implementation, cqltype: Any, value: Any
 ) -> None:
-    """This holds for a value by itself, and for the elements of containers."""
+    """An enum member is encoded as its value, also as an element of a container."""
     member = enum.Enum("EnumOfOne", {"ONE": value}).ONE  # type: ignore[attr-defined]
     codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(member) == codec.encode(value)
@@ -69,7 +71,7 @@ def test_enum_members_are_encoded_by_their_values(
 def test_integers_are_encoded_as_booleans_by_their_truth(
     implementation: Implementation, value: int, expected: bytes
 ) -> None:
-    """As a boolean, the integer 0 is false, and all others are true."""
+    """As a boolean, the integer 0 is encoded as false, and any other integer as true."""
     codec = t.BooleanType.build_codec(implementation.codecs)
     assert codec.encode(value) == expected
     if value < 2**31:
@@ -82,6 +84,7 @@ def test_integers_are_encoded_as_booleans_by_their_truth(
     ids=repr,
 )
 def test_other_values_are_refused_as_booleans(implementation: Implementation, value: Any) -> None:
+    """Arrays, masked values, floats, strings, lists and bytes are refused as booleans."""
     with pytest.raises(t.EncodeTypeError, match="is not a boolean"):
         t.BooleanType.build_codec(implementation.codecs).encode(value)
 
@@ -109,8 +112,9 @@ class Mixed(enum.Enum):
 
 
 def test_members_of_enums_of_several_classes_are_encoded(implementation: Implementation) -> None:
-    """Members of IntEnum, of str enums and of Flag are encoded as their integer or text, and a
-    member with the value EMPTY as no bytes.
+    """Members of IntEnum, of str enums and of Flag are encoded as their integer or string.
+
+    A member with the value EMPTY is encoded as zero bytes.
     """
 
     def encode(cqltype: Any, value: Any) -> Any:
@@ -183,6 +187,7 @@ def test_members_of_enums_of_several_classes_are_encoded(implementation: Impleme
 def test_errors_of_enum_members_name_member_and_value(
     implementation: Implementation, cqltype: Any, member: Any, error: type[Exception], message: str
 ) -> None:
+    """The error for an enum member whose value does not fit names the member and the value."""
     with pytest.raises(error, match=message):
         cqltype.build_codec(implementation.codecs).encode(member)
 
@@ -190,15 +195,18 @@ def test_errors_of_enum_members_name_member_and_value(
 def named_tuple(names: str, *values: Any) -> Any:
     """Return a named tuple of a new class.
 
-    :param names: the names of its fields, separated by spaces.
+    :param names: the names of the fields, separated by spaces.
+    :param values: the values of the fields.
     """
     address_class: Any = collections.namedtuple("Address", names)  # type: ignore[misc]
     return address_class(*values)
 
 
 def test_named_tuples_are_encoded_by_field_name(implementation: Implementation) -> None:
-    """The order of the fields does not matter, and missing ones are null. If no name is that of a
-    field of the type, the values are taken by position.
+    """A named tuple is encoded as a user-defined type by the names of its fields.
+
+    The order of the fields does not matter, and missing fields are null. If no name is that of a
+    field of the type, the values are encoded by position.
     """
     codec = ADDRESS.build_codec(implementation.codecs)
     expected = codec.encode(("x", 7))
@@ -214,9 +222,7 @@ def test_named_tuples_are_encoded_by_field_name(implementation: Implementation) 
 
 
 def test_objects_are_encoded_by_alias(implementation: Implementation) -> None:
-    """If an attribute of an attrs or pydantic object has an alias, this is the name of the field
-    in the user-defined type.
-    """
+    """If an attribute of an attrs or pydantic object has an alias, this is the field's name."""
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     codec = ADDRESS.build_codec(implementation.codecs)
     expected = codec.encode(("x", 7))
@@ -224,13 +230,13 @@ def test_objects_are_encoded_by_alias(implementation: Implementation) -> None:
         "Model", street=(str, ...), code=(int, pydantic.Field(alias="zip"))
     )
     assert codec.encode(model_class(street="x", zip=7)) == expected
-    # The alias of an attribute with an underscore has none.
+    # The attrs alias of the attribute `_zip` has no underscore.
     attrs_class = attrs.make_class("AttrsClass", ["street", "_zip"])
     assert codec.encode(attrs_class("x", 7)) == expected
 
 
 def test_an_address_with_a_zone_is_refused(implementation: Implementation) -> None:
-    """The type inet cannot store the zone of an IPv6 address, which follows the "%"."""
+    """An IPv6 address with a zone ("%eth0") is refused, because inet cannot store zones."""
     codec = t.InetAddressType.build_codec(implementation.codecs)
     for parse in (ipaddress.ip_address, ipaddress.ip_interface):
         with pytest.raises(EncodeValueError, match=r"%eth0.* has a zone .*inet has no place for"):
@@ -241,7 +247,7 @@ def test_an_address_with_a_zone_is_refused(implementation: Implementation) -> No
 
 @pytest.mark.parametrize("value", [1_764_000_000, 1_764_000_000.5])
 def test_seconds_instead_of_milliseconds_warn(implementation: Implementation, value: float) -> None:
-    """The number is encoded nevertheless, and the warning names the line of the caller."""
+    """A timestamp in seconds gives a warning at the caller's line, but the number is encoded."""
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     with pytest.warns(RuntimeWarning, match="multiply them by 1000") as warned:
         assert timestamp.encode(value) == int(value).to_bytes(8, "big")
@@ -261,8 +267,9 @@ def test_seconds_instead_of_milliseconds_warn(implementation: Implementation, va
 def test_microseconds_and_nanoseconds_warn(
     implementation: Implementation, value: int, advice: str
 ) -> None:
-    """A timestamp is a number of milliseconds. If a number looks like another unit, the warning
-    says what to do.
+    """A timestamp that looks like micro- or nanoseconds gives a warning that says what to do.
+
+    CQL timestamps are milliseconds.
     """
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     with pytest.warns(RuntimeWarning, match=f"^about 176\\d* milliseconds .*{advice}") as warned:
@@ -271,8 +278,9 @@ def test_microseconds_and_nanoseconds_warn(
 
 
 def test_a_column_of_seconds_warns_as_often_as_one_value(implementation: Implementation) -> None:
-    """Numbers of seconds near each other have equal warnings, and Python shows equal warnings of
-    one line only once.
+    """A thousand timestamps in seconds give equal warnings.
+
+    Python shows equal warnings of a line only once.
     """
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     with warnings.catch_warnings(record=True) as warned:
@@ -284,7 +292,7 @@ def test_a_column_of_seconds_warns_as_often_as_one_value(implementation: Impleme
 
 @pytest.mark.filterwarnings("error")
 def test_a_millis_timestamp_does_not_warn(implementation: Implementation) -> None:
-    """This class says that the number is one of milliseconds."""
+    """A MillisTimestamp gives no warning, because the class says that the unit is milliseconds."""
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     assert timestamp.encode(MillisTimestamp(1_764_000_000)) == (1_764_000_000).to_bytes(8, "big")
 
@@ -294,6 +302,7 @@ def test_a_millis_timestamp_does_not_warn(implementation: Implementation) -> Non
 )
 @pytest.mark.filterwarnings("error")
 def test_plausible_milliseconds_do_not_warn(implementation: Implementation, value: int) -> None:
+    """Numbers that are plausible milliseconds give no warning."""
     codec = t.TimestampType.build_codec(implementation.codecs)
     assert codec.encode(value) == value.to_bytes(8, "big", signed=True)
 
@@ -306,6 +315,7 @@ def test_plausible_milliseconds_do_not_warn(implementation: Implementation, valu
     ],
 )
 def test_numbers_that_look_like_dates_are_warned_of(number: int, advice: str) -> None:
+    """A number that looks like a date of digits, or days since 1970, gives a warning for a date."""
     with pytest.warns(RuntimeWarning, match=advice):
         assert coerce.date_number(number) == number
 
@@ -313,20 +323,22 @@ def test_numbers_that_look_like_dates_are_warned_of(number: int, advice: str) ->
 @pytest.mark.parametrize("number", [0, 20_261_315, 20_260_132, 2**31, 2**31 + 20_468])
 @pytest.mark.filterwarnings("error")
 def test_other_numbers_do_not_warn(number: int) -> None:
-    """Numbers of days with the offset 2**31, and digits that are no date, are taken as they are."""
+    """Other numbers for a date give no warning: days plus 2**31, and digits that are no date."""
     assert coerce.date_number(number) == number
 
 
 def names_of(cases: list[tuple[Any, Any, Any]]) -> list[str]:
-    """Return names of parametrized cases whose first items are functions. By default, the name of
-    some would contain an address of memory, but it must be the same in each process.
+    """Return the names of parametrized cases whose first items are functions.
+
+    By default, some names would contain a memory address. But the names must be the same in each
+    process.
     """
     return [f"{convert.__name__}-{number}" for number, (convert, *_) in enumerate(cases)]
 
 
 # -- each function by itself -----------------------------------------------------------------------
 
-# A function, a value, and what the function returns for it.
+# Each tuple has a function, a value, and what the function returns for the value.
 CONVERSIONS: list[tuple[Any, Any, Any]] = [
     (coerce.uuid_bytes, "00000000-0000-0000-0000-00000000000a", bytes(15) + b"\n"),
     (coerce.uuid_bytes, uuid.UUID(int=10), bytes(15) + b"\n"),
@@ -384,10 +396,12 @@ CONVERSIONS: list[tuple[Any, Any, Any]] = [
 
 @pytest.mark.parametrize(("convert", "value", "expected"), CONVERSIONS, ids=names_of(CONVERSIONS))
 def test_values_are_converted(convert: Any, value: Any, expected: Any) -> None:
+    """Each function converts the value to the expected result."""
     assert convert(value) == expected
 
 
-# A function, a value of a class that it takes, and the error for it.
+# Each tuple has a function, a value of a class that the function accepts, and the error for the
+# value.
 OUT_OF_RANGE: list[tuple[Any, Any, str]] = [
     (coerce.uuid_bytes, "0000", "is not a UUID"),
     (coerce.inet_bytes, "10.0.0", "is not an IPv4 or IPv6 address"),
@@ -418,11 +432,12 @@ OUT_OF_RANGE: list[tuple[Any, Any, str]] = [
 
 @pytest.mark.parametrize(("convert", "value", "message"), OUT_OF_RANGE, ids=names_of(OUT_OF_RANGE))
 def test_values_out_of_range_are_refused(convert: Any, value: Any, message: str) -> None:
+    """A value of the right class that is out of range raises EncodeValueError."""
     with pytest.raises(EncodeValueError, match=message):
         convert(value)
 
 
-# A function, a value of a class that it does not take, and the error for it.
+# Each tuple has a function, a value of a class that the function refuses, and the error.
 OTHER_CLASSES: list[tuple[Any, Any, str]] = [
     (coerce.uuid_bytes, 5, "is not a UUID"),
     (coerce.inet_bytes, 5, "is not an IP address"),
@@ -442,11 +457,13 @@ OTHER_CLASSES: list[tuple[Any, Any, str]] = [
     ("convert", "value", "message"), OTHER_CLASSES, ids=names_of(OTHER_CLASSES)
 )
 def test_values_of_other_classes_are_refused(convert: Any, value: Any, message: str) -> None:
+    """A value of another class raises EncodeTypeError."""
     with pytest.raises(EncodeTypeError, match=message):
         convert(value)
 
 
 def test_an_interface_whose_network_is_its_address_is_an_address() -> None:
+    """An IP interface whose network consists of its own address only is encoded as the address."""
     for text in ("10.0.0.1", "::1"):
         address = ipaddress.ip_address(text)
         assert coerce.inet_bytes(ipaddress.ip_interface(text)) == address.packed
@@ -463,7 +480,10 @@ COMPLEX_NUMBERS = [
 
 @pytest.mark.parametrize("value", COMPLEX_NUMBERS, ids=repr)
 def test_complex_numbers_are_refused(implementation: Implementation, value: Any) -> None:
-    """NumPy would only warn that the imaginary part is lost."""
+    """Complex numbers are refused as floats.
+
+    NumPy would only warn that the imaginary part is lost.
+    """
     is_array = getattr(value, "ndim", 0) == 1
     types = [t.FloatType, t.DoubleType] if not is_array else []
     items = value if is_array else [value, value]
@@ -481,7 +501,10 @@ def test_complex_numbers_are_refused(implementation: Implementation, value: Any)
 def test_numbers_that_are_too_large_for_a_float_do_not_become_infinite(
     implementation: Implementation, cql_type: type[t.CassandraType], value: Any
 ) -> None:
-    """float() makes them infinite. Infinite numbers themselves are values."""
+    """A finite number beyond the range of a float is refused, but infinity is accepted.
+
+    Python's float() converts such a number to infinity.
+    """
     codec = cql_type.build_codec(implementation.codecs)
     with pytest.raises(EncodeValueError, match="is out of the range of"):
         codec.encode(value)
@@ -500,7 +523,11 @@ def test_numbers_that_are_too_large_for_a_float_do_not_become_infinite(
 def test_single_values_of_numpy_are_no_blobs(
     implementation: Implementation, value: Any, advice: str
 ) -> None:
-    """Their buffers are memory: a string has four bytes for each character."""
+    """Single NumPy values are refused as blobs, except for the types bytes and void.
+
+    The buffer of any other value is the value's memory. For a string, the memory has four bytes for
+    each character.
+    """
     codec = t.BytesType.build_codec(implementation.codecs)
     with pytest.raises(EncodeTypeError, match=advice):
         codec.encode(value)
@@ -509,23 +536,28 @@ def test_single_values_of_numpy_are_no_blobs(
 
 
 def test_a_set_in_the_place_of_a_vector_is_refused(implementation: Implementation) -> None:
-    """The numbers would be stored in the order of their hashes."""
+    """A set is refused as a vector of several elements.
+
+    The numbers would be stored in the order of their hashes.
+    """
     codec = vector_of(t.FloatType, 2).build_codec(implementation.codecs)
     for value in ({0.5, 0.25}, frozenset({1.0, 2.0})):
         with pytest.raises(EncodeTypeError, match=r"not a sequence of elements .* has no order"):
             codec.encode(value)
-    # The order of one number is known, and a list may take a set.
+    # A vector of one element accepts a set, because the order is known. A list accepts any set.
     single = vector_of(t.FloatType, 1).build_codec(implementation.codecs)
     assert single.encode({0.5}) == b"\x3f\0\0\0"
     assert list_of(t.Int32Type).build_codec(implementation.codecs).encode({1, 2})
 
 
 def test_addresses_of_other_sizes_are_invalid() -> None:
+    """`inet_text` refuses an address of 5 bytes."""
     with pytest.raises(DecodeError, match="takes 4 or 16 bytes, got 5"):
         coerce.inet_text(bytes(5))
 
 
 def test_a_decimal_may_have_as_many_digits_as_the_limit_allows() -> None:
+    """A decimal may have as many digits as the limit allows, and not one more."""
     limit = digits_limit()
     largest = decimal.Decimal("9" * limit)
     unscaled, scale = coerce.decimal_parts(largest)
@@ -540,10 +572,12 @@ def test_a_decimal_may_have_as_many_digits_as_the_limit_allows() -> None:
     [((1,), (1,)), ([1, 2], (1, 2)), ((1, 2, 3), (1, 2, 3)), ((), (None,) * 3)],
 )
 def test_a_tuple_may_have_fewer_items(value: Any, expected: tuple[Any, ...]) -> None:
+    """`tuple_items` accepts a tuple or list with fewer items than its type."""
     assert tuple(coerce.tuple_items(value, "a tuple", 3)) == expected
 
 
 def test_a_tuple_with_too_many_items_is_refused() -> None:
+    """`tuple_items` refuses a tuple with more items than its type."""
     with pytest.raises(EncodeValueError, match="has 4 items, a tuple takes 3"):
         coerce.tuple_items((1, 2, 3, 4), "a tuple", 3)
 
@@ -553,7 +587,7 @@ class ObjectWithStreet:
 
 
 class ZipMapping:
-    """A mapping that is not a dict, with the key "zip"."""
+    """A mapping that is not a dict, and has only the key "zip"."""
 
     def keys(self) -> list[str]:
         return ["zip"]
@@ -580,9 +614,9 @@ class ZipMapping:
 def test_the_fields_of_a_udt_value_are_found_by_name_or_position(
     value: Any, expected: tuple[Any, ...]
 ) -> None:
-    """Fields that a value does not have are None.
+    """Fields that are missing in a value of a user-defined type are None.
 
-    :param expected: the fields street and zip.
+    :param expected: the expected values of the fields street and zip.
     """
     assert tuple(coerce.udt_items(value, "ks.address", ("street", "zip"))) == expected
 
@@ -600,12 +634,13 @@ def test_the_fields_of_a_udt_value_are_found_by_name_or_position(
 def test_values_that_are_no_udt_are_refused(
     value: Any, error: type[Exception], message: str
 ) -> None:
+    """`udt_items` refuses values that are not values of the user-defined type."""
     with pytest.raises(error, match=message):
         coerce.udt_items(value, "ks.address", ("street", "zip"))
 
 
 def test_elements_are_copied_unless_they_cannot_change() -> None:
-    """A list could change while its elements are encoded. A tuple cannot."""
+    """`elements` copies a list, which could change while it is encoded, but not a tuple."""
     items, constant_items = [1, 2], (1, 2)
     assert coerce.elements(items, "a list") == items
     assert coerce.elements(items, "a list") is not items
@@ -618,17 +653,20 @@ def test_elements_are_copied_unless_they_cannot_change() -> None:
     "value", ["ab", b"ab", {"a": 1}, 5, numpy.zeros((2, 2)).data], ids=lambda value: type(value)
 )
 def test_texts_bytes_mappings_and_numbers_are_no_collections(value: Any) -> None:
+    """`elements` refuses strings, bytes, mappings, numbers and two-dimensional buffers."""
     with pytest.raises(EncodeTypeError, match="is not a collection of elements for a list"):
         coerce.elements(value, "a list")
 
 
 def test_a_mapping_is_split_into_keys_and_values() -> None:
+    """`pairs` splits a mapping into its keys and values, and refuses a list of pairs."""
     assert coerce.pairs({"a": 1, "b": 2}, "a map") == (["a", "b"], [1, 2])
     with pytest.raises(EncodeTypeError, match="is not a mapping for a map"):
         coerce.pairs([("a", 1)], "a map")
 
 
 def test_numbers_are_converted_to_floats() -> None:
+    """`real_number` converts numbers to floats, and refuses other classes and infinite results."""
     assert coerce.real_number(decimal.Decimal("1.5"), "double") == 1.5
     assert coerce.real_number(2, "double") == 2.0
     for value in ("1", b"1", numpy.zeros(2), None):
@@ -639,7 +677,7 @@ def test_numbers_are_converted_to_floats() -> None:
 
 
 def test_text_is_encoded_in_the_encoding_of_its_type() -> None:
-    """The type text is encoded as UTF-8. If a character is not ASCII, ascii refuses it."""
+    """`text_bytes` encodes text as UTF-8, and refuses characters for ascii that are not ASCII."""
     assert coerce.text_bytes("\u00e9", "text") == b"\xc3\xa9"
     assert coerce.text_bytes("e", "ascii") == b"e"
     with pytest.raises(

@@ -1,5 +1,7 @@
-"""Composite types: each part of an encoded value is a length, the value, and an end byte. In a
-dynamic composite, the alias or name of the part's type comes before it.
+"""Test the codecs of composite types.
+
+Each part of an encoded value is a length, the value, and an end byte. In a dynamic composite, the
+alias or name of the part's type precedes the part.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ PACKAGE = "org.apache.cassandra.db.marshal."
 def test_parts_are_encoded_and_decoded(
     implementation: Implementation, value: tuple[Any, ...], data: str
 ) -> None:
-    """A value may have fewer parts than the type. Null is encoded as an empty part."""
+    """A composite may have fewer parts than its type, and null is encoded as an empty part."""
     codec = COMPOSITE.build_codec(implementation.codecs)
     assert codec.encode(value) == bytes.fromhex(data)
     assert codec.decode(bytes.fromhex(data)) == value
@@ -47,6 +49,7 @@ def test_parts_are_encoded_and_decoded(
 def test_values_that_do_not_fit_are_refused(
     implementation: Implementation, value: Any, error: type[Exception], message: str
 ) -> None:
+    """A composite with too many, too long or wrong parts is refused."""
     with pytest.raises(error, match=message):
         COMPOSITE.build_codec(implementation.codecs).encode(value)
 
@@ -64,17 +67,19 @@ def test_values_that_do_not_fit_are_refused(
 def test_malformed_bytes_are_refused(
     implementation: Implementation, data: str, message: str
 ) -> None:
+    """Malformed bytes of a composite raise a DecodeError that says what is wrong."""
     with pytest.raises(DecodeError, match=message):
         COMPOSITE.build_codec(implementation.codecs).decode(bytes.fromhex(data))
 
 
 def test_parts_that_name_their_type(implementation: Implementation) -> None:
-    """A part of a dynamic composite may name its type by an alias or by its class. A part with an
-    unknown alias stays bytes.
+    """A part of a dynamic composite may name its type by an alias or by its class.
+
+    A part with an unknown alias stays bytes.
     """
     codec = DYNAMIC_COMPOSITE.build_codec(implementation.codecs)
-    # The high bit of the first two bytes says that they end with an alias: 0x73 is "s", 0x69 is
-    # "i", and 0x78 is "x", which was not declared.
+    # The high bit of a part's first two bytes says that their last byte is an alias: 0x73 is "s",
+    # 0x69 is "i", and 0x78 is "x", which was not declared.
     data = bytes.fromhex("8073 0001 61 00  8069 0004 00000001 00")
     assert codec.encode([("s", "a"), ("i", 1)]) == data
     assert codec.encode(data) == data
@@ -91,13 +96,14 @@ def test_parts_that_name_their_type(implementation: Implementation) -> None:
 def test_parts_without_a_known_alias_cannot_be_encoded(
     implementation: Implementation, value: Any
 ) -> None:
+    """A part of a dynamic composite without a declared alias raises TypeError."""
     codec = DYNAMIC_COMPOSITE.build_codec(implementation.codecs)
     with pytest.raises(TypeError, match=r"a pair of an alias \(s, i\) and a value"):
         codec.encode(value)
 
 
 def test_names() -> None:
-    """The name of a composite type contains the names of its components; in CQL it is quoted."""
+    """The name of a composite type contains its components' names, and is quoted in CQL."""
     assert COMPOSITE.cql_parameterized_type() == (
         f"'{PACKAGE}CompositeType({PACKAGE}UTF8Type, {PACKAGE}Int32Type)'"
     )

@@ -1,4 +1,4 @@
-"""Classes of lists, sets, maps and wrappers: their parameters."""
+"""Test the parameters of the type classes of lists, sets, maps and wrappers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.cqltypes.samples import INT, TEXT, list_of, vector_of
 
 
 def test_equal_parameters_lead_to_the_same_class() -> None:
-    """The class has the parameters as attributes."""
+    """Equal parameters give the same class, which has the parameters as attributes."""
     assert list_of(INT) is list_of(INT)
     assert list_of(INT) is not list_of(TEXT)
     assert list_of(INT).subtypes == (INT,)
@@ -25,6 +25,7 @@ def test_equal_parameters_lead_to_the_same_class() -> None:
 
 
 def test_a_wrong_number_of_parameters_is_an_error() -> None:
+    """A wrong number of parameters for a container raises ValueError."""
     with pytest.raises(ValueError, match="parameters"):
         t.ListType.apply_parameters([INT, INT])
     with pytest.raises(ValueError, match="parameters"):
@@ -32,13 +33,17 @@ def test_a_wrong_number_of_parameters_is_an_error() -> None:
 
 
 def test_a_container_without_parameters_has_no_codec() -> None:
+    """A container type without parameters has no codec, and `codec` raises ValueError."""
     with pytest.raises(ValueError, match="no parameters yet"):
         t.ListType.codec()
 
 
 @pytest.mark.parametrize("wrapper", [t.FrozenType, t.ReversedType])
 def test_wrappers_decode_empty_values_like_the_wrapped_type(wrapper: Any) -> None:
-    """Without bytes, a value is EMPTY, None or an empty text, depending on the wrapped type."""
+    """A frozen or reversed type decodes zero bytes as the type in it does.
+
+    The result is EMPTY, None or an empty string.
+    """
 
     class IntWithEmptyValues(t.Int32Type):
         support_empty_values = True

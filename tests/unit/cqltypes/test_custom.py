@@ -1,4 +1,4 @@
-"""Custom types whose server class the driver does not know."""
+"""Test custom types whose server class the driver does not know."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from tests.conftest import Implementation
 
 
 def test_values_of_unknown_classes_are_bytes(implementation: Implementation) -> None:
-    """A type whose class the driver does not know is written as the quoted name of the class. Its
-    values stay bytes, in containers, too.
+    """A type with an unknown server class has the quoted class as its CQL name.
+
+    Its values stay bytes, also in containers.
     """
     unknown_type = t.lookup_casstype("com.example.OddType")
     assert unknown_type.cassname == "com.example.OddType"

@@ -1,5 +1,6 @@
-"""Values that do not fit their type are refused. The error names the value, its type, and its
-position in a container.
+"""Test the errors for values and bytes that do not fit their type.
+
+The error names the value, its type, and its position in a container.
 """
 
 from __future__ import annotations
@@ -203,13 +204,14 @@ def test_refusals_of_values_that_do_not_fit(
 
 
 def test_long_values_are_cut_in_messages(implementation: Implementation) -> None:
+    """The error for a long value contains only a part of the value."""
     with pytest.raises(TypeError) as caught:
         INT.build_codec(implementation.codecs).encode("x" * 1000)
     # The whole message is much shorter than the value of 1000 characters.
     assert len(str(caught.value)) < 120
 
 
-# A type, malformed data for it in hexadecimal, and the error.
+# Each tuple has a type, malformed data for the type in hexadecimal, and the error.
 MALFORMED: list[tuple[Any, str, str]] = [
     (INT, "000000", "^int: takes 4 bytes, got 3$"),
     (INT, "0000000000", "^int: takes 4 bytes, got 5$"),
@@ -327,7 +329,7 @@ def test_malformed_data_is_an_error(
 
 
 def test_every_truncation_of_a_nested_value_is_an_error(implementation: Implementation) -> None:
-    """If any number of bytes is missing at the end, or one is too many, decoding fails."""
+    """Decoding a nested value fails if bytes are missing at the end, or if one is too many."""
     cqltype = map_of(TEXT, list_of(tuple_of(INT, vector_of(TEXT, 2))))
     codec = cqltype.build_codec(implementation.codecs)
     body = codec.encode({"a": [(1, ["x", "yz"]), None], "b": []})
@@ -339,20 +341,22 @@ def test_every_truncation_of_a_nested_value_is_an_error(implementation: Implemen
 
 
 class FailingRepr:
-    """An object that cannot be shown in a message."""
+    """An object whose `repr` raises an error, so that no message can show the object."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no repr")
 
 
 def test_a_value_without_a_repr_can_be_refused(implementation: Implementation) -> None:
+    """A value whose `repr` raises an error is refused with the name of its class."""
     with pytest.raises(TypeError, match=r"a value \(FailingRepr\) is not an integer"):
         INT.build_codec(implementation.codecs).encode(FailingRepr())
 
 
 def nested_codec(codecs: ModuleType, container: str, depth: int) -> tuple[Any, Any, bytes]:
-    """Return a codec of `depth` nested containers with one element each, a value for it, and the
-    value's encoding. The innermost element is the int 1.
+    """Return a codec of `depth` nested containers with one element each, a value and its bytes.
+
+    The innermost element is the int 1.
     """
     int_one = b"\x00\x00\x00\x01"
     codec: Any = codecs.int32()
@@ -384,10 +388,10 @@ def nested_codec(codecs: ModuleType, container: str, depth: int) -> tuple[Any, A
 def test_types_nested_deeper_than_the_stack_are_an_error(
     implementation: Implementation, container: str
 ) -> None:
-    """Encoding and decoding raise RecursionError, instead of ending the process.
+    """Values that are nested too deeply raise RecursionError, and do not end the process.
 
-    20,000 levels are too deep until Python 3.13, which allows compiled code 10,000. From 3.14 on,
-    the size of the stack decides, so they may succeed.
+    Up to Python 3.13, compiled code may nest 10,000 calls, so 20,000 levels are too deep. Later
+    versions go by the size of the stack, so 20,000 levels may succeed.
     """
     codec, value, body = nested_codec(implementation.codecs, container, depth=100)
     assert codec.encode(value) == body
@@ -401,7 +405,8 @@ def test_types_nested_deeper_than_the_stack_are_an_error(
         assert sys.version_info >= (3, 14)
         assert encoded == body
     try:
-        # The decoded value is not compared, because this would exceed the recursion limit, too.
+        # The decoded value is not compared, because the comparison would exceed the recursion
+        # limit, too.
         codec.decode(body)
     except RecursionError:
         pass
@@ -410,7 +415,7 @@ def test_types_nested_deeper_than_the_stack_are_an_error(
 
 
 class IntegerLike:
-    """An object whose `__index__` returns `result`; if `result` is an exception, it is raised."""
+    """An object whose `__index__` returns `result`, or raises `result` if it is an exception."""
 
     def __init__(self, result: Any) -> None:
         self.result = result
@@ -440,6 +445,7 @@ INTEGER_TYPES = [
 def test_an_error_of_a_values_own_conversion_is_not_hidden(
     implementation: Implementation, cqltype: Any, error: Exception
 ) -> None:
+    """An error from a value's own `__index__` is raised unchanged."""
     with pytest.raises(type(error), match="own") as caught:
         cqltype.build_codec(implementation.codecs).encode(IntegerLike(error))
     assert caught.value is error
@@ -450,12 +456,16 @@ def test_an_error_of_a_values_own_conversion_is_not_hidden(
 def test_an_index_method_that_returns_no_integer_is_refused(
     implementation: Implementation, cqltype: Any, result: Any
 ) -> None:
+    """A value whose `__index__` does not return an integer raises TypeError."""
     with pytest.raises(TypeError):
         cqltype.build_codec(implementation.codecs).encode(IntegerLike(result))
 
 
 def test_dates_and_times_with_a_fraction_are_refused(implementation: Implementation) -> None:
-    """The attributes of Date and Time are not checked before the value is encoded."""
+    """A Date or Time whose number has a fraction is refused when it is encoded.
+
+    Date and Time do not check an assignment to their attributes.
+    """
     date, time = Date(0), Time(0)
     date.days_from_epoch = 1.5  # type: ignore[assignment]
     time.nanosecond_time = 1.5  # type: ignore[assignment]
@@ -470,6 +480,7 @@ def test_dates_and_times_with_a_fraction_are_refused(implementation: Implementat
 def test_text_and_mappings_are_refused_as_vectors(
     implementation: Implementation, value: Any
 ) -> None:
+    """Strings, bytes and mappings are refused as vectors, even if their length is right."""
     codec = vector_of(t.FloatType, 20_000).build_codec(implementation.codecs)
     with pytest.raises(TypeError, match="is not a collection of elements for vector<float, 20000>"):
         codec.encode(value)
@@ -478,6 +489,7 @@ def test_text_and_mappings_are_refused_as_vectors(
 def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(
     implementation: Implementation,
 ) -> None:
+    """The error for a list of 100,000 elements calls `repr` for at most 60 elements."""
     call_count = 0
 
     class CountingRepr:

@@ -1,4 +1,7 @@
-"""Points, lines, polygons and date ranges are encoded and decoded; damaged bytes are refused."""
+"""Test the types of points, lines, polygons and date ranges.
+
+Values are encoded and decoded, and damaged bytes are refused.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ def well_known_binary(shape_code: int, *parts: Any, is_little_endian: bool = Tru
     """Return the bytes of a shape in well-known binary.
 
     :param shape_code: `POINT`, `LINE_STRING` or `POLYGON`.
-    :param parts: an int stands for a 32-bit count, and a tuple for a point.
+    :param parts: an int is written as a 32-bit count, and a tuple as a point.
+    :param is_little_endian: False for the big-endian byte order.
     """
     order = "<" if is_little_endian else ">"
     data = struct.pack(f"{order}BI", is_little_endian, shape_code)
@@ -31,7 +35,8 @@ def well_known_binary(shape_code: int, *parts: Any, is_little_endian: bool = Tru
 
 POINT, LINE_STRING, POLYGON = 1, 2, 3
 A, B, C, D = (1.0, 2.0), (3.0, 4.0), (5.0, 6.5), (7.0, 8.0)
-# A type, a shape, the shape in well-known text, and the arguments of `well_known_binary` for it.
+# Each tuple has a type, a shape, the shape in well-known text, and the arguments of
+# `well_known_binary` for the shape.
 SHAPES: list[tuple[Any, Any, str, tuple[Any, ...]]] = [
     (t.PointType, Point(*A), "POINT (1.0 2.0)", (POINT, A)),
     (t.LineStringType, LineString([A, B]), "LINESTRING (1.0 2.0, 3.0 4.0)", (LINE_STRING, 2, A, B)),
@@ -40,7 +45,7 @@ SHAPES: list[tuple[Any, Any, str, tuple[Any, ...]]] = [
         t.PolygonType,
         Polygon([A, B, C, A], [[B, C, D, B]]),
         "POLYGON ((1.0 2.0, 3.0 4.0, 5.0 6.5, 1.0 2.0), (3.0 4.0, 5.0 6.5, 7.0 8.0, 3.0 4.0))",
-        # two rings of four points each
+        # The polygon consists of two rings of four points each.
         (POLYGON, 2, 4, A, B, C, A, 4, B, C, D, B),
     ),
     (t.PolygonType, Polygon(), "POLYGON EMPTY", (POLYGON, 0)),
@@ -51,8 +56,9 @@ SHAPES: list[tuple[Any, Any, str, tuple[Any, ...]]] = [
     ("cqltype", "shape", "text", "parts"), SHAPES, ids=[text for _, _, text, _ in SHAPES]
 )
 def test_shapes_are_encoded_and_decoded(cqltype: Any, shape: Any, text: str, parts: Any) -> None:
-    """A shape or its text is encoded in little-endian order. Shapes of both byte orders are
-    decoded. If bytes are missing or left over, this is an error.
+    """A shape, or its well-known text, is encoded as little-endian well-known binary.
+
+    Bytes of both byte orders are decoded. Missing or additional bytes raise DecodeError.
     """
     data = well_known_binary(*parts)
     assert cqltype.to_binary(shape, 4) == data
@@ -89,17 +95,17 @@ def test_shapes_are_encoded_and_decoded(cqltype: Any, shape: Any, text: str, par
     ],
 )
 def test_damaged_bytes_are_refused(cqltype: Any, data: bytes, message: str) -> None:
-    """The error says what is wrong with the bytes."""
+    """Damaged bytes of a shape or range raise a DecodeError that says what is wrong."""
     with pytest.raises(DecodeError, match=message):
         cqltype.from_binary(data, 4)
 
 
-# The two bounds of ranges, and their encodings: milliseconds since 1970, and a precision, which is
-# 0 for years and 6 for milliseconds.
+# Two bounds of ranges, and their encodings: milliseconds since 1970, and a precision, which is 0
+# for years and 6 for milliseconds.
 YEAR_1970, DAY_2 = DateRangeBound(0, "YEAR"), DateRangeBound(86_400_000, "MILLISECOND")
 ENCODED_YEAR_1970 = bytes(8) + b"\0"
 ENCODED_DAY_2 = (86_400_000).to_bytes(8, "big") + b"\6"
-# A range, and its encoding, which begins with a byte for the kind of range.
+# Each tuple has a range and its encoding, which begins with a byte for the kind of the range.
 RANGES = [
     (DateRange(value=YEAR_1970), b"\0" + ENCODED_YEAR_1970),
     (DateRange(YEAR_1970, DAY_2), b"\1" + ENCODED_YEAR_1970 + ENCODED_DAY_2),
@@ -112,6 +118,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("value", "data"), RANGES, ids=[data[:1].hex() for _, data in RANGES])
 def test_date_ranges_are_encoded_and_decoded(value: Any, data: bytes) -> None:
+    """A date range of each kind is encoded, and decoded to an equal range."""
     assert t.DateRangeType.to_binary(value, 4) == data
     assert t.DateRangeType.from_binary(data, 4) == value
 
@@ -126,7 +133,10 @@ def test_date_ranges_are_encoded_and_decoded(value: Any, data: bytes) -> None:
     ],
 )
 def test_other_values_are_refused(cqltype: Any, accepted_class: str) -> None:
-    """The error says which class is accepted. EMPTY is encoded as no bytes."""
+    """The error for a value of another class names the accepted class.
+
+    EMPTY is encoded as zero bytes.
+    """
     for wrong_value in (5, [A]):
         with pytest.raises(TypeError, match=accepted_class):
             cqltype.to_binary(wrong_value, 4)
@@ -135,5 +145,6 @@ def test_other_values_are_refused(cqltype: Any, accepted_class: str) -> None:
 
 @pytest.mark.parametrize("cqltype", [t.PointType, t.LineStringType, t.PolygonType])
 def test_texts_that_are_no_shapes_are_refused(cqltype: Any) -> None:
+    """A string that is not well-known text raises ValueError."""
     with pytest.raises(ValueError, match="nonsense"):
         cqltype.to_binary("nonsense", 4)

@@ -1,5 +1,7 @@
-"""Values that applications might pass by mistake, for every type. Both implementations encode the
-same bytes, or refuse the value with an error of the same class that names the column.
+"""Test values that applications might pass by mistake, for every type.
+
+The compiled and the pure Python version encode the same bytes, or refuse the value with an error of
+the same class that names the column.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ SCALARS: list[Any] = [
     t.LongType, t.IntegerType, t.FloatType, t.DoubleType, t.DecimalType, t.UUIDType, t.TimeUUIDType,
     t.InetAddressType, t.TimestampType, t.SimpleDateType, t.TimeType, t.DurationType,
 ]  # fmt: skip
-COLUMN = 'column "the_column"'  # how errors name the column
+COLUMN = 'column "the_column"'  # the name of the column in errors
 TYPES: list[Any] = [
     *SCALARS,
     *(list_of(cqltype) for cqltype in SCALARS),
@@ -58,13 +60,13 @@ class FailingMethods:
 
 
 class WrongConversions:
-    """An object whose methods return values of wrong types."""
+    """An object whose methods for conversions return values of wrong types."""
 
     def __index__(self) -> int:
         return "1"  # type: ignore[return-value]  # noqa: PLE0305
 
     def __float__(self) -> float:
-        return 1  # This is an int, although Python requires a float.
+        return 1  # an int, although Python requires a float
 
     def __len__(self) -> int:
         return -1  # noqa: PLE0303
@@ -72,7 +74,7 @@ class WrongConversions:
 
 def python_values() -> Iterator[Any]:
     """Yield values of Python's own types."""
-    # numbers and strings
+    # Numbers and strings.
     yield from (True, 0, 1, -1, 1 << 31, -(1 << 63), 1 << 70, 1 << 3000, 1.5, -0.0, 1e300)
     yield from (float("nan"), float("inf"), 1j, "", "x", "\ud800", "\u20ac", "1", "a\0b")
     yield from (
@@ -83,7 +85,7 @@ def python_values() -> Iterator[Any]:
         memoryview(b"ab"),
         memoryview(b"abcd")[::2],
     )
-    # buffers of floats, characters and bools, and one with two dimensions
+    # Buffers of floats, characters and bools, and a buffer with two dimensions.
     yield from (memoryview(array.array("d", [1, 2])), memoryview(bytes(8)).cast("B", (2, 4)))
     yield from (memoryview(bytes(4)).cast("c"), memoryview(bytes(2)).cast("?"), memoryview(b""))
     yield from (array.array(code, [1, 2]) for code in "bBhHiIlLqQfd")
@@ -108,10 +110,10 @@ def python_values() -> Iterator[Any]:
         range(2),
         "ab",
     )
-    # mappings and other containers
+    # Mappings and other containers.
     yield from ({}, {1: "x"}, {"a": 1}, {None: None}, {"street": "x", "zip": 1}, {"street": 1})
     yield from (collections.OrderedDict(a=1), collections.deque((1, 2)), {}.keys(), {1: 2}.values())
-    # numbers, times and addresses of the standard library
+    # Numbers, times and addresses of the standard library.
     yield from (decimal.Decimal("1.5"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"))
     yield from (decimal.Decimal("Infinity"), decimal.Decimal("1E+999999"), fractions.Fraction(1, 2))
     yield from (uuid.UUID(int=1), datetime.datetime(2026, 1, 2), datetime.datetime.max)
@@ -134,7 +136,7 @@ def python_values() -> Iterator[Any]:
 
 
 def numpy_values() -> Iterator[Any]:
-    """Yield values of NumPy types, if it is installed."""
+    """Yield values of NumPy types; skip the test if NumPy is not installed."""
     numpy = pytest.importorskip("numpy")
     dtypes = (
         "?", "i1", "u1", ">i2", "u2", "i4", ">u4", "i8", "u8", "f2", ">f2", "f4", ">f4", "f8", "g",
@@ -158,13 +160,15 @@ def numpy_values() -> Iterator[Any]:
 
 
 def bind_outcome(plan: Any, value: Any) -> tuple[bytes | None, str | None, str]:
-    """Bind a value, and return the encoded row, the name of the error's class, and what the error
-    says about the column. The row is None if there is an error, and the name is None otherwise.
+    """Bind a value, and return the encoded row, the error's class, and the column in the error.
+
+    If the value is refused, the row is None. Otherwise, the class is None and the column is "".
     """
     try:
         return plan.bind((value,), 4).data, None, ""
     except (EncodeTypeError, EncodeValueError, DecodeError) as error:
-        # The error begins with the column and, in parentheses, its type and that of the value.
+        # The error begins with the column, followed by the column's type and the type's class in
+        # parentheses.
         about_column, parenthesis, _ = str(error).partition(")")
         return None, type(error).__name__, about_column + parenthesis
     except Exception as error:
@@ -174,14 +178,14 @@ def bind_outcome(plan: Any, value: Any) -> tuple[bytes | None, str | None, str]:
 
 
 def plan_of(impl: str, cqltype: Any) -> Any:
-    """Return a bind plan of one implementation for a single column of the type.
+    """Return a bind plan of one version for a single column of the type.
 
-    :param impl: "python" or "c".
+    :param impl: "python" for the pure Python version, or "c" for the compiled version.
     """
     codec = cqltype.build_codec(_impl.twin("codecs", impl))
 
     class TypeWithCodec:
-        """Stands for the type: it has the codec of the wanted implementation."""
+        """A stand-in for the type, with the codec of the requested version."""
 
         __name__ = cqltype.__name__
 
@@ -197,7 +201,7 @@ def plan_of(impl: str, cqltype: Any) -> Any:
 def test_both_implementations_encode_or_refuse_alike(
     compiled: Implementation, cqltype: Any, values: Any
 ) -> None:
-    """If a value is refused, the error names the column."""
+    """Both versions encode the same bytes, or refuse the value alike and name the column."""
     python_plan, compiled_plan = plan_of("python", cqltype), plan_of("c", cqltype)
     wrong_outcomes = []
     for value in values():
@@ -210,11 +214,12 @@ def test_both_implementations_encode_or_refuse_alike(
     assert wrong_outcomes == []
 
 
-# Leave out the type blob, which accepts an array as its bytes.
+# Leave out the type blob, which accepts an array as bytes.
 @pytest.mark.parametrize("cqltype", [cqltype for cqltype in SCALARS if cqltype is not t.BytesType])
 def test_an_array_for_a_scalar_is_an_encode_error(
     implementation: Implementation, cqltype: Any
 ) -> None:
+    """An array for a column of a scalar type raises an encoding error that names the column."""
     numpy = pytest.importorskip("numpy")
     plan = plan_of(implementation.name, cqltype)
     for value in ([1, 2], [1.5], [[1, 2]], ["a"], [None], [True]):

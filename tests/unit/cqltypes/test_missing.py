@@ -1,5 +1,6 @@
-"""Missing values of other libraries (NumPy's masked values, NaT and pandas' NA) are bound as null.
-They are refused where null is not allowed.
+"""Test the missing values of other libraries: NumPy's masked values, NaT and pandas' NA.
+
+They are bound as null, or refused where null is not allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vecto
 
 
 class Pairs(dict[Any, Any]):
-    """A mapping whose keys need not be hashable, as missing values are not."""
+    """A mapping whose keys need not be hashable, because pandas' NA and others are not."""
 
     def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ def plan(implementation: Implementation, *types: Any) -> Any:
 
 
 def encode(implementation: Implementation, cqltype: Any, value: Any) -> bytes:
-    """Encode a value as a codec of the type does, outside of a statement."""
+    """Encode a value with a codec of the type, outside of a statement."""
     data: bytes = cqltype.build_codec(implementation.codecs).encode(value)
     return data
 
@@ -79,9 +80,7 @@ def encode(implementation: Implementation, cqltype: Any, value: Any) -> bytes:
 def test_missing_values_are_bound_as_null(
     implementation: Implementation, cqltype: Any, value: Any
 ) -> None:
-    """A missing value is null in a sequence, in a mapping, and in many rows that are bound at
-    once.
-    """
+    """A missing value is bound as null: in a sequence, in a mapping, and in many rows."""
     bind_plan = plan(implementation, cqltype, t.Int32Type)
     expected = [None, b"\0\0\0\1"]
     assert bind_plan.bind([value, 1], 4).values() == expected
@@ -97,7 +96,7 @@ def test_missing_values_are_bound_as_null(
 def test_missing_values_inside_collections_are_null(
     implementation: Implementation, cqltype: Any, value: Any
 ) -> None:
-    """A missing element, key or field is encoded as null."""
+    """A missing element, key or field within a collection is encoded as null."""
 
     def encoded(container_type: Any, container: Any) -> bytes:
         return encode(implementation, container_type, container)
@@ -120,17 +119,18 @@ def test_missing_values_inside_collections_are_null(
 def test_missing_values_inside_vectors_are_refused(
     implementation: Implementation, cqltype: Any, value: Any
 ) -> None:
+    """A missing element of a vector raises a TypeError that names its position."""
     with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
         encode(implementation, vector_of(cqltype, 2), [1, value])
     with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
         encode(implementation, vector_of(t.UTF8Type, 2), ["x", value])
 
 
-# Encoded elements of collections in hexadecimal: the length (4 bytes), then the value, which is the
-# int 1 or the text "a".
+# Encoded elements of collections in hexadecimal. Each element has its length (4 bytes) and the
+# value, which is the int 1 or the text "a".
 ONE, KEY = "0000000400000001", "0000000161"
-# Each entry is a type, a value, and its encoding in hexadecimal, which begins with the number of
-# elements.
+# Each tuple has a type, a value, and the value's encoding in hexadecimal, which begins with the
+# number of elements.
 WITH_NULLS: list[tuple[Any, Any, str]] = [
     (list_of(t.Int32Type), [1, None], "00000002" + ONE + "ffffffff"),
     (list_of(t.Int32Type), (None, 1), "00000002ffffffff" + ONE),
@@ -160,7 +160,7 @@ WITH_NULLS: list[tuple[Any, Any, str]] = [
 def test_nulls_inside_collections_are_encoded_and_decoded(
     implementation: Implementation, cqltype: Any, value: Any, data: str
 ) -> None:
-    """Codecs, bind plans of each protocol version, and class methods encode the same bytes."""
+    """Codecs, bind plans of each protocol version, and class methods encode nulls alike."""
     expected = bytes.fromhex(data)
     codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value) == expected
@@ -172,6 +172,7 @@ def test_nulls_inside_collections_are_encoded_and_decoded(
 
 
 def test_an_unset_value_inside_a_collection_is_refused(implementation: Implementation) -> None:
+    """UNSET_VALUE within a collection raises an EncodeTypeError that names its position."""
     for cqltype, collection in (
         (list_of(t.Int32Type), [UNSET_VALUE]),
         (set_of(t.UTF8Type), [UNSET_VALUE]),
@@ -182,7 +183,11 @@ def test_an_unset_value_inside_a_collection_is_refused(implementation: Implement
 
 
 def test_nan_is_a_number(implementation: Implementation) -> None:
-    """NaN is not null: a list with it has a count, a length, and eight bytes of a double."""
+    """NaN within a collection is encoded as a number, not as null.
+
+    A list of one double has 4 bytes for its count, 4 bytes for the length, and 8 bytes for the
+    number.
+    """
     nan = float("nan")
     for elements in ([nan], (nan,), numpy.array([nan]), numpy.array([nan], "f4")):
         assert len(encode(implementation, list_of(t.DoubleType), elements)) == 4 + 4 + 8
@@ -197,8 +202,10 @@ def test_nan_is_a_number(implementation: Implementation) -> None:
 def test_class_methods_refuse_missing_values(
     implementation: Implementation, cqltype: Any, name: str
 ) -> None:
-    """This holds for the methods of the class, and for those of the implementation's TypeCalls, by
-    which the class may have replaced them.
+    """The class methods `serialize` and `to_binary` refuse missing values.
+
+    The test also calls these methods of `TypeCalls`, because a class may have replaced its own
+    methods by them.
     """
     calls = implementation.codecs.TypeCalls(
         cqltype, cqltype.build_codec(implementation.codecs), False, None
@@ -216,7 +223,7 @@ def test_masked_elements_are_null(
 ) -> None:
     """Masked elements of an array are null in lists, sets and tuples, and refused in vectors.
 
-    :param source: the type of the array's numbers for NumPy.
+    :param source: NumPy's type of the array's numbers.
     """
     values = numpy.array([7, 2, 7], "i4").astype(source)
     if values.dtype.kind == "f" and cqltype in (t.Int32Type, t.LongType):
@@ -245,8 +252,11 @@ def test_masked_elements_are_null(
 
 
 def test_a_vector_with_all_elements_masked_is_null(implementation: Implementation) -> None:
-    """This holds for a row of an array, an element of a list, and a field of a record array."""
-    zeros = bytes(12)  # a vector of three floats
+    """A vector whose elements are all masked is bound as null.
+
+    It may be a row of an array, an element of a list, or a field of a record array.
+    """
+    zeros = bytes(12)  # an encoded vector of three floats
     array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])
     bind_plan = plan(implementation, vector_of(t.FloatType, 3))
     rows = bind_plan.bind_many([(array[0],), (array[1],)], 4).rows()
@@ -254,7 +264,7 @@ def test_a_vector_with_all_elements_masked_is_null(implementation: Implementatio
     list_body = encode(implementation, list_of(vector_of(t.FloatType, 3)), array)
     assert list_body.startswith(b"\0\0\0\2" + NULL)
     columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
-    # This is an array of records, in which the first vector is masked.
+    # In this array of records, the first vector is masked.
     table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
     table.mask["v"][0] = True
     records = [tuple(record) for record in rows_of(table, columns)]
@@ -263,8 +273,9 @@ def test_a_vector_with_all_elements_masked_is_null(implementation: Implementatio
 
 
 def test_results_of_to_numpy_can_be_bound_again(implementation: Implementation) -> None:
-    """`to_numpy` returns a masked array of records. Its rows can be bound at once, or added to a
-    batch, and its masked fields are null.
+    """The result of `to_numpy` can be bound again, and its masked fields are null.
+
+    The result is a masked array of records. Its rows can be bound at once, or added to a batch.
     """
     cql_types = (t.Int32Type, t.DoubleType, t.DateType, t.SimpleDateType, t.TimeType)
     columns = [
@@ -302,7 +313,7 @@ def test_results_of_to_numpy_can_be_bound_again(implementation: Implementation) 
 def test_arrays_that_are_not_bytes_are_refused_for_a_blob(
     implementation: Implementation, value: Any, message: str
 ) -> None:
-    """The memory of these arrays is not just bytes, or has more than one dimension."""
+    """Arrays that are not just bytes, or have several dimensions, are refused as blobs."""
     with pytest.raises(TypeError, match=message):
         encode(implementation, t.BytesType, value)
     with pytest.raises(TypeError, match=rf'(?s)^column "c0" \(blob, \w+\): .*{message}'):
@@ -310,8 +321,9 @@ def test_arrays_that_are_not_bytes_are_refused_for_a_blob(
 
 
 def test_field_names_of_an_array_are_not_taken_for_formats(implementation: Implementation) -> None:
-    """An array of records with the fields OX and P has bytes only. As formats of a buffer, "O" and
-    "P" would stand for objects and pointers.
+    """An array of records with the fields OX and P, which has only bytes, is accepted as a blob.
+
+    In a buffer's format, the letters "O" and "P" would denote objects and pointers.
     """
     records = numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")])
     assert encode(implementation, t.BytesType, records) == b"\0\0"
@@ -322,7 +334,10 @@ def test_field_names_of_an_array_are_not_taken_for_formats(implementation: Imple
 def test_a_memoryview_without_one_dimension_is_refused_as_collection(
     implementation: Implementation, cqltype: Any, shape: Any
 ) -> None:
-    """The error says how many dimensions the memoryview has."""
+    """A memoryview with two dimensions or none is refused as a collection.
+
+    The error says how many dimensions the memoryview has.
+    """
     array: Any = numpy.zeros(shape, "f4")
     view = memoryview(array)
     message = f"is not a collection of elements for .*{len(shape)} dimensions"
@@ -332,6 +347,7 @@ def test_a_memoryview_without_one_dimension_is_refused_as_collection(
 
 
 def test_the_literal_of_a_missing_value_is_null() -> None:
+    """The CQL literal of a missing value is NULL."""
     encoder = Encoder()
     for value in (numpy.ma.masked, pandas.NaT, pandas.NA):
         assert encoder.cql_encode_all_types(value) == "NULL"
@@ -341,7 +357,10 @@ def test_the_literal_of_a_missing_value_is_null() -> None:
 def test_a_class_that_is_only_named_like_pandas_na_is_a_value(
     implementation: Implementation,
 ) -> None:
-    """The name of the class of pandas.NA is NAType. Only pandas' own class stands for null."""
+    """A class that only has the same name as the class of pandas.NA is not null.
+
+    The class of pandas.NA is called NAType.
+    """
 
     class NAType:
         def __index__(self) -> int:
@@ -353,7 +372,10 @@ def test_a_class_that_is_only_named_like_pandas_na_is_a_value(
 def test_nat_is_null_for_a_type_with_fields_named_like_its_attributes(
     implementation: Implementation,
 ) -> None:
-    """NaT has the attributes year and month, but is not taken for an object with these fields."""
+    """NaT is null, also for a user-defined type with the fields year and month.
+
+    NaT has attributes with these names, but must not be encoded as an object with these fields.
+    """
     day = t.UserType.make_udt_class("k", "day", ["year", "month"], [t.DoubleType, t.DoubleType])
     assert plan(implementation, day).bind([pandas.NaT], 4).values() == [None]
     assert encode(implementation, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL
@@ -371,6 +393,7 @@ class ReprType(t.UTF8Type):
 def test_missing_values_are_null_for_an_application_s_type(
     implementation: Implementation, value: Any
 ) -> None:
+    """A missing value is null, although the application's type class could encode it."""
     assert plan(implementation, ReprType).bind([value], 4).values() == [None]
     assert encode(implementation, list_of(ReprType), [value]) == b"\0\0\0\1" + NULL
 
@@ -380,6 +403,7 @@ def test_missing_values_are_null_for_an_application_s_type(
 )
 @pytest.mark.filterwarnings("error")
 def test_codecs_refuse_missing_values(implementation: Implementation, cqltype: Any) -> None:
+    """Codecs refuse missing values without a warning."""
     for value in MISSING[:3]:
         with pytest.raises((TypeError, ValueError)):
             encode(implementation, cqltype, value)

@@ -1,4 +1,4 @@
-"""NumPy's datetime64 and timedelta64 as values of timestamp, date, time and duration."""
+"""Test NumPy's datetime64 and timedelta64 as values of timestamp, date, time and duration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import Implementation
 
 
 def without_unit(value: object) -> numpy.timedelta64:
-    """Return a timedelta64 of no unit, which NumPy 2.5 warns of."""
+    """Return a timedelta64 without a unit, without the warning that NumPy 2.5 gives."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return numpy.timedelta64(value)  # type: ignore[call-overload, no-any-return]
@@ -38,7 +38,7 @@ _TYPES = {
 
 @pytest.fixture
 def encode(implementation: Implementation) -> Callable[[str, object], bytes]:
-    """Return a function that returns the bytes of a value of a CQL type."""
+    """Return a function that encodes a value for a CQL type, given by its name."""
 
     def encode_value(name: str, value: object) -> bytes:
         data: bytes = _TYPES[name].build_codec(implementation.codecs).encode(value)
@@ -69,10 +69,12 @@ def encode(implementation: Implementation) -> Callable[[str, object], bytes]:
     ],
 )
 def test_nanos_since_1970(value: object, nanos: int | None) -> None:
+    """`nanos_since_1970` returns the nanoseconds of a datetime64, and None for other values."""
     assert nanos_since_1970(value) == nanos
 
 
 def test_years_beyond_every_type() -> None:
+    """`nanos_since_1970` does not overflow for years far beyond the range of any type."""
     nanos = nanos_since_1970(numpy.datetime64(2**60, "Y"))
     assert nanos is not None
     assert nanos // 10**6 > 2**63
@@ -85,16 +87,18 @@ def test_years_beyond_every_type() -> None:
         (numpy.timedelta64(-3, "M"), (-3, 0)),
         (numpy.timedelta64(1, "D"), (0, 86_400 * 10**9)),
         (numpy.timedelta64(1999, "ps"), (0, 1)),
-        (without_unit(5), None),  # of no unit
+        (without_unit(5), None),  # without a unit
         (numpy.timedelta64("NaT", "s"), None),
         (numpy.datetime64(1, "s"), None),
     ],
 )
 def test_months_and_nanos(value: object, parts: tuple[int, int] | None) -> None:
+    """`months_and_nanos` splits a timedelta64 into months and nanoseconds; None if it cannot."""
     assert months_and_nanos(value) == parts
 
 
 def test_whole_days() -> None:
+    """`is_whole_days` is True for units of a day and longer."""
     units = {unit: is_whole_days(numpy.datetime64(1, unit)) for unit in ("Y", "M", "W", "D", "h")}
     assert units == {"Y": True, "M": True, "W": True, "D": True, "h": False}
 
@@ -109,7 +113,7 @@ def test_whole_days() -> None:
         ("timestamp", MOMENT.astype("datetime64[us]"), OF_PYTHON),
         ("timestamp", MOMENT.astype("datetime64[D]"), DAY),
         ("timestamp", numpy.datetime64("2024"), datetime.date(2024, 1, 1)),
-        # Before 1970, moments are rounded down, like datetimes.
+        # Like datetimes, moments before 1970 are rounded down.
         (
             "timestamp",
             numpy.datetime64("1969-12-31T23:59:59.999999"),
@@ -127,6 +131,7 @@ def test_whole_days() -> None:
 def test_scalars_of_numpy_are_bound(
     encode: Callable[[str, object], bytes], cql_type: str, value: object, same: object
 ) -> None:
+    """A datetime64 or timedelta64 is encoded like the equal value of Python or the driver."""
     assert encode(cql_type, value) == encode(cql_type, same)
 
 
@@ -151,6 +156,7 @@ def test_scalars_of_numpy_are_bound(
 def test_other_scalars_of_numpy_are_refused(
     encode: Callable[[str, object], bytes], cql_type: str, value: object, error: type[Exception]
 ) -> None:
+    """A NumPy moment that does not fit the CQL type is refused."""
     with pytest.raises(error):
         encode(cql_type, value)
 
@@ -163,7 +169,7 @@ def test_other_scalars_of_numpy_are_refused(
         (MOMENT.astype("datetime64[D]"), "'2024-05-06'"),
         (numpy.datetime64("2024"), "'2024-01-01'"),
         ([MOMENT], "[1714979289123]"),
-        # `tolist` of nanoseconds returns integers.
+        # NumPy's `tolist` returns integers for nanoseconds.
         (numpy.array([MOMENT]), "[1714979289123]"),
         (numpy.array([[MOMENT]]), "[[1714979289123]]"),
         (numpy.array(["2024-05-06"], "datetime64[D]"), "['2024-05-06']"),
@@ -171,6 +177,7 @@ def test_other_scalars_of_numpy_are_refused(
     ],
 )
 def test_literals_of_moments(value: object, literal: str) -> None:
+    """The CQL literal of a datetime64 is a number of milliseconds, or a date."""
     assert Encoder().cql_encode_all_types(value) == literal
 
 
@@ -185,6 +192,7 @@ def test_literals_of_moments(value: object, literal: str) -> None:
     ],
 )
 def test_values_without_a_literal(value: object, advice: str) -> None:
+    """A value that has no CQL literal raises a TypeError that says what to write instead."""
     with pytest.raises(TypeError, match=f"has no literal in CQL: write {advice}"):
         Encoder().cql_encode_all_types(value)
 
@@ -201,6 +209,9 @@ def test_values_without_a_literal(value: object, advice: str) -> None:
 def test_moments_are_not_stored_as_numbers_or_bytes(
     cql_type: type[t.CassandraType], value: object, message: str, implementation: Implementation
 ) -> None:
-    """A number without its unit, or the bytes of one in memory, would be another value."""
+    """A datetime64 or timedelta64 is refused for columns of numbers, booleans and blobs.
+
+    A number without its unit, or the bytes in memory, would be another value.
+    """
     with pytest.raises(EncodeTypeError, match=message):
         cql_type.build_codec(implementation.codecs).encode(value)

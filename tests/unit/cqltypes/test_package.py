@@ -1,4 +1,4 @@
-"""The package of types: the module and the names of its classes, and what its import brings in."""
+"""Test the package of types: the names and modules of its classes, and what it imports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from tests.processes import run_python
 
 
 def test_classes_name_the_public_module() -> None:
+    """Each class of the package names `cassandra.cqltypes` as its module."""
     for name in t.__all__:
         value = getattr(t, name)
         if isinstance(value, type) and name not in ("EmptyValue",):
@@ -14,10 +15,10 @@ def test_classes_name_the_public_module() -> None:
 
 
 def test_the_import_stays_cheap() -> None:
-    """Importing the package does not import large packages."""
+    """The import of the package does not import large packages."""
     code = (
-        # Import logging before the count begins: from Python 3.14 on, it imports inspect and
-        # dataclasses.
+        # Import logging before the count begins, because logging imports inspect and dataclasses
+        # from Python 3.14 on.
         "import sys, logging; before = set(sys.modules)\n"
         "import cassandra.cqltypes, cassandra.util\n"
         "large = {'numpy', 'geomet', 'asyncio', 'inspect', 'dataclasses', 'pandas'}\n"
@@ -28,5 +29,6 @@ def test_the_import_stays_cheap() -> None:
 
 
 def test_types_have_the_names_that_tools_print() -> None:
+    """A type's name and repr are those that tools print."""
     assert t.DateRangeType.typename == "daterange"
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"

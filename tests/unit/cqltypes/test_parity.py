@@ -1,5 +1,6 @@
-"""Values survive a round trip, and the compiled codecs behave like those in Python. The tests use
-random values of nested types, and random and mutated bytes.
+"""Test that the compiled codecs behave like the pure Python codecs.
+
+The tests encode and decode random values of nested types, and random and mutated bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tests.unit.cqltypes.samples import (
 
 
 def ints(bits: int) -> st.SearchStrategy[int]:
-    """Return a strategy for signed integers of so many bits."""
+    """Return a strategy for signed integers with this number of bits."""
     return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
@@ -89,7 +90,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 
 
 def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
-    """Return a strategy for pairs of a type and the strategy for its values.
+    """Return a strategy for pairs of a type and the strategy for the type's values.
 
     :param depth: how many containers may be nested; 0 for scalars only.
     """
@@ -135,7 +136,7 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 @given(data=st.data())
 @pytest.mark.slow
 def test_round_trip_of_nested_types(implementation: Implementation, data: st.DataObject) -> None:
-    """Both implementations encode a value to the same bytes, and decode these to the value."""
+    """Both versions encode a value to the same bytes, and decode the bytes to an equal value."""
     cqltype, values = data.draw(typed_values(2))
     value = data.draw(values)
     codec = cqltype.build_codec(implementation.codecs)
@@ -158,8 +159,8 @@ def test_round_trip_of_sets_and_maps(implementation: Implementation, data: st.Da
             st.tuples(keys, st.none() | st.integers(0, 9)), unique_by=lambda pair: repr(pair[0])
         )
     )
-    # In a dict, keys that are equal in Python but are encoded differently (-0.0 and 0.0, 1.0 and
-    # 1.00) become one key.
+    # Some keys are equal in Python, but are encoded differently (-0.0 and 0.0, 1.0 and 1.00). A
+    # dict has only one of them.
     mapping = dict(pairs)
     map_codec = map_of(key_type, t.Int32Type).build_codec(implementation.codecs)
     decoded_map = map_codec.decode(map_codec.encode(mapping))
@@ -168,13 +169,14 @@ def test_round_trip_of_sets_and_maps(implementation: Implementation, data: st.Da
     set_codec = set_of(key_type).build_codec(implementation.codecs)
     decoded_set = set_codec.decode(set_codec.encode(set(mapping)))
     assert set(decoded_set) == set(mapping)
-    # If the decoded set is encoded again, its order stays the same.
+    # If the decoded set is encoded and decoded again, its order stays the same.
     assert list(decoded_set) == list(set_codec.decode(set_codec.encode(list(decoded_set))))
 
 
 def outcome(function: Any, argument: Any) -> tuple[str, str]:
-    """Call a function, and return the class and the repr of its result, or the class and the
-    message of the error that it raises.
+    """Call a function, and return the class and the repr of its result.
+
+    If the function raises an error, return the error's class and message.
     """
     try:
         result = function(argument)
@@ -183,7 +185,7 @@ def outcome(function: Any, argument: Any) -> tuple[str, str]:
     return type(result).__name__, repr(result)
 
 
-# Each type once, and always in the same order.
+# Each type appears once, and always in the same order.
 TYPES = list(
     dict.fromkeys(
         [cqltype for cqltype, _, _ in [*SCALARS, *ALSO_WRITTEN, *CONTAINERS]]
@@ -196,8 +198,9 @@ TYPES = list(
 
 
 def test_both_implementations_accept_and_refuse_the_same_values(compiled: Implementation) -> None:
-    """Each type encodes values of many classes to the same bytes in both implementations, or
-    refuses them with the same error.
+    """Both versions encode values of many classes to the same bytes.
+
+    If a version refuses a value, the other version raises the same error.
     """
     values: list[Any] = [value for _, value, _ in [*SCALARS, *ALSO_WRITTEN, *CONTAINERS]]
     values += [
@@ -235,8 +238,9 @@ def test_both_implementations_accept_and_refuse_the_same_values(compiled: Implem
 
 
 def mutated(body: bytes, rng: random.Random) -> bytes:
-    """Return `body` with up to three bytes changed, removed or inserted, or with extreme values in
-    its lengths.
+    """Return `body` with up to three changes.
+
+    A change replaces, removes or inserts bytes, or writes an extreme value over a length.
     """
     changed = bytearray(body)
     for _ in range(rng.randint(1, 3)):
@@ -264,7 +268,10 @@ def mutated(body: bytes, rng: random.Random) -> bytes:
 
 
 def test_both_implementations_decode_mutated_bytes_alike(compiled: Implementation) -> None:
-    """Each type decodes the encoded values of all types, unchanged and with changes."""
+    """Both versions decode mutated bytes to equal values, or raise the same error.
+
+    Each type decodes the encoded values of all types, unchanged and with changes.
+    """
     rng = random.Random(20261120)
     encoded_values = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
     for cqltype in TYPES:
@@ -283,7 +290,7 @@ def test_both_implementations_decode_mutated_bytes_alike(compiled: Implementatio
 def test_random_bytes_are_a_value_or_a_clear_error(
     implementation: Implementation, data: bytes, number: int
 ) -> None:
-    """Decoding random bytes raises nothing but DecodeError."""
+    """Decoding random bytes raises no other error than DecodeError."""
     codec = TYPES[number].build_codec(implementation.codecs)
     try:
         value = codec.decode(data)
@@ -306,7 +313,10 @@ def parameters_of(function: Any) -> list[tuple[Any, ...]]:
 
 
 def test_both_implementations_have_the_same_names_and_signatures(compiled: Implementation) -> None:
-    """The compiled classes have at least the public attributes of those in Python."""
+    """Both versions have the same functions, with the same parameters.
+
+    The compiled classes have at least the public attributes of the Python classes.
+    """
     assert list(reference.__all__) == list(compiled.codecs.__all__)
     for name in reference.__all__:
         compiled_item, python_item = getattr(compiled.codecs, name), getattr(reference, name)
@@ -317,7 +327,7 @@ def test_both_implementations_have_the_same_names_and_signatures(compiled: Imple
 
 
 def test_both_implementations_describe_types_alike(compiled: Implementation) -> None:
-    """The attributes of codecs that the rest of the driver uses are the same."""
+    """The codecs of both versions have equal attributes, as far as the driver uses them."""
     for cqltype in TYPES:
         compiled_codec = cqltype.build_codec(compiled.codecs)
         python_codec = cqltype.build_codec(reference)
@@ -333,8 +343,10 @@ def test_both_implementations_describe_types_alike(compiled: Implementation) -> 
 
 
 def test_only_functions_can_create_compiled_codecs(compiled: Implementation) -> None:
-    """A codec can neither be created by calling its class nor be pickled. An object that only
-    `__new__` has created is refused.
+    """A compiled codec can be created only by a function of its module.
+
+    Its class cannot be called, and a codec cannot be pickled. An object that only `__new__` has
+    created is refused.
     """
     codecs = compiled.codecs
     for codec in (
@@ -358,6 +370,7 @@ def test_only_functions_can_create_compiled_codecs(compiled: Implementation) -> 
 
 
 def test_compiled_codecs_contain_only_compiled_codecs(compiled: Implementation) -> None:
+    """A compiled container codec refuses None and pure Python codecs as its elements."""
     codecs = compiled.codecs
     wrong_calls: list[Callable[[], Any]] = [
         lambda: codecs.list_of(None),
@@ -374,13 +387,13 @@ def test_compiled_codecs_contain_only_compiled_codecs(compiled: Implementation) 
 
 
 def test_impossible_codecs_are_refused(implementation: Implementation) -> None:
-    """The dimension and the size of a vector have limits. Each field has a name and a codec."""
+    """A vector's dimension and size in bytes are limited, and each field needs name and codec."""
     codecs = implementation.codecs
     for dimension in (0, -1, 1 << 31):
         with pytest.raises(ValueError, match="cannot have"):
             codecs.vector_of(codecs.int32(), dimension)
     with pytest.raises(ValueError, match="cannot have"):
-        # The size of such a vector in bytes does not fit 64 bits.
+        # The size in bytes of such a vector does not fit 64 bits.
         codecs.vector_of(codecs.vector_of(codecs.int64(), 2_000_000_000), 2_000_000_000)
     with pytest.raises(ValueError, match="1 names of fields and 2 fields"):
         codecs.udt("u", ["a"], [codecs.int32()] * 2, tuple)
@@ -389,8 +402,9 @@ def test_impossible_codecs_are_refused(implementation: Implementation) -> None:
 def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(
     implementation: Implementation,
 ) -> None:
-    """The vector type has room for 16 GB, but a value of two elements is refused before any memory
-    is allocated.
+    """A value with too few elements is refused before memory for the vector is allocated.
+
+    A vector of this type has 16 GB.
     """
     codecs = implementation.codecs
     codec = codecs.vector_of(codecs.int64(), 2_000_000_000)
@@ -407,6 +421,7 @@ def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(
 
 
 def test_large_vectors_are_encoded(implementation: Implementation) -> None:
+    """Vectors of 20,000 elements are encoded from an array and from an iterator."""
     codecs = implementation.codecs
     codec = codecs.vector_of(codecs.int32(), 20_000)
     assert codec.encode(numpy.zeros(20_000, "i4")) == bytes(80_000)

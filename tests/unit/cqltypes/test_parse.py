@@ -1,4 +1,4 @@
-"""The names of types that servers send are parsed to type classes, and written again."""
+"""Test how the names of types that servers send are parsed to type classes, and written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.cqltypes.parse import lookup_cqltype
 from tests.unit.cqltypes.samples import INT, list_of
 
 PREFIX = "org.apache.cassandra.db.marshal."
-# Names of types on the server, and in CQL.
+# Each tuple has the name of a type on the server, and its name in CQL.
 NAMES = [
     ("AsciiType", "ascii"),
     ("BooleanType", "boolean"),
@@ -62,13 +62,14 @@ def test_type_names_survive_a_round_trip(server_name: str, cql_name: str) -> Non
     full_name = cqltype.cass_parameterized_type(full=True)
     assert full_name.startswith(PREFIX)
     assert t.lookup_casstype(full_name) is cqltype
-    # A type class is returned as it is.
+    # A type class is returned unchanged.
     assert t.lookup_casstype(cqltype) is cqltype
 
 
 def test_the_hexadecimal_name_of_a_user_type_may_consist_of_digits() -> None:
-    """The name of a user-defined type is in hexadecimal. If it consists of digits only (61646472
-    is `addr`), it is not read as a number.
+    """A hexadecimal name of a user-defined type that consists of digits is not a number.
+
+    For example, 61646472 is the name `addr`.
     """
     user_type = t.lookup_casstype(
         f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
@@ -87,12 +88,14 @@ def test_the_hexadecimal_name_of_a_user_type_may_consist_of_digits() -> None:
 
 
 def test_collections_by_column_keep_the_names_of_columns() -> None:
+    """A ColumnToCollectionType keeps the hexadecimal names of its columns."""
     cqltype = t.lookup_casstype("ColumnToCollectionType(6162:ListType(Int32Type))")
     assert cqltype.fieldnames == ("6162",)
     assert cqltype.subtypes == (list_of(INT),)
 
 
 def test_dynamic_composites_keep_their_aliases() -> None:
+    """A DynamicCompositeType keeps the aliases of its types."""
     cqltype = t.lookup_casstype("DynamicCompositeType(a=>UTF8Type,b=>ReversedType(Int32Type))")
     assert cqltype.fieldnames == ("a", "b")
     assert (
@@ -125,13 +128,13 @@ def test_dynamic_composites_keep_their_aliases() -> None:
     ],
 )
 def test_malformed_names_of_types_are_refused(type_name: str) -> None:
-    """Names are also refused if they are nested too deeply, or have wrong parameters."""
+    """A name that is malformed, nested too deeply or has wrong parameters raises ValueError."""
     with pytest.raises(ValueError, match="cannot be parsed"):
         t.lookup_casstype(type_name)
 
 
 def test_counters_and_reversed_types_are_recognised() -> None:
-    """They are recognised by their class or by a name of the server."""
+    """Counters and reversed types are recognized by their class or by a name of the server."""
     assert t.is_counter_type(t.CounterColumnType)
     assert t.is_counter_type(PREFIX + "CounterColumnType")
     assert t.is_counter_type("ReversedType(CounterColumnType)")
@@ -141,7 +144,10 @@ def test_counters_and_reversed_types_are_recognised() -> None:
 
 
 def test_cql_types_are_split_into_nested_lists() -> None:
-    """The lists can be joined again. Unbalanced brackets are refused."""
+    """A CQL type is split into nested lists, which can be joined again.
+
+    Unbalanced brackets raise ValueError.
+    """
     nested = ["map", ["text", "frozen", ["list", ["int"]]]]
     assert t.cqltype_to_python("map<text, frozen<list<int>>>") == nested
     assert t.python_to_cqltype(nested) == "map<text, frozen<list<int>>>"
@@ -152,12 +158,14 @@ def test_cql_types_are_split_into_nested_lists() -> None:
 
 
 def test_frozen_is_removed_from_cql_types() -> None:
+    """`strip_frozen` removes frozen from a CQL type, at any depth."""
     assert t.strip_frozen("map<text, frozen<list<frozen<a>>>>") == "map<text, list<a>>"
     assert t.cql_types_from_string("map<text, frozen<a>>") == ["map", "text", "a"]
 
 
 @pytest.mark.parametrize("depth", [100, 10_000])
 def test_types_nested_too_deeply_are_refused(depth: int) -> None:
+    """A type that is nested more than 64 deep raises ValueError."""
     for read in (t.lookup_casstype, t.parse_casstype_args):
         with pytest.raises(ValueError, match="nested more than 64 deep"):
             read("ListType(" * depth + "Int32Type" + ")" * depth)
@@ -167,7 +175,10 @@ def test_types_nested_too_deeply_are_refused(depth: int) -> None:
 
 
 def test_an_unknown_class_of_a_server_is_an_unrecognized_type() -> None:
-    """A server may have classes of its own. The type keeps the name of the class."""
+    """An unknown class of a server becomes an UnrecognizedType that keeps the class's name.
+
+    A server may have classes that the driver does not know.
+    """
     cqltype = t.lookup_casstype("com.example.Money")
     assert issubclass(cqltype, t.UnrecognizedType)
     assert cqltype.cass_parameterized_type(full=True) == "com.example.Money"
@@ -175,12 +186,14 @@ def test_an_unknown_class_of_a_server_is_an_unrecognized_type() -> None:
 
 
 def test_a_user_type_may_have_no_fields() -> None:
+    """A user-defined type may have no fields."""
     user_type: Any = t.lookup_casstype("UserType(ks,61646472)")
     assert user_type.typename == "addr"
     assert user_type.fieldnames == user_type.subtypes == ()
 
 
 def test_a_type_is_found_by_its_name_in_cql() -> None:
+    """`lookup_cqltype` finds a type by its CQL name, and raises KeyError for an unknown name."""
     assert lookup_cqltype("int") is t.Int32Type
     with pytest.raises(KeyError):
         lookup_cqltype("integer")
@@ -192,6 +205,7 @@ class MoneyType(t.DecimalType):
 
 @pytest.mark.parametrize("cqltype", [t.Int32Type, t.ListType, t.UnrecognizedType, MoneyType])
 def test_a_type_class_is_the_same_after_pickling(cqltype: Any) -> None:
+    """An unpickled type class is the same object as the original class."""
     assert pickle.loads(pickle.dumps(cqltype)) is cqltype
 
 
@@ -204,11 +218,15 @@ def test_a_type_class_is_the_same_after_pickling(cqltype: Any) -> None:
     ],
 )
 def test_a_class_that_was_made_for_a_type_is_made_again(name: str) -> None:
+    """A class that was created for a server's type is created again by unpickling."""
     cqltype: Any = t.lookup_casstype(name)
     pickled: Any = pickle.loads(pickle.dumps(cqltype))
     assert pickled.cass_parameterized_type(full=True) == cqltype.cass_parameterized_type(full=True)
 
 
 def test_a_class_of_an_application_is_pickled_with_its_module() -> None:
-    """A process that has not imported the module yet does so when it loads the class."""
+    """The pickled form of an application's type class contains the class's module.
+
+    A process that has not imported the module imports it when it unpickles the class.
+    """
     assert __name__.encode() in pickle.dumps(MoneyType)

@@ -1,4 +1,4 @@
-"""The classes of the scalar types: their names in CQL and on the server, and their base classes."""
+"""Test the classes of the scalar types: their names in CQL and on the server, and their bases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cassandra.cqltypes.scalars import OPTIONS, SCALARS
 from cassandra.util.temporal import Date, Duration, Time
 
 # For each class: its name in CQL, the function that creates its codec, and whether zero bytes are a
-# value of it.
+# value of the type.
 NAMES: dict[Any, tuple[str, str, bool]] = {
     t.BytesType: ("blob", "blob", True),
     t.DecimalType: ("decimal", "decimal_number", False),
@@ -45,7 +45,7 @@ NAMES: dict[Any, tuple[str, str, bool]] = {
 
 @pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
 def test_a_type_has_a_name_in_cql_and_on_the_server(cqltype: Any) -> None:
-    """The name on the server is that of the class, and leads to the class."""
+    """A class's name is the type's name on the server, by which the class can be found."""
     name, codec_factory, takes_empty = NAMES[cqltype]
     assert cqltype.typename == name
     assert cqltype._factory == codec_factory
@@ -56,19 +56,21 @@ def test_a_type_has_a_name_in_cql_and_on_the_server(cqltype: Any) -> None:
 
 
 def test_classes_are_found_by_their_cql_names() -> None:
+    """Each scalar type is found by its CQL name."""
     for name, _, _ in NAMES.values():
         assert lookup_cqltype(name).typename == name
     assert set(NAMES) == set(SCALARS)
 
 
 def test_literals_of_timestamps_are_read_as_milliseconds() -> None:
+    """`interpret_datestring` converts a timestamp literal to milliseconds since 1970."""
     assert t.DateType.interpret_datestring("1970-01-01 00:00:01.5+0000") == 1500
     with pytest.raises(ValueError, match="soon"):
         t.DateType.interpret_datestring("soon")
 
 
 def test_a_timeuuid_contains_a_time() -> None:
-    """`my_timestamp` returns the time in seconds since 1970."""
+    """`my_timestamp` of a TimeUUIDType returns the UUID's time in seconds since 1970."""
     identity = uuid.UUID("13814000-1dd2-11b2-8000-000000000000")  # the first moment of 1970
     assert t.TimeUUIDType(identity).my_timestamp() == 0.0
     assert t.TimeUUIDType.to_binary(identity, 4) == identity.bytes
@@ -76,13 +78,13 @@ def test_a_timeuuid_contains_a_time() -> None:
 
 
 def test_dates_are_encoded_with_an_offset() -> None:
-    """A date is encoded as its days since 1970, plus 2**31."""
+    """A date is encoded as its number of days since 1970, plus 2**31."""
     assert t.SimpleDateType.EPOCH_OFFSET_DAYS == 2**31
     assert t.SimpleDateType.to_binary("1970-01-02", 4) == (2**31 + 1).to_bytes(4, "big")
 
 
-# The type of each option id in result metadata (native_protocol_v5.spec, section 4.2.5.2, and
-# native_protocol_v1.spec for 0x000A).
+# The type of each option id in result metadata. The source is native_protocol_v5.spec, section
+# 4.2.5.2, and for 0x000A native_protocol_v1.spec.
 OPTION_IDS = {
     0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
     0x0006: "decimal", 0x0007: "double", 0x0008: "float", 0x0009: "int", 0x000A: "text",
@@ -93,6 +95,7 @@ OPTION_IDS = {
 
 
 def test_types_have_the_option_ids_of_the_specification() -> None:
+    """Each type has the option id that the specification of the protocol names."""
     cql_names = {
         option_id: t.lookup_casstype(class_name).typename
         for option_id, class_name in OPTIONS.items()
@@ -101,8 +104,8 @@ def test_types_have_the_option_ids_of_the_specification() -> None:
     assert t.EmptyType._option is None
 
 
-# The kind of a column in columnar results, its Arrow format, and the size of a value in bytes; 0 if
-# the size varies.
+# For each type, the kind of its columns in columnar results, their Arrow format, and the size of a
+# value in bytes (0 if the size varies).
 LAYOUTS = {
     "ascii": ("ascii", "u", 0), "bigint": ("number", "l", 8), "blob": ("blob", "z", 0),
     "boolean": ("boolean", "b", 0), "counter": ("number", "l", 8), "date": ("date", "tdD", 4),
@@ -117,6 +120,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
 def test_columns_of_a_type_have_the_expected_layout(cqltype: Any) -> None:
+    """A column of each scalar type has the expected kind, Arrow format and size."""
     assert cqltype._column == LAYOUTS[cqltype.typename]
 
 
@@ -136,6 +140,7 @@ def test_columns_of_a_type_have_the_expected_layout(cqltype: Any) -> None:
     ],
 )  # fmt: skip
 def test_decoded_values_have_the_classes_of_row_types(cqltype: Any, value: Any) -> None:
+    """A decoded value is an instance of the class that its type declares in `_values`."""
     decoded = cqltype.from_binary(cqltype.to_binary(value, 5), 5)
     assert decoded == value
     assert isinstance(decoded, cqltype._values)

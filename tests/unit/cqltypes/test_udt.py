@@ -1,4 +1,4 @@
-"""Classes of user-defined types: their names, their fields, and when they are shared."""
+"""Test the classes of user-defined types: their names, fields, and when they are shared."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ PACKAGE = "org.apache.cassandra.db.marshal."
 
 @pytest.mark.parametrize("name", ["order", "key", "Upper", 'a"b', "odd name"])
 def test_the_name_of_a_type_is_quoted_if_it_is_reserved_or_unusual(name: str) -> None:
+    """The name of a user-defined type is quoted if it is reserved or not a plain identifier."""
     user_type = t.UserType.make_udt_class("ks", name, ["a"], [INT])
     assert user_type.cql_parameterized_type() == 'frozen<"{}">'.format(name.replace('"', '""'))
 
 
 def test_equal_definitions_share_one_class() -> None:
-    """Equal definitions of a type share one class, until the definition changes or the class is
-    evicted.
+    """Equal definitions of a type share one class.
+
+    A new class is created if the definition changes or the class is evicted.
     """
     user_type = t.UserType.make_udt_class("ks", "shared", ["a", "b"], [INT, INT])
     same_type = t.UserType.make_udt_class("ks", "shared", ("a", "b"), (INT, INT))
@@ -34,11 +36,13 @@ def test_equal_definitions_share_one_class() -> None:
 
 
 def test_each_field_has_a_name_and_a_type() -> None:
+    """Different numbers of field names and field types raise ValueError."""
     with pytest.raises(ValueError, match="2 field names and 1 field types"):
         t.UserType.make_udt_class("ks", "u", ["a", "b"], [INT])
 
 
 def test_values_with_unusual_field_names_are_decoded() -> None:
+    """A value is decoded even if some field names are not valid Python identifiers."""
     names = ["a", "b c", "class", "_x"]
     user_type = t.UserType.make_udt_class("ks", "odd name", names, [INT] * 4)
     value = user_type.codec().decode(bytes.fromhex("00000004" + "00000001") * 4)
@@ -47,8 +51,9 @@ def test_values_with_unusual_field_names_are_decoded() -> None:
 
 
 def test_fields_that_are_not_identifiers_are_named_by_position() -> None:
-    """Values are named tuples. If the name of a field cannot be the name of an attribute of a
-    named tuple, the attribute has the position of the field as its name.
+    """A field whose name is not valid in Python gets its position as its attribute's name.
+
+    Values are named tuples, whose attributes must be identifiers.
     """
     names = ("a", "class", "_x", "1a", "a b", "A", "\u00e9")
     user_type = t.UserType.make_udt_class("ks", "odd", names, (t.Int32Type,) * 7)
@@ -64,6 +69,7 @@ def test_fields_that_are_not_identifiers_are_named_by_position() -> None:
 
 
 def test_duplicate_field_names_make_plain_tuples() -> None:
+    """If two fields have the same name, values are plain tuples."""
     user_type = t.UserType.make_udt_class("ks", "twice", ("a", "a"), (t.Int32Type, t.Int32Type))
     assert user_type.tuple_type is None
     value = user_type.deserialize(user_type.serialize((1, 2), 4), 4)
@@ -78,12 +84,15 @@ class RegisteredClass:
         self.fields = fields
 
 
-# The body has two fields of four bytes each: the ints 1 and 2.
+# These bytes are two fields of four bytes each: the ints 1 and 2.
 ONE_AND_TWO = bytes.fromhex("00000004 00000001 00000004 00000002")
 
 
 def test_values_have_the_class_that_the_application_has_registered() -> None:
-    """Without a registered class, values are named tuples whose class is named like the type."""
+    """A value is decoded to the registered class of its type.
+
+    Without a registered class, values are named tuples whose class has the name of the type.
+    """
 
     def decode(mapped_class: Any) -> Any:
         user_type = t.UserType.make_udt_class("ks", "pair", ["a", "b"], [INT, INT], mapped_class)
@@ -100,8 +109,9 @@ def test_values_have_the_class_that_the_application_has_registered() -> None:
 
 
 def test_classes_differ_by_each_part_of_the_definition() -> None:
-    """The parts are the keyspace, the name, the names and types of fields, and the registered
-    class.
+    """Types that differ in any part of their definition have different classes.
+
+    The parts are the keyspace, the name, the names and types of fields, and the registered class.
     """
     definitions: list[Any] = [
         ("ks", "u", ["a"], [INT], None),
@@ -123,7 +133,10 @@ def test_classes_differ_by_each_part_of_the_definition() -> None:
 
 
 def test_the_servers_name_of_a_type_leads_to_its_class() -> None:
-    """The server writes the names of the type and of its fields in hexadecimal."""
+    """A class is found by the server's name for its type.
+
+    The server writes the names of the type and of its fields in hexadecimal.
+    """
     cls = t.UserType.make_udt_class("ks", "address", ["street", "no"], [TEXT, INT])
     short = "UserType(ks, 61646472657373, 737472656574:UTF8Type, 6e6f:Int32Type)"
     assert cls.cass_parameterized_type() == short
@@ -146,12 +159,16 @@ def test_the_servers_name_of_a_type_leads_to_its_class() -> None:
     ],
 )
 def test_a_malformed_name_of_the_server_is_refused(parameters: list[Any], message: str) -> None:
+    """A malformed name of a user-defined type raises ValueError."""
     with pytest.raises(ValueError, match=message):
         t.UserType.apply_parameters(parameters)
 
 
 def test_values_survive_pickling_with_their_class() -> None:
-    """Unpickling finds the class of the named tuple by the names of its type and fields."""
+    """An unpickled value has the same class as the original value.
+
+    Unpickling finds the named tuple's class by the names of its type and fields.
+    """
     cls = t.UserType.make_udt_class("ks", "odd name", ["a", "b c"], [INT, INT])
     value = cls.codec().decode(ONE_AND_TWO)
     copied = pickle.loads(pickle.dumps(value))
@@ -166,8 +183,9 @@ def test_values_survive_pickling_with_their_class() -> None:
     [("address", "address"), ("odd name", "udt"), ("class", "udt"), ("stra\u00dfe", "udt")],
 )
 def test_the_class_of_values_has_a_valid_name(type_name: str, class_name: str) -> None:
-    """The class of named tuples has the name of the type, or "udt" if it is not a plain
-    identifier. It is created once.
+    """The class of named tuples is called like the type, or "udt" if this is not an identifier.
+
+    The class is created only once.
     """
     tuple_class = make_named_tuple(type_name, ("a",))
     assert tuple_class is not None
@@ -191,6 +209,7 @@ def test_types_with_other_subtypes_are_like_the_original() -> None:
 
 
 def test_errors_name_the_type_with_its_keyspace_if_it_has_one() -> None:
+    """The error for a wrong field names the type with its keyspace, if it has a keyspace."""
     for keyspace, name in (("ks", "ks.pair"), ("", "pair")):
         cls = t.UserType.make_udt_class(keyspace, "pair", ["a"], [INT])
         with pytest.raises(ValueError, match=f"of {name}: "):

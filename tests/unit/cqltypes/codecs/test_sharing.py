@@ -276,7 +276,7 @@ def test_encoding_and_decoding_leak_no_memory(implementation: Implementation) ->
     blocks_after(60)
     count_before = blocks_after(5)
     count_after = blocks_after(50)
-    # If one of the several hundred calls in each turn leaked one object, there would be 45 more
+    # If one of the several hundred calls in each turn leaked one object, there would be 50 more
     # blocks.
     assert count_after - count_before < 40
 
