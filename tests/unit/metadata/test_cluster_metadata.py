@@ -1,5 +1,7 @@
-"""Metadata of a cluster: hosts are found by end point, by the connected address, and by the address
-that nodes advertise; replicas are found until the placement changes.
+"""Test `Metadata`: how it finds hosts and replicas.
+
+A host is found by its end point, its connected address, or the address that the node advertises.
+Replicas are computed again when the placement changes.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ def with_broadcast_address(host: Host, address: str, port: int | None) -> Host:
 
 
 def test_hosts_are_found_by_end_point_and_by_address() -> None:
+    """`get_host` finds a host by its end point, or by its address and port."""
     host = Host(DefaultEndPoint("10.0.0.1", 9042), host_id=uuid.UUID(int=1))
     metadata = metadata_of(host)
     assert metadata.get_host(DefaultEndPoint("10.0.0.1", 9042)) is host
@@ -44,17 +47,19 @@ def test_hosts_are_found_by_end_point_and_by_address() -> None:
 
 
 def test_nodes_behind_one_translated_address_are_found_by_advertised_port() -> None:
+    """Nodes with the same translated address are found by the ports that they advertise."""
     first = with_broadcast_address(Host(DefaultEndPoint("gateway", 19001)), "10.0.0.1", 9042)
     second = with_broadcast_address(Host(DefaultEndPoint("gateway", 19002)), "10.0.0.1", 9043)
     metadata = metadata_of(first, second)
     assert metadata.get_host("10.0.0.1", 9042) is first
     assert metadata.get_host("10.0.0.1", 9043) is second
-    # The address and port to connect to find the host too.
+    # A host is also found by the address and port to which the driver connects.
     assert metadata.get_host("gateway", 19002) is second
     assert metadata.get_host("10.0.0.1", 9044) is None
 
 
 def test_nodes_behind_a_proxy_are_found_by_their_advertised_address() -> None:
+    """Nodes behind a proxy are found by the addresses that they advertise."""
     hosts = [
         with_broadcast_address(Host(SniEndPoint("proxy", str(n), 29042)), f"10.0.0.{n}", 9042)
         for n in (1, 2)
@@ -63,6 +68,7 @@ def test_nodes_behind_a_proxy_are_found_by_their_advertised_address() -> None:
 
 
 def test_a_node_that_advertises_no_port_is_found_by_its_end_point_s_port() -> None:
+    """A node that advertises no port is found by its advertised address and end point's port."""
     host = with_broadcast_address(Host(DefaultEndPoint("10.1.0.1", 9042)), "10.0.0.1", None)
     assert metadata_of(host).get_host("10.0.0.1", 9042) is host
 
@@ -79,6 +85,7 @@ def owner(number: int, *tokens: int) -> Host:
 
 
 def test_a_host_is_added_once() -> None:
+    """`add_or_return_host` returns the existing host if an equal host was added before."""
     first = Host(DefaultEndPoint("10.0.0.1"))
     metadata = Metadata()
     assert metadata.add_or_return_host(first) == (first, True)
@@ -94,6 +101,7 @@ def test_a_host_is_added_once() -> None:
 
 
 def test_the_repr_counts_hosts_and_keyspaces() -> None:
+    """The repr has the name of the cluster, and the numbers of hosts and keyspaces."""
     metadata = Metadata()
     assert metadata.dbaas is False
     assert repr(metadata) == "<Metadata: cluster None, 0 hosts, 0 keyspaces>"
@@ -106,8 +114,9 @@ def test_the_repr_counts_hosts_and_keyspaces() -> None:
 
 
 def two_host_metadata(replication_factor: int = 1) -> Metadata:
-    """Return metadata of host 1 with the token -100, host 2 with the token 100, and a keyspace
-    "ks".
+    """Return metadata of two hosts and a keyspace "ks" with SimpleStrategy.
+
+    Host 1 has the token -100, and host 2 has the token 100.
     """
     metadata = Metadata()
     metadata.partitioner = MURMUR3
@@ -124,11 +133,12 @@ def simple(factor: int) -> ReplicationStrategy:
 
 
 def numbers(hosts: Any) -> list[int]:
-    """Return the number of each host, which is that of its id."""
+    """Return the number of each host, which is the number in the host's id."""
     return [host.host_id.int for host in hosts]
 
 
 def test_replicas_follow_the_ring_and_the_replication() -> None:
+    """A key's replicas begin with the owner of its token, as many as the replication says."""
     metadata = two_host_metadata(2)
     key = b"some key"
     token = Murmur3Token.from_key(key)
@@ -150,11 +160,13 @@ def test_replicas_follow_the_ring_and_the_replication() -> None:
 
 @pytest.mark.parametrize(("token", "number"), [(-100, 1), (-99, 2), (100, 2), (101, 1)])
 def test_a_token_belongs_to_the_next_owner(token: int, number: int) -> None:
+    """A token belongs to the owner of the next token on the ring."""
     (replica,) = two_host_metadata().get_replica_shards("ks", token)
     assert numbers([replica.host]) == [number]
 
 
 def test_the_shard_of_a_replica_is_that_of_the_token() -> None:
+    """The shard of a replica is computed from the token by the host's sharding information."""
     metadata = two_host_metadata()
     (replica,) = metadata.get_replica_shards("ks", 100)
     sharding: Any = SimpleNamespace(shard_id_from_token=lambda token: token.value // 50)
@@ -165,11 +177,13 @@ def test_the_shard_of_a_replica_is_that_of_the_token() -> None:
 
 @pytest.mark.parametrize("key", ["text", 5, None])
 def test_a_key_that_is_not_serialized_is_refused(key: Any) -> None:
+    """A key that is not serialized raises a TypeError that says how to serialize a key."""
     with pytest.raises(TypeError, match=r"write prepared\.bind\(values\)\.routing_key"):
         two_host_metadata().get_replicas("ks", key)
 
 
 def test_without_tokens_replicas_are_unknown() -> None:
+    """With `token_metadata_enabled = False`, keys have no replicas."""
     metadata = Metadata()
     metadata.token_metadata_enabled = False
     metadata.partitioner = MURMUR3
@@ -184,6 +198,7 @@ def test_without_tokens_replicas_are_unknown() -> None:
 
 @pytest.mark.parametrize("partitioner", [None, "org.example.OwnPartitioner"])
 def test_an_unknown_partitioner_has_no_tokens(partitioner: str | None) -> None:
+    """With an unknown partitioner, there is no token map."""
     metadata = Metadata()
     metadata.partitioner = partitioner
     metadata._replace_hosts([owner(1, 0)])
@@ -194,6 +209,10 @@ def test_an_unknown_partitioner_has_no_tokens(partitioner: str | None) -> None:
 
 
 def test_tablets_have_their_own_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a keyspace with tablets, replicas and shards are those of the tablet.
+
+    A replica on a host that was removed is left out.
+    """
     metadata = two_host_metadata()
     first, second = metadata.all_hosts()
     id_of_removed_host = uuid.UUID(int=9)
@@ -221,10 +240,11 @@ def test_tablets_have_their_own_replicas(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_placement_is_computed_again_only_after_a_change() -> None:
+    """The placement is computed again only if hosts, tokens or replication change."""
     metadata = two_host_metadata()
     routing, version = metadata.routing(), metadata.placement_version
     token_map = metadata.token_map
-    # The same nodes and the same replication are found again.
+    # The same hosts and the same replication are read again.
     metadata._replace_hosts(metadata.all_hosts())
     metadata._replace_replication({"ks": simple(1)})
     assert metadata.placement_version == version
@@ -239,6 +259,7 @@ def test_the_placement_is_computed_again_only_after_a_change() -> None:
 
 
 def test_another_replication_changes_the_replicas() -> None:
+    """If the replication of a keyspace changes, its replicas change."""
     metadata = two_host_metadata()
     placement_version = metadata.placement_version
     replication_version = metadata.replication_version
@@ -252,6 +273,7 @@ def test_another_replication_changes_the_replicas() -> None:
 
 
 def test_a_forgotten_placement_is_computed_for_the_same_nodes() -> None:
+    """After `_forget_placement`, the placement is computed even if the hosts are the same."""
     metadata = two_host_metadata()
     version = metadata.placement_version
     metadata._forget_placement()
@@ -260,6 +282,7 @@ def test_a_forgotten_placement_is_computed_for_the_same_nodes() -> None:
 
 
 def test_a_function_for_replicas_changes_the_placement() -> None:
+    """An assignment to `table_replicas` counts as a change of the placement."""
     metadata = two_host_metadata()
     version = metadata.placement_version
     metadata.table_replicas = lambda keyspace, table, key: None
@@ -268,6 +291,7 @@ def test_a_function_for_replicas_changes_the_placement() -> None:
 
 
 def test_keyspaces_with_tablets_change_the_placement_once() -> None:
+    """The placement changes only once if the same keyspaces with tablets are read twice."""
     metadata = two_host_metadata()
     version = metadata.placement_version
     for _ in range(2):
@@ -276,6 +300,7 @@ def test_keyspaces_with_tablets_change_the_placement_once() -> None:
 
 
 def test_tokens_can_be_replaced() -> None:
+    """`rebuild_token_map` replaces the tokens of the hosts, and adds new hosts."""
     metadata = Metadata()
     existing, new = owner(1), owner(2)
     metadata.add_or_return_host(existing)

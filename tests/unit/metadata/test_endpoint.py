@@ -1,4 +1,4 @@
-"""End points: equality, display, and their addresses."""
+"""Test the classes of end points: their equality, order, string form and addresses."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ from cassandra.metadata.endpoint import (
     ],
 )
 def test_is_ip_address_is_false_for_names(text: str, expected: bool) -> None:
+    """`is_ip_address` is True for IP addresses, and False for names and other strings."""
     assert is_ip_address(text) is expected
 
 
 def test_an_end_point_is_compared_by_address_and_port() -> None:
-    """An end point is compared by its address and port, and can be shown and resolved."""
+    """A DefaultEndPoint is compared by its address and port, and can be shown and resolved."""
     end_point = DefaultEndPoint("10.0.0.1", 9142)
     assert (end_point.address, end_point.port) == ("10.0.0.1", 9142)
     assert end_point.resolve() == ("10.0.0.1", 9142)
@@ -50,6 +51,7 @@ def test_an_end_point_is_compared_by_address_and_port() -> None:
 
 
 def test_nodes_behind_one_proxy_differ_by_name() -> None:
+    """End points of nodes behind the same proxy differ by the names of the nodes."""
     first, second = SniEndPoint("proxy", "a", 9142), SniEndPoint("proxy", "b", 9142)
     assert first != second
     assert len({first, second, SniEndPoint("proxy", "a", 9142)}) == 2
@@ -61,7 +63,7 @@ def test_nodes_behind_one_proxy_differ_by_name() -> None:
 
 
 def test_a_socket_in_the_file_system() -> None:
-    """The end point of a Unix socket has the socket's path, and the port 0."""
+    """The end point of a Unix socket has the socket's path as its address, and the port 0."""
     end_point = UnixSocketEndPoint("/run/cassandra.sock")
     assert end_point.address == "/run/cassandra.sock"
     assert end_point.port == 0
@@ -72,6 +74,7 @@ def test_a_socket_in_the_file_system() -> None:
 
 
 def test_end_points_have_an_order() -> None:
+    """End points are sorted by address and port."""
     points = [
         DefaultEndPoint("10.0.0.2"),
         DefaultEndPoint("10.0.0.1", 1),
@@ -81,6 +84,8 @@ def test_end_points_have_an_order() -> None:
 
 
 def test_end_points_of_an_application_s_class_compare_by_key() -> None:
+    """End points of an application's class are compared by the class's `_key`."""
+
     class Zoned(DefaultEndPoint):
         def __init__(self, address: str, zone: str) -> None:
             super().__init__(address)
@@ -102,5 +107,6 @@ def test_end_points_of_an_application_s_class_compare_by_key() -> None:
     ],
 )
 def test_the_base_class_is_abstract(access: Callable[[EndPoint], object]) -> None:
+    """The address, port and `resolve` of the base class EndPoint raise NotImplementedError."""
     with pytest.raises(NotImplementedError):
         access(EndPoint())

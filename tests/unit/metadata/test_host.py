@@ -1,4 +1,4 @@
-"""Hosts: their state as a word, equality, and order."""
+"""Test `Host`: its state as a word, equality, order, and failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra.metadata.host import Host
 
 
 class Counting:
-    """A conviction policy that marks a host down after its second failure."""
+    """A conviction policy that marks a host down at its second failure."""
 
     def __init__(self, host: Host) -> None:
         self.failures = 0
@@ -25,8 +25,9 @@ class Counting:
 
 
 def test_a_forced_down_host_stays_so_until_it_is_up() -> None:
-    """A host that is forced down stays so until it is marked up. `state` and `is_up` follow each
-    change.
+    """A host that is forced down stays in this state until it is marked up.
+
+    `state` and `is_up` follow each change.
     """
     host = Host("10.0.0.1")
     assert (host.state, host.is_up) == ("unknown", None)
@@ -43,7 +44,10 @@ def test_a_forced_down_host_stays_so_until_it_is_up() -> None:
 
 
 def test_failures_are_passed_to_the_conviction_policy_and_set_up_resets_it() -> None:
-    """`signal_connection_failure` returns whether the policy marks the host down."""
+    """`signal_connection_failure` returns whether the conviction policy marks the host down.
+
+    `set_up` resets the policy.
+    """
     host = Host("10.0.0.1", Counting)
     assert not host.signal_connection_failure(OSError())
     assert host.signal_connection_failure(OSError())
@@ -54,6 +58,7 @@ def test_failures_are_passed_to_the_conviction_policy_and_set_up_resets_it() -> 
 
 
 def test_hosts_are_equal_by_end_point_and_to_their_address() -> None:
+    """Hosts are equal if their end points are equal, and a host equals its address."""
     host = Host(DefaultEndPoint("10.0.0.1", 9142))
     assert host == Host(DefaultEndPoint("10.0.0.1", 9142), datacenter="dc1")
     assert hash(host) == hash(Host(DefaultEndPoint("10.0.0.1", 9142)))
@@ -64,6 +69,7 @@ def test_hosts_are_equal_by_end_point_and_to_their_address() -> None:
 
 
 def test_hosts_have_an_order() -> None:
+    """Hosts can be sorted and compared by their end points."""
     first, second = Host("10.0.0.1"), Host("10.0.0.2")
     equal_to_first: Any = Host("10.0.0.1")
     assert sorted([second, first]) == [first, second]
@@ -76,7 +82,7 @@ def test_hosts_have_an_order() -> None:
 
 
 def test_str_and_repr_of_hosts() -> None:
-    """The text of a host is its end point; the repr also shows the data centre."""
+    """`str` of a host is its end point, and the repr also has the data centre."""
     host = Host("10.0.0.1", datacenter="dc1", rack="r1")
     assert host.address == "10.0.0.1"
     assert (host.datacenter, host.rack) == ("dc1", "r1")
@@ -88,5 +94,6 @@ def test_str_and_repr_of_hosts() -> None:
 
 
 def test_an_end_point_is_needed() -> None:
+    """A host without an end point raises ValueError."""
     with pytest.raises(ValueError, match="endpoint must not be None"):
         Host(None)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
-"""The HTML that notebooks show for hosts, keyspaces and tables: it is complete, escaped, and at
-most a page long.
+"""Test the HTML that notebooks show for hosts, keyspaces and tables.
+
+The HTML must be complete, escaped, and at most a page long.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ VOID = {"br"}
 
 
 class Page(HTMLParser):
-    """An HTML parser that collects the texts and checks that tags are closed in the right order."""
+    """An HTML parser that collects the strings, and checks that tags are closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -40,6 +41,7 @@ class Page(HTMLParser):
 
 
 def test_a_host_is_a_row_which_is_coloured_if_the_host_is_down() -> None:
+    """The HTML of a host is a row of a table, with a color if the host is down."""
     host = Host(DefaultEndPoint("10.0.0.1", 9042), host_id=uuid.UUID(int=1))
     host.set_location_info("dc<1>", None)
     host.set_up()
@@ -52,6 +54,7 @@ def test_a_host_is_a_row_which_is_coloured_if_the_host_is_down() -> None:
 
 
 def test_metadata_is_its_hosts_and_keyspaces() -> None:
+    """The HTML of metadata has the cluster's name, hosts and keyspaces."""
     metadata = Metadata()
     metadata._replace_hosts([Host(DefaultEndPoint(f"10.0.0.{n}", 9042)) for n in (2, 1)])
     metadata.cluster_name = "a & b"
@@ -62,6 +65,7 @@ def test_metadata_is_its_hosts_and_keyspaces() -> None:
 
 
 def test_a_keyspace_is_its_tables_and_a_table_its_columns() -> None:
+    """The HTML of a keyspace has its tables, and the HTML of a table has its columns and CQL."""
     metadata = table()
     keyspace = KeyspaceMetadata("k<s>", True, "SimpleStrategy", {"replication_factor": "1"})
     keyspace.tables = {metadata.name: metadata}
@@ -76,6 +80,7 @@ def test_a_keyspace_is_its_tables_and_a_table_its_columns() -> None:
 
 
 def test_rows_beyond_the_maximum_are_counted() -> None:
+    """The HTML of a table has at most MOST_ROWS rows, followed by the number of other rows."""
     texts = Page(table_of(["n"], [[n] for n in range(MOST_ROWS + 5)])).texts
     assert "(5 more)" in texts
     assert str(MOST_ROWS - 1) in texts

@@ -1,4 +1,4 @@
-"""`group_keys_by_replica` groups partition keys by one of their replicas that is up."""
+"""Test `group_keys_by_replica`, which groups partition keys by a replica that is up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from tests.unit.metadata.placement.test_tablets import IDS, MIN, payload
 
 
 def session_of(key_types: list[str]) -> tuple[Any, list[Any]]:
-    """Return a fake session and its three hosts. The table `ks.t` has a partition key of these
-    types.
+    """Return a fake session and its three hosts.
+
+    :param key_types: the CQL types of the columns in the partition key of the table `ks.t`.
     """
     hosts = [host(1), host(2), host(3, "far")]
     tokens = {
@@ -42,21 +43,23 @@ def session_of(key_types: list[str]) -> tuple[Any, list[Any]]:
 
 
 def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
+    """Each key is grouped under the host that holds the key, if the host may be used."""
     session, hosts = session_of(["int"])
     keys = [(number,) for number in range(100)]
     grouped = group_keys_by_replica(session, "ks", "t", keys)
-    # Keys on the host in the data centre "far" have no replica that may be used, so they form their
-    # own group.
+    # A key whose only replica is the host in the data centre "far" has no replica that may be used.
+    # Such keys form a group of their own.
     assert set(grouped) == {hosts[0], hosts[1], NO_VALID_REPLICA}
     all_keys = [tuple(key) for group in grouped.values() for key in group]
     assert sorted(all_keys) == keys
-    # The token of the key 1 is -4069959284402364209, so the first host owns it.
+    # The token of the key 1 is -4069959284402364209, so the first host owns the key.
     assert (1,) in grouped[hosts[0]]
     hosts[0].set_down()
     assert (1,) in group_keys_by_replica(session, "ks", "t", keys)[NO_VALID_REPLICA]
 
 
 def test_keys_are_grouped_by_the_replica_of_their_tablet() -> None:
+    """In a keyspace with tablets, keys are grouped by the replicas of their tablets."""
     session, hosts = session_of(["int"])
     metadata = session.cluster.metadata
     for peer, host_id in zip(hosts, IDS, strict=False):
@@ -67,13 +70,14 @@ def test_keys_are_grouped_by_the_replica_of_their_tablet() -> None:
     metadata.tablets.learn("ks", "t", payload(MIN, 0, (host_index, shard)))
     grouped = group_keys_by_replica(session, "ks", "t", [(1,), (6,)])
     # The token of the key 1 is -4069959284402364209. The key 6 has the token 2705480034054113608,
-    # whose tablet is not known.
+    # and the driver does not know the tablet of this token.
     assert grouped == {hosts[1]: [(1,)], NO_VALID_REPLICA: [(6,)]}
 
 
 def test_keys_of_several_columns_are_grouped() -> None:
-    """Keys of several columns are grouped, too. A key with another number of values, or an unknown
-    keyspace, is refused.
+    """Keys of several columns are grouped, too.
+
+    A key with a wrong number of values raises ValueError, and an unknown keyspace KeyError.
     """
     session, _ = session_of(["int", "text"])
     keys = [(number, "x") for number in range(20)]

@@ -1,4 +1,4 @@
-"""Replication settings: how they are parsed and written, and which hosts they select."""
+"""Test replication settings: how they are parsed and written, and which hosts they select."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def metadata_of(
 ) -> Metadata:
     """Return the metadata of a cluster.
 
-    :param tokens: the tokens of each host. :param replication: the replication of each keyspace.
+    :param tokens: the tokens of each host.
+    :param partitioner: the class of the cluster's partitioner.
+    :param replication: the replication strategy of each keyspace.
     """
     metadata = Metadata()
     metadata.rebuild_token_map(partitioner, tokens)
@@ -59,8 +61,9 @@ def metadata_of(
 def test_replication_factors_are_read_from_numbers_and_strings(
     argument: Any, all_replicas: int, full_replicas: int, transient_replicas: int | None
 ) -> None:
-    """A replication factor may be a number, a string, or a string that also has the number of
-    transient replicas.
+    """A replication factor may be a number or a string.
+
+    The string "3/1" means 3 replicas, of which 1 is transient.
     """
     factor = ReplicationFactor.create(argument)
     assert factor.all_replicas == all_replicas
@@ -74,15 +77,16 @@ def test_replication_factors_are_read_from_numbers_and_strings(
 
 @pytest.mark.parametrize("bad", ["", "x", "3/", "3/x", None])
 def test_invalid_replication_factors(bad: Any) -> None:
-    """Values that are not replication factors are refused."""
+    """`ReplicationFactor.create` refuses values that are not replication factors."""
     with pytest.raises(ValueError, match="a replication factor is a number"):
         ReplicationFactor.create(bad)
 
 
 def test_strategies_are_created_by_class_name() -> None:
+    """`ReplicationStrategy.create` returns a strategy of the named class, with its factors."""
     simple = create("SimpleStrategy", **{"class": "x", "replication_factor": "3/1"})
     assert isinstance(simple, SimpleStrategy)
-    # "3/1" means three replicas, one of which is transient and does not count.
+    # "3/1" means three replicas, of which one is transient. A transient replica does not count.
     assert simple.name == "SimpleStrategy"
     assert simple.replication_factor == 2
     network = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc1": "3", "dc2": "2/1"})
@@ -99,6 +103,7 @@ def test_strategies_are_created_by_class_name() -> None:
 
 
 def test_strategies_are_exported_as_cql() -> None:
+    """A strategy is exported as a CQL map of its class and options."""
     assert create("SimpleStrategy", replication_factor="3/1").export_for_schema() == (
         "{'class': 'SimpleStrategy', 'replication_factor': '3/1'}"
     )
@@ -109,6 +114,7 @@ def test_strategies_are_exported_as_cql() -> None:
 
 
 def test_strategies_with_the_same_settings_are_equal() -> None:
+    """Strategies with the same class and factors are equal, whatever the order of the factors."""
     simple = create("SimpleStrategy", replication_factor="3")
     assert simple == create("SimpleStrategy", replication_factor=3)
     assert simple != create("SimpleStrategy", replication_factor="2")
@@ -123,6 +129,7 @@ def test_strategies_with_the_same_settings_are_equal() -> None:
 def test_a_strategy_with_wrong_settings_has_no_replicas(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """A strategy with a wrong or missing factor is logged as a warning, and has no replicas."""
     with caplog.at_level(logging.WARNING, "cassandra.metadata"):
         not_a_number = create("SimpleStrategy", replication_factor="many")
         without_factor = create("SimpleStrategy")
@@ -134,7 +141,7 @@ def test_a_strategy_with_wrong_settings_has_no_replicas(
 
 
 def test_strategies_map_tokens_to_replicas() -> None:
-    """Each strategy gives each token the expected replicas."""
+    """For each strategy, `make_token_replica_map` returns the expected replicas of each token."""
     a, b, c = host(1), host(2), host(3, "dc2")
     tokens = [Murmur3Token(number) for number in (1, 2, 3)]
     owners = dict(zip(tokens, (a, b, c), strict=True))
@@ -160,12 +167,12 @@ def test_strategies_map_tokens_to_replicas() -> None:
 
 
 def test_tokens_are_those_of_the_server_s_partitioners() -> None:
-    """The tokens of keys are those that the server's partitioners compute."""
+    """Each token class computes the tokens that the server's partitioner computes."""
     assert Murmur3Token.from_string("-12") == Murmur3Token("-12")
     assert Murmur3Token(-12) == Murmur3Token("-12")
     assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
-    # As in org.apache.cassandra.dht.RandomPartitioner, the token is the absolute value of the MD5
-    # digest, read as a signed number.
+    # org.apache.cassandra.dht.RandomPartitioner reads the MD5 digest as a signed number, and uses
+    # its absolute value as the token.
     assert MD5Token.from_key(b"key").value == 0x3C6E0B8A9C15224A8228B9A98CA1531D
     assert MD5Token.from_key(b"").value == -(0xD41D8CD98F00B204E9800998ECF8427E - (1 << 128))
     assert BytesToken.from_string("0a0b") == BytesToken(b"\n\x0b")
@@ -193,6 +200,7 @@ def test_tokens_are_those_of_the_server_s_partitioners() -> None:
 def test_other_partitioners_have_token_maps(
     partitioner: str, tokens: tuple[str, ...], key: bytes
 ) -> None:
+    """RandomPartitioner and ByteOrderedPartitioner have token maps with the right replicas."""
     a, b, c = host(1), host(2), host(3)
     metadata = metadata_of(
         {a: [tokens[0]], b: [tokens[1]], c: [tokens[2]]},
@@ -200,7 +208,7 @@ def test_other_partitioners_have_token_maps(
         ks=create("SimpleStrategy", replication_factor="2"),
     )
     assert metadata.can_support_partitioner()
-    # The key's token lies between those of a and b, so b is the first replica.
+    # The key's token lies between the tokens of a and b, so b is the first replica.
     assert metadata.get_replicas("ks", key) == [b, c]
     token_map = metadata.token_map
     assert token_map is not None
@@ -211,12 +219,12 @@ def test_other_partitioners_have_token_maps(
 
 
 def test_replicas_begin_with_the_owner_of_the_token() -> None:
-    """A key's replicas begin with the owner of its token."""
+    """A key's replicas begin with the owner of the key's token."""
     a, b, c = host(1), host(2), host(3)
     metadata = metadata_of(
         {a: ["0"], b: ["100"], c: ["200"]}, ks=create("SimpleStrategy", replication_factor="2")
     )
-    # The token of this key is far below 0, so the owner of the lowest token has it.
+    # The key's token is far below 0, so the owner of the lowest token owns the key.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
     assert metadata.get_replicas("nowhere", b"\x00\x00\x00\x01") == []
     token_map = metadata.token_map
@@ -225,7 +233,7 @@ def test_replicas_begin_with_the_owner_of_the_token() -> None:
     assert token_map.ring == [Murmur3Token(0), Murmur3Token(100), Murmur3Token(200)]
     assert token_map.token_class is Murmur3Token
     assert token_map.token_to_host_owner[Murmur3Token(100)] is b
-    # Replicas of a keyspace are computed at the first request for them.
+    # The replicas of a keyspace are computed when they are requested for the first time.
     assert token_map.tokens_to_hosts_by_ks == {}
     assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
     assert token_map.get_replicas("ks", Murmur3Token(101)) == [c, a]
@@ -234,6 +242,7 @@ def test_replicas_begin_with_the_owner_of_the_token() -> None:
 
 
 def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
+    """In a keyspace with tablets, the replicas of a key are those of its tablet."""
     a, b, c = (host(number) for number in range(1, 4))
     for peer, host_id in zip((a, b, c), IDS, strict=False):
         peer.host_id = host_id
@@ -244,10 +253,10 @@ def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
     assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
     metadata._replace_tablet_keyspaces(["ks"], [])
     key = b"\x00\x00\x00\x01"
-    # Before any tablet is known, there are no replicas.
+    # As long as no tablet is known, the key has no replicas.
     assert metadata.get_replicas("ks", key, table="t") == []
-    # Add a tablet for tokens up to 0. Its replicas are host 2 (c), shard 0, and host 0 (a),
-    # shard 1.
+    # Add a tablet for the tokens up to 0. Its replicas are host 2 (c) with shard 0, and host 0 (a)
+    # with shard 1.
     assert metadata.tablets.learn("ks", "t", payload(MIN, 0, (2, 0), (0, 1)))
     assert metadata.get_replicas("ks", key) == []
     assert metadata.get_replicas("ks", key, table="other") == []
@@ -262,6 +271,7 @@ def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
 
 
 def test_an_application_can_build_a_token_map() -> None:
+    """An application can build a TokenMap of its own, which finds the replicas of tokens."""
     a, b = host(1), host(2)
     tokens = [Murmur3Token(1), Murmur3Token(2)]
     metadata = metadata_of({a: ["1"]}, ks=create("SimpleStrategy", replication_factor="1"))
@@ -271,6 +281,7 @@ def test_an_application_can_build_a_token_map() -> None:
 
 
 def test_an_unknown_partitioner_has_no_token_map() -> None:
+    """With an unknown partitioner, there is no token map, and keys have no replicas."""
     metadata = metadata_of(
         {host(1): ["1"]}, "com.example.Own", ks=create("SimpleStrategy", replication_factor="1")
     )
@@ -280,6 +291,7 @@ def test_an_unknown_partitioner_has_no_token_map() -> None:
 
 
 def test_token_metadata_enabled_false_leaves_the_ring_empty() -> None:
+    """With `token_metadata_enabled = False`, the token map's ring stays empty."""
     metadata = Metadata()
     metadata.token_metadata_enabled = False
     metadata.rebuild_token_map(MURMUR3, {host(1): ["1"]})
@@ -290,9 +302,7 @@ def test_token_metadata_enabled_false_leaves_the_ring_empty() -> None:
 
 
 def test_the_routing_snapshot_is_rebuilt_only_if_tokens_change() -> None:
-    """`routing` returns the same snapshot until a host is added or removed,
-    or its tokens change.
-    """
+    """`routing` returns the same snapshot until a host is added or removed, or tokens change."""
     a, b = host(1), host(2)
     metadata = metadata_of(
         {a: ["0"], b: ["100"]}, ks=create("SimpleStrategy", replication_factor="1")
@@ -305,14 +315,14 @@ def test_the_routing_snapshot_is_rebuilt_only_if_tokens_change() -> None:
     a.tokens = ("50",)
     metadata._replace_hosts([a, b])
     assert metadata.routing() is not first_routing
-    # The token of this key, -4069959284402364209, lies after b's lowest token and before a's.
+    # The key's token, -4069959284402364209, lies after b's lowest token and before a's token.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
     metadata._replace_hosts([b])
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [b]
 
 
 def test_replicas_are_the_current_host_objects() -> None:
-    """When a host is replaced by an equal object, replicas are the new object."""
+    """If a host is replaced by an equal object, the replicas are the new object."""
     first, second = host(1), host(1)
     metadata = metadata_of({first: ["0"]}, ks=create("SimpleStrategy", replication_factor="1"))
     assert metadata.get_replicas("ks", b"k")[0] is first
@@ -322,11 +332,12 @@ def test_replicas_are_the_current_host_objects() -> None:
 
 
 def test_moving_to_another_rack_moves_replicas() -> None:
+    """If a host moves to another rack, the replicas of NetworkTopologyStrategy change."""
     a, b, c = host(1, rack="r1"), host(2, rack="r1"), host(3, rack="r2")
     metadata = metadata_of(
         {a: ["0"], b: ["1"], c: ["2"]}, ks=create("NetworkTopologyStrategy", dc1="2")
     )
-    # The second replica must be in another rack, so b is skipped.
+    # The second replica must be in another rack than the first replica, so b is skipped.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, c]
     b.set_location_info("dc1", "r2")
     metadata._replace_hosts([a, b, c])
@@ -334,6 +345,7 @@ def test_moving_to_another_rack_moves_replicas() -> None:
 
 
 def test_equal_replications_share_a_map_and_changes_replace_it() -> None:
+    """Keyspaces with equal replication share a replica map until one of them changes."""
     a, b = host(1), host(2)
     one_replica, two_replicas = (
         create("SimpleStrategy", replication_factor=number) for number in (1, 2)
@@ -353,7 +365,7 @@ def test_equal_replications_share_a_map_and_changes_replace_it() -> None:
     assert metadata.replication_version == version + 1
     routing_after_change = metadata.routing()
     assert routing_after_change is not None
-    # The replica map of a keyspace that did not change is kept.
+    # The replica map of the keyspace that did not change is kept.
     assert routing_after_change.map_of("x") is routing.map_of("x")
     assert len(metadata.get_replicas("y", b"k")) == 2
     metadata._replace_replication({})
@@ -361,6 +373,7 @@ def test_equal_replications_share_a_map_and_changes_replace_it() -> None:
 
 
 def test_hosts_without_tokens_are_not_replicas() -> None:
+    """A host without tokens, such as a host that is joining, is not a replica."""
     a, joining = host(1), host(2)
     metadata = metadata_of(
         {a: ["0"], joining: []}, ks=create("SimpleStrategy", replication_factor="2")
@@ -370,7 +383,7 @@ def test_hosts_without_tokens_are_not_replicas() -> None:
 
 
 def test_states_of_a_host() -> None:
-    """A host may be unknown, up, down or forced down."""
+    """The state of a host is unknown, up, down or forced down."""
     node: Any = host(1)
     assert node.state == "unknown"
     node.set_up()
@@ -385,10 +398,10 @@ def test_states_of_a_host() -> None:
 
 
 def test_scylladb_s_lists_of_racks_are_read_and_exported() -> None:
-    """A list of racks, as ScyllaDB allows it, is read and exported.
+    """A list of racks, which ScyllaDB allows in place of a number, is read and exported.
 
-    ScyllaDB expands it to one option for each rack (to_flattened_map): "dc2:0", "dc2:1", and
-    "dc3:-1" for an empty list.
+    ScyllaDB expands the list to one option for each rack (to_flattened_map): "dc2:0", "dc2:1" and
+    so on, or "dc3:-1" for an empty list.
     """
     strategy = ReplicationStrategy.create(
         "org.apache.cassandra.locator.NetworkTopologyStrategy",

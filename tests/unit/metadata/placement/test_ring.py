@@ -1,8 +1,8 @@
-"""The token ring and the replicas on it, compared with results that were worked out by hand, and
-with a simple implementation.
+"""Test the token ring and the replicas on the ring.
 
-A replication factor of `network_map` is a pair for each data centre: the number of full replicas,
-and the number of all replicas, which includes the transient ones.
+The results are compared with results that were worked out by hand, and with a simple
+implementation. For `network_map`, the replication factor of a data centre is a pair: the number of
+full replicas, and the number of all replicas, which includes the transient replicas.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def rows(replica_map: Any, size: int) -> list[tuple[int, ...]]:
 
 
 def test_a_key_belongs_to_the_first_token_that_is_not_less(implementation: Implementation) -> None:
+    """A key belongs to the first token that is not less than the key's token."""
     ring = implementation.ring.TokenRing([["-5", "20"], ["10"]])
     assert ring.tokens() == [-5, 10, 20]
     assert ring.owners() == [0, 1, 0]
@@ -56,8 +57,9 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(implementation: Imple
 def test_positions_are_found_however_tokens_are_spread(
     tokens: list[int], other_tokens: list[int]
 ) -> None:
-    """Whether the tokens lie close together or far apart, the position is the same as by a binary
-    search.
+    """`position` returns the same position as a binary search, however tokens are spread.
+
+    The tokens may lie close together or far apart.
     """
     sorted_tokens = sorted(set(tokens))
     for lane in IMPLEMENTATIONS:
@@ -67,6 +69,7 @@ def test_positions_are_found_however_tokens_are_spread(
 
 
 def test_an_empty_ring_has_no_replicas(implementation: Implementation) -> None:
+    """On a ring without tokens, no key has replicas."""
     ring = implementation.ring.TokenRing([])
     assert ring.tokens() == []
     assert ring.position_of(b"key") == 0
@@ -79,8 +82,8 @@ def test_an_empty_ring_has_no_replicas(implementation: Implementation) -> None:
         assert replica_map.of_key(b"key") == ()
         assert replica_map.sets() == 0
         router = implementation.plans.Router(replica_map, tiers=[], seed=1)
-        # A router returns the replicas, and how many of them are in the nearest tier (with the
-        # smallest distance).
+        # A router returns the replicas, and the number of replicas in the nearest tier (the tier
+        # with the smallest distance).
         replicas, nearest_count = router.route(b"key", True)
         assert replicas == ()
         assert nearest_count == 0
@@ -88,8 +91,9 @@ def test_an_empty_ring_has_no_replicas(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("key", [3, "key", None, [1, 2]])
 def test_a_key_must_be_bytes(implementation: Implementation, key: Any) -> None:
-    """A key must be bytes; a number is refused as well, although ``bytes(3)`` would be three
-    zeros.
+    """A key that is not bytes raises TypeError.
+
+    This includes numbers, although ``bytes(3)`` would return three zero bytes.
     """
     ring = implementation.ring.TokenRing([["1"]])
     replica_map = implementation.ring.simple_map(ring, ["host"], full=1, total=1)
@@ -99,6 +103,7 @@ def test_a_key_must_be_bytes(implementation: Implementation, key: Any) -> None:
 
 
 def test_the_first_of_two_hosts_with_the_same_token_owns_it(implementation: Implementation) -> None:
+    """If two hosts have the same token, the first host owns the token."""
     ring = implementation.ring.TokenRing([["1"], ["1", "2"]])
     assert ring.tokens() == [1, 2]
     assert ring.owners() == [0, 1]
@@ -106,6 +111,7 @@ def test_the_first_of_two_hosts_with_the_same_token_owns_it(implementation: Impl
 
 @pytest.mark.parametrize("bad", ["9223372036854775808", "-9223372036854775809"])
 def test_tokens_have_64_bits(implementation: Implementation, bad: str) -> None:
+    """A token that does not fit 64 bits, or is not a number, raises an error."""
     with pytest.raises(OverflowError, match="64 bits"):
         implementation.ring.TokenRing([[bad]])
     with pytest.raises(ValueError, match="invalid literal"):
@@ -113,7 +119,7 @@ def test_tokens_have_64_bits(implementation: Implementation, bad: str) -> None:
 
 
 def test_tokens_of_keys(implementation: Implementation) -> None:
-    """The token of each key is the one that the server computes."""
+    """`token_of` returns the token that the server computes for the key."""
     # The expected tokens were read with SELECT token(...) from Cassandra 5.0.
     assert implementation.ring.token_of(b"\x00\x00\x00\x01") == -4069959284402364209
     assert implementation.ring.token_of(b"") == 0
@@ -124,6 +130,7 @@ def test_tokens_of_keys(implementation: Implementation) -> None:
 
 
 def test_simple_strategy_takes_the_next_hosts(implementation: Implementation) -> None:
+    """With SimpleStrategy, the replicas are the owners of the next tokens on the ring."""
     simple_map = implementation.ring.simple_map
     ring = ring_of(implementation, [0, 1, 0, 2], host_count=3)
     one_replica = simple_map(ring, "abc", full=1, total=1)
@@ -139,22 +146,27 @@ def test_simple_strategy_takes_the_next_hosts(implementation: Implementation) ->
 
 
 def test_transient_replicas_are_left_out(implementation: Implementation) -> None:
-    """All hosts are in the data centre 0 and the rack 0."""
+    """Transient replicas are not among the replicas of a token.
+
+    All hosts are in the data centre 0 and the rack 0.
+    """
     network_map = implementation.ring.network_map
     ring = ring_of(implementation, [0, 1, 2], host_count=3)
     simple = implementation.ring.simple_map(ring, "abc", full=2, total=3)
     assert rows(simple, 3) == [(0, 1), (1, 2), (2, 0)]
     network = network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)])
     assert rows(network, 3) == [(0, 1), (1, 2), (2, 0)]
-    # There are only two hosts for two full replicas and a transient one, so both are full replicas.
+    # Two full replicas and a transient replica are configured, but there are only two hosts, so
+    # both are full replicas.
     ring_of_two = ring_of(implementation, [0, 1], host_count=2)
     network = network_map(ring_of_two, "ab", [0] * 2, [0] * 2, [(2, 3)])
     assert rows(network, 2) == [(0, 1), (1, 0)]
 
 
 def test_network_topology_prefers_hosts_of_other_racks(implementation: Implementation) -> None:
+    """NetworkTopologyStrategy takes hosts of other racks before another host of the same rack."""
     # Hosts a and b are in rack 0, and c is in rack 1. So c follows a, although b is nearer on the
-    # ring. A third replica has to be in rack 0 again.
+    # ring. A third replica must be in rack 0 again.
     ring = ring_of(implementation, [0, 1, 2], host_count=3)
     datacenters, racks = [0, 0, 0], [0, 0, 1]
     for replica_count, expected in (
@@ -168,8 +180,9 @@ def test_network_topology_prefers_hosts_of_other_racks(implementation: Implement
 
 
 def test_network_topology_counts_in_each_data_centre(implementation: Implementation) -> None:
-    # Data centre 0 has hosts a and b in racks 0 and 1, and data centre 1 has c and d, both in rack
-    # 2. Data centre 2 has host e, but a replication factor of 0.
+    """NetworkTopologyStrategy counts the replicas in each data centre."""
+    # Data centre 0 has the hosts a and b in racks 0 and 1. Data centre 1 has the hosts c and d,
+    # both in rack 2. Data centre 2 has the host e, but a replication factor of 0.
     ring = ring_of(implementation, [0, 2, 4, 1, 3], host_count=5)
     datacenters, racks = [0, 0, 1, 1, 2], [0, 1, 2, 2, 3]
     replica_map = implementation.ring.network_map(
@@ -183,7 +196,10 @@ def test_network_topology_counts_in_each_data_centre(implementation: Implementat
 def test_a_data_centre_without_replication_factor_has_no_replicas(
     implementation: Implementation,
 ) -> None:
-    """The data centre -1 stands for one that the replication does not name."""
+    """A data centre that the replication does not name has no replicas.
+
+    Its number is -1.
+    """
     network_map = implementation.ring.network_map
     ring = ring_of(implementation, [0, 1], host_count=2)
     only_first_host = network_map(ring, "ab", [0, -1], [0, 1], [(3, 3)])
@@ -193,13 +209,17 @@ def test_a_data_centre_without_replication_factor_has_no_replicas(
 
 
 def test_everywhere_strategy_has_one_set_of_replicas(implementation: Implementation) -> None:
+    """With EverywhereStrategy, all hosts are replicas of each token, in a single set."""
     replica_map = implementation.ring.whole_map(ring_of(implementation, [1, 0, 2], 3), "abc")
     assert rows(replica_map, 3) == [(0, 1, 2)] * 3
     assert replica_map.sets() == 1
 
 
 def test_equal_sets_of_replicas_are_stored_once(implementation: Implementation) -> None:
-    """The 2000 tokens have only five different sets of replicas, one for each host."""
+    """A map stores equal sets of replicas only once.
+
+    Its 2000 tokens have only five different sets of replicas, one for each host.
+    """
     ring = ring_of(implementation, [number % 5 for number in range(2000)], host_count=5)
     assert implementation.ring.simple_map(ring, range(5), full=3, total=3).sets() == 5
 
@@ -215,8 +235,9 @@ def unique(hosts: list[int]) -> list[int]:
 def naive_network(
     owners: list[int], datacenters: list[int], racks: list[int], factors: list[tuple[int, int]]
 ) -> list[tuple[int, ...]]:
-    """Compute replicas as the documentation of NetworkTopologyStrategy describes, without any
-    optimization.
+    """Compute replicas as the documentation of NetworkTopologyStrategy describes.
+
+    The computation is simple, without any optimization.
     """
     replicas = []
     hosts_on_ring = set(owners)
@@ -251,14 +272,15 @@ def naive_network(
 
 @st.composite
 def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
-    """Return a random ring: the owners of the tokens, the data centre and rack of each host, and
-    the replication factors.
+    """Return a random ring: the owners of its tokens, hosts, and replication factors.
+
+    For each host, there are the numbers of its data centre and of its rack.
     """
     host_count = draw(st.integers(1, 9))
     owners = draw(st.lists(st.integers(0, host_count - 1), min_size=1, max_size=40))
     datacenters = draw(st.lists(st.integers(-1, 2), min_size=host_count, max_size=host_count))
     racks = [max(datacenter, 0) * 4 + draw(st.integers(0, 3)) for datacenter in datacenters]
-    # For each data centre: the number of full replicas, and that of all replicas.
+    # For each data centre: the number of full replicas, and the number of all replicas.
     factors = []
     for _ in range(3):
         total = draw(st.integers(0, 6))
@@ -268,6 +290,7 @@ def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int
 
 @given(clusters())
 def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
+    """`network_map` computes the same replicas as the simple computation."""
     owners, datacenters, racks, factors = cluster
     expected = naive_network(owners, datacenters, racks, factors)
     for lane in IMPLEMENTATIONS:
@@ -284,6 +307,7 @@ def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
 def test_simple_strategy_equals_the_naive_result(
     owners: list[int], full: int, transient: int
 ) -> None:
+    """`simple_map` computes the same replicas as the simple computation."""
     expected = []
     for position in range(len(owners)):
         hosts_in_ring_order = unique(owners[position:] + owners[:position])
@@ -307,10 +331,10 @@ def test_simple_strategy_equals_the_naive_result(
 def test_both_implementations_agree(
     tokens_by_host: list[list[str]], keys: list[bytes], tiers: list[int], seed: int
 ) -> None:
-    """The compiled ring and router return the same results as those in Python.
+    """The compiled ring and router return the same results as the pure Python versions.
 
-    A tier is the distance of a host: a router returns the replicas in the tier 0 first, and leaves
-    out hosts in the tier 255.
+    A tier is the distance of a host. A router returns the replicas in tier 0 first, and leaves out
+    hosts in tier 255.
     """
     outcomes = []
     for lane in IMPLEMENTATIONS:

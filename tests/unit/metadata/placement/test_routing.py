@@ -1,5 +1,6 @@
-"""Routing by token on fake nodes: requests reach replicas of their key, even after the cluster has
-changed.
+"""Test routing by token with fake nodes.
+
+Requests must reach replicas of their key, even after the cluster has changed.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
 
 def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
-    """Replace the keyspaces of all nodes by these, which are given with their replication
-    options.
+    """Replace the keyspaces of all nodes.
+
+    :param keyspaces: the replication options of each new keyspace.
     """
     for node in nodes.nodes:
         node.schema["system_schema.keyspaces"] = [
@@ -47,7 +49,7 @@ def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
 
 
 def simple(replicas: int) -> dict[str, str]:
-    """Return the replication options of SimpleStrategy."""
+    """Return the options of SimpleStrategy with this number of replicas."""
     return {
         "class": "org.apache.cassandra.locator.SimpleStrategy",
         "replication_factor": str(replicas),
@@ -56,7 +58,7 @@ def simple(replicas: int) -> dict[str, str]:
 
 @pytest.fixture
 async def nodes() -> AsyncIterator[FakeCluster]:
-    """Yield four nodes in two data centres, with two racks in each."""
+    """Yield a cluster of four nodes in two data centres, with two racks in each."""
     async with FakeCluster({"east": 2, "west": 2}, racks=2) as cluster:
         replicate(
             cluster,
@@ -72,7 +74,7 @@ async def nodes() -> AsyncIterator[FakeCluster]:
 async def coordinators(
     session: aio.Session, keyspace: str, keys: list[bytes] = KEYS
 ) -> list[tuple[bytes, Any]]:
-    """Execute a statement for each key, and return the keys with the hosts that answered."""
+    """Execute a statement for each key, and return the keys with the hosts that responded."""
     keys_and_hosts = []
     for key in keys:
         future = session.execute(SimpleStatement(READ, routing_key=key, keyspace=keyspace))
@@ -97,6 +99,7 @@ POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
 async def test_requests_with_a_routing_key_reach_a_replica(
     nodes: FakeCluster, policy_name: str
 ) -> None:
+    """With each policy, a request with a routing key reaches a replica of the key."""
     async with connected(nodes, {"load_balancing_policy": POLICIES[policy_name]()}) as (
         cluster,
         session,
@@ -121,6 +124,7 @@ async def test_requests_with_a_routing_key_reach_a_replica(
 async def test_requests_follow_nodes_that_are_added_and_removed(
     nodes: FakeCluster,
 ) -> None:
+    """After a node is added or removed, requests reach the new replica of their key."""
     async with connected(
         nodes, {"load_balancing_policy": TokenAwarePolicy(RoundRobinPolicy())}
     ) as (cluster, session):
@@ -129,7 +133,7 @@ async def test_requests_follow_nodes_that_are_added_and_removed(
         assert token_map is not None
         token = token_map.token_class.from_key(key).value
         (owner_before,) = cluster.metadata.get_replicas("one", key)
-        # The new node has exactly the key's token, so it becomes the owner of the key.
+        # The new node has exactly the key's token, so the node becomes the owner of the key.
         added_node = await call_in_thread(nodes.add_node, "east", "rack1", token)
         await until_on_loop(
             lambda: cluster.metadata.get_replicas("one", key)[0].address == added_node.address
@@ -145,6 +149,7 @@ async def test_requests_follow_nodes_that_are_added_and_removed(
 
 
 async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) -> None:
+    """A keyspace whose replication changes is read again when the event arrives."""
     async with connected(nodes, schema_event_refresh_window=0) as (cluster, _):
         assert len(cluster.metadata.get_replicas("one", b"k")) == 1
         replicate(nodes, one=simple(3))
@@ -158,12 +163,12 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
 async def test_replication_is_read_again_after_the_control_connection_moved(
     nodes: FakeCluster,
 ) -> None:
-    """The new control connection reads the schema if its version differs from the known one."""
+    """A new control connection reads the schema again if the schema's version has changed."""
     async with connected(nodes) as (cluster, _):
         replicate(nodes, one=simple(2))
         for node in nodes.nodes:
-            # A new schema version tells the driver that the schema has changed while it was
-            # disconnected.
+            # The new schema version tells the driver that the schema has changed while the driver
+            # was disconnected.
             node.schema_version = uuid.UUID(int=7)
         address = cluster.get_control_connection_host().address
         await call_in_thread(nodes.stop_node, nodes.node_at(address), False)
@@ -171,6 +176,7 @@ async def test_replication_is_read_again_after_the_control_connection_moved(
 
 
 async def test_without_tokens_no_schema_is_read_and_any_host_is_used(nodes: FakeCluster) -> None:
+    """Without token and schema metadata, no schema is read, and any host is used."""
     async with connected(nodes, token_metadata_enabled=False, schema_metadata_enabled=False) as (
         cluster,
         session,
@@ -183,6 +189,7 @@ async def test_without_tokens_no_schema_is_read_and_any_host_is_used(nodes: Fake
 
 
 async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
+    """A host that the policy ignores gets no pool, but stays in the metadata."""
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         assert {host.datacenter for host in session.get_pool_state()} == {"east"}
@@ -190,9 +197,12 @@ async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
 
 
 async def test_a_remote_host_that_goes_down_is_replaced(nodes: FakeCluster) -> None:
-    """With `used_hosts_per_remote_dc=1`, another host of the remote data centre gets a pool."""
+    """If a remote host goes down, another host of its data centre gets a pool.
+
+    The policy has `used_hosts_per_remote_dc=1`.
+    """
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
-    # Reconnecting takes a minute here, so the pools that replace those of the lost host can be
+    # A reconnection takes a minute here, so the pool that replaces the lost host's pool can be
     # seen.
     slow_reconnection = ConstantReconnectionPolicy(delay=60, max_attempts=None)
     async with connected(
@@ -215,6 +225,7 @@ async def test_a_remote_host_that_goes_down_is_replaced(nodes: FakeCluster) -> N
 async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
     nodes: FakeCluster,
 ) -> None:
+    """AdaptivePolicy sends no further requests to a replica that does not respond."""
     policy = AdaptivePolicy(RoundRobinPolicy())
     async with connected(nodes, {"load_balancing_policy": policy}) as (cluster, session):
         key = KEYS[0]
@@ -237,6 +248,7 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
 
 
 async def test_latencies_are_recorded_only_for_policies_that_need_them(nodes: FakeCluster) -> None:
+    """Latencies are recorded only if a policy uses them."""
     async with connected(nodes) as (_, session):
         assert session._engine.core.on_latency is None
     speculation = PercentileSpeculativeExecutionPolicy(99)
@@ -254,6 +266,7 @@ async def test_latencies_are_recorded_only_for_policies_that_need_them(nodes: Fa
 
 
 async def test_events_are_ignored_if_their_window_is_negative(nodes: FakeCluster) -> None:
+    """With a refresh window of -1, events of topology and status are ignored."""
     async with connected(
         nodes, topology_event_refresh_window=-1, status_event_refresh_window=-1
     ) as (cluster, _):
@@ -268,6 +281,7 @@ async def test_events_are_ignored_if_their_window_is_negative(nodes: FakeCluster
 async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
     nodes: FakeCluster,
 ) -> None:
+    """Several topology events cause one refresh, which is not delayed without limit."""
     async with connected(nodes, topology_event_refresh_window=0.3) as (cluster, _):
         assert cluster._core is not None
         control = cluster._core.control
@@ -287,6 +301,8 @@ async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
 async def test_an_error_in_one_listener_does_not_affect_others(
     nodes: FakeCluster,
 ) -> None:
+    """An error in one listener does not keep other listeners from getting events."""
+
     class BrokenListener(HostEvents):
         def _record(self, event: str, host: Any) -> None:
             raise RuntimeError("an error of the application")
@@ -307,7 +323,10 @@ async def test_an_error_in_one_listener_does_not_affect_others(
 async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
     nodes: FakeCluster,
 ) -> None:
-    """After its last attempt, the driver tries the host again only if an event says it is up."""
+    """A host whose reconnection attempts have ended is tried again after an event.
+
+    The event says that the host is up.
+    """
     policy = ConstantReconnectionPolicy(delay=0.01, max_attempts=2)
     async with connected(nodes, reconnection_policy=policy) as (cluster, _):
         control_address = cluster.get_control_connection_host().address
@@ -322,7 +341,7 @@ async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
 
 
 async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) -> None:
-    """The pool of a host that a policy begins to ignore is closed after its last response."""
+    """A host that a policy begins to ignore keeps its pool until its last response."""
     accepts_all_hosts = True
     policy = HostFilterPolicy(
         RoundRobinPolicy(), lambda host: accepts_all_hosts or host.datacenter == "east"
@@ -349,6 +368,7 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
 
 
 def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
+    """The replicas of a keyspace are computed at the first request, or if `build_if_absent`."""
     with FakeNode() as node:
         node.schema = schema("ks", tables=1)
         with Cluster([node.address], port=node.port) as cluster:
@@ -365,7 +385,7 @@ def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
             assert {token: list(hosts) for token, hosts in by_token.items()} == {
                 token: [host] for token in token_map.ring
             }
-            # Unknown keyspaces and removing a keyspace twice are ignored.
+            # An unknown keyspace, and the second removal of a keyspace, are ignored.
             token_map.rebuild_keyspace("unknown", build_if_absent=True)
             token_map.remove_keyspace("ks")
             token_map.remove_keyspace("ks")
@@ -374,5 +394,6 @@ def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
 
 @pytest.mark.parametrize("key", [1, "abc", [1, 2], None, 10**13])
 def test_a_key_that_is_not_serialized_is_refused(key: Any) -> None:
+    """`get_replicas` raises TypeError if the key is not serialized."""
     with pytest.raises(TypeError, match=r"serialized partition key \(bytes\), not .*routing_key"):
         Metadata().get_replicas("ks", key)

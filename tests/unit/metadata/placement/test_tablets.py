@@ -1,6 +1,6 @@
-"""The map of tablets that servers have reported.
+"""Test `TabletMap`, the map of the tablets that servers have reported.
 
-In both implementations, tablets are added, cut, found and removed in the same way.
+The compiled and the pure Python version must add, cut, find and remove tablets in the same way.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ HOSTS = [host(number) for number in range(5)]
 def payload(first: int, last: int, *replicas: tuple[int, int], version: int = 0) -> bytes:
     """Return the payload by which a server reports a tablet.
 
-    :param first: the token before the tablet's first one.
+    :param first: the token before the tablet's first token.
     :param last: the tablet's last token.
     :param replicas: for each replica, the number of its host and its shard.
-    :param version: the version of the tablet, which the extension v2 has; 0 uses the extension v1.
+    :param version: the tablet's version, which version 2 of the extension has; 0 for version 1 of
+        the extension.
     """
     replica_objects = tuple(Replica(IDS[number], shard) for number, shard in replicas)
     tablet = Tablet(first, last, replica_objects, version)
@@ -62,13 +63,14 @@ def ranges_of(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tupl
 
 
 def test_a_reported_tablet_is_found(implementation: Any) -> None:
+    """After a tablet is reported, `find` returns its range, replicas and version."""
     tablets = tablet_map(implementation)
     version = 0xFEDC_BA98_7654_3210
     assert tablets.learn("ks", "t", payload(0, 10, (1, 3), (2, 0), version=version))
     assert tablets.find("ks", "t", 5) == (
         0, 10, ((IDS[1], 3), (IDS[2], 0)), version,
     )  # fmt: skip
-    # The first token of a range does not belong to it, the last one does.
+    # The first token of a range does not belong to the tablet, but the last token does.
     assert tablets.find("ks", "t", 0) is None
     assert tablets.find("ks", "t", 10) is not None
     assert tablets.find("ks", "t", 11) is None
@@ -89,8 +91,9 @@ def test_a_reported_tablet_is_found(implementation: Any) -> None:
 
 
 def test_several_threads_may_report_tablets(implementation: Any) -> None:
-    """The loops of a cluster (the setting `loops`) learn tablets at the same time. Each replica
-    must be the host that the server has named.
+    """If several threads report tablets at once, each replica is the host that was reported.
+
+    The loops of a cluster (the setting `loops`) report tablets at the same time.
     """
     interval_before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -102,7 +105,7 @@ def test_several_threads_may_report_tablets(implementation: Any) -> None:
 
 
 def check_reports_of_threads(tablets: Any) -> None:
-    """Report tablets of many hosts in four threads, each for a table of its own."""
+    """Report tablets of many hosts in four threads, each thread for its own table."""
     host_ids = [uuid.uuid4() for _ in range(40)]
 
     def report(table_number: int) -> None:
@@ -125,7 +128,7 @@ def check_reports_of_threads(tablets: Any) -> None:
 
 
 def test_the_whole_ring(implementation: Any) -> None:
-    """A tablet may cover all tokens."""
+    """A tablet may cover all tokens of the ring."""
     tablets = tablet_map(implementation)
     tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
     assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
@@ -149,6 +152,7 @@ def test_the_whole_ring(implementation: Any) -> None:
 def test_a_new_tablet_replaces_the_tablets_that_it_overlaps(
     implementation: Any, tablet_range: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
+    """A new tablet removes all tablets with which it overlaps."""
     tablets = tablet_map(implementation)
     for first in (20, 0, 10):
         tablets.learn("ks", "t", payload(first, first + 10, (0, 0)))
@@ -158,18 +162,19 @@ def test_a_new_tablet_replaces_the_tablets_that_it_overlaps(
 
 
 def test_random_tablets_agree_with_a_plain_model(implementation: Any) -> None:
+    """After 3000 random reports, the map has the same tablets as a list in Python."""
     chooser = random.Random(7)
     tablets = tablet_map(implementation)
     model: list[tuple[int, int, int]] = []
     for _ in range(3000):
         first = chooser.randrange(20_000)
-        # A few of the tablets are large, so each of them replaces many others.
+        # A few of the tablets are large, so each of them replaces many other tablets.
         sizes = (1, 5, 30, 2000) if chooser.random() < 0.02 else (1, 5, 9)
         last = first + chooser.choice(sizes)
         shard = chooser.randrange(100)
         replicas = [(chooser.randrange(5), shard)] * chooser.randrange(1, 4)
         tablets.learn("ks", "t", payload(first, last, *replicas))
-        # A new tablet replaces all those that it overlaps.
+        # A new tablet replaces all tablets with which it overlaps.
         model = [tablet for tablet in model if tablet[1] <= first or last <= tablet[0]]
         model.append((first, last, shard))
     assert tablets.count == len(model)
@@ -200,6 +205,7 @@ VALID_PAYLOAD = payload(0, 10, (1, 3), (2, 0), version=5)
     ],
 )
 def test_malformed_payloads_change_nothing(implementation: Any, bad: bytes) -> None:
+    """A malformed payload is refused, and leaves the map unchanged."""
     tablets = tablet_map(implementation)
     assert not tablets.learn("ks", "t", bad)
     assert tablets.count == 0
@@ -207,6 +213,7 @@ def test_malformed_payloads_change_nothing(implementation: Any, bad: bytes) -> N
 
 
 def test_both_implementations_read_damaged_payloads_alike(implementation: Any) -> None:
+    """The compiled and the pure Python version accept the same damaged payloads."""
     from cassandra.metadata.placement import tablets as reference
 
     chooser = random.Random(3)
@@ -215,7 +222,7 @@ def test_both_implementations_read_damaged_payloads_alike(implementation: Any) -
         # Change some bytes to values that are likely in lengths and types.
         for _ in range(chooser.randrange(1, 4)):
             data[chooser.randrange(len(data))] = chooser.choice((0, 1, 4, 8, 16, 28, 127, 255))
-        # Cut off the end of the payload, or nothing.
+        # Cut off up to 8 bytes at the end of the payload, or nothing.
         del data[chooser.randrange(len(data) - 8, len(data) + 8) :]
         tablets, reference_tablets = tablet_map(implementation), reference.TabletMap()
         is_accepted = tablets.learn("ks", "t", bytes(data))
@@ -225,6 +232,7 @@ def test_both_implementations_read_damaged_payloads_alike(implementation: Any) -
 
 
 def test_a_tablet_without_keyspace_or_table_is_ignored(implementation: Any) -> None:
+    """A report without keyspace, table or payload is ignored."""
     tablets = tablet_map(implementation)
     assert not tablets.learn(None, "t", VALID_PAYLOAD)
     assert not tablets.learn("ks", None, VALID_PAYLOAD)
@@ -232,6 +240,7 @@ def test_a_tablet_without_keyspace_or_table_is_ignored(implementation: Any) -> N
 
 
 def test_a_table_or_a_keyspace_is_dropped(implementation: Any) -> None:
+    """`drop` forgets the tablets of a table or keyspace, and `clear` forgets all tablets."""
     tablets = tablet_map(implementation)
     for keyspace, table in (("a", "t"), ("a", "u"), ("b", "t")):
         tablets.learn(keyspace, table, VALID_PAYLOAD)
@@ -247,25 +256,28 @@ def test_a_table_or_a_keyspace_is_dropped(implementation: Any) -> None:
 
 
 def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(implementation: Any) -> None:
+    """`take_hosts` replaces host objects, and forgets tablets with a replica on a removed host."""
     tablets = tablet_map(implementation)
     for first in range(1000):
         tablets.learn("ks", "t", payload(first, first + 1, (first % 2, 0), (2, 0)))
     tablets.learn("ks", "only", payload(0, 1, (1, 0)))
     new_host = SimpleNamespace(host_id=IDS[2], name="the same node at another address")
-    # Host 1 is gone, so the tablets that had a replica on it (half of them) are forgotten.
+    # Host 1 is gone, so the tablets with a replica on this host (half of the tablets) are
+    # forgotten.
     tablets.take_hosts([HOSTS[0], new_host])
     assert tablets.tables() == [("ks", "t", 500)]
     assert tablets.count == 500
     assert tablets.shard_on(new_host, "ks", "t", 1) == 0
     assert tablets.shard_on(HOSTS[2], "ks", "t", 1) is None
-    # If the hosts are the same, the tuple of hosts stays the same object, so what was cached for it
-    # stays valid.
+    # If the hosts are the same, the tuple of hosts stays the same object. So everything that is
+    # cached for the tuple stays valid.
     hosts = tablets.hosts
     tablets.take_hosts([HOSTS[0], new_host])
     assert tablets.hosts is hosts
 
 
 def test_replicas_contain_only_known_hosts(implementation: Any) -> None:
+    """`replicas` leaves out replicas on hosts that the map does not know."""
     tablets = implementation.tablets.TabletMap()
     tablets.take_hosts(HOSTS[:2])
     tablets.learn("ks", "t", payload(MIN, MAX, (1, 0), (4, 1), (0, 2)))
@@ -274,6 +286,7 @@ def test_replicas_contain_only_known_hosts(implementation: Any) -> None:
 
 
 def test_a_full_map_drops_tablets(implementation: Any) -> None:
+    """If the map exceeds its limit, it drops all tablets of the table that was added first."""
     tablets = tablet_map(implementation, limit=10)
     tablets.learn("ks", "old", payload(0, 1, (0, 0)))
     for first in range(10):
@@ -281,15 +294,17 @@ def test_a_full_map_drops_tablets(implementation: Any) -> None:
     # The limit was exceeded, so the table that was added first was dropped.
     assert tablets.tables() == [("ks", "t", 10)]
     tablets.learn("ks", "t", payload(10, 11, (0, 0)))
-    # If a single table exceeds the limit, all its tablets are dropped before the new one is added.
+    # If a single table exceeds the limit, all its tablets are dropped before the new tablet is
+    # added.
     assert tablets.count == 1
     with pytest.raises(ValueError, match="0"):
         implementation.tablets.TabletMap(limit=0)
 
 
 def test_keyspaces_with_tablets_and_leaders(implementation: Any) -> None:
-    """The map knows which keyspaces have tablets, and which have leaders, from the schema or from a
-    tablet.
+    """The map knows which keyspaces have tablets, and which of them have leaders.
+
+    It learns this from the schema, or from a reported tablet.
     """
     tablets = tablet_map(implementation)
     tablets.use_keyspaces(["a", "b"], ["b"])
@@ -305,7 +320,7 @@ def test_keyspaces_with_tablets_and_leaders(implementation: Any) -> None:
 
 
 def test_tokens_in_known_tablets_are_hits(implementation: Any) -> None:
-    """`tally` counts tokens in known tablets as hits, and others as misses."""
+    """`tally` counts a token in a known tablet as a hit, and any other token as a miss."""
     tablets = tablet_map(implementation)
     tablets.tally("ks", "t", 5)
     # In a keyspace without tablets, nothing is counted.
@@ -317,12 +332,13 @@ def test_tokens_in_known_tablets_are_hits(implementation: Any) -> None:
 
 
 def test_version_blocks_have_number_and_value(implementation: Any) -> None:
-    """In the byte of a version block, the upper 4 bits are the number of the block, and the lower 4
-    bits its value.
+    """A version block is a byte with the block's number and its value.
+
+    The upper 4 bits are the number of the block, and the lower 4 bits the value.
     """
     # This is the example of the specification: block 0xA has the value 3.
     assert implementation.tablets.version_block(0x3 << 40, 0xA) == 0xA3
-    # In this version, the block of each number has the number as its value.
+    # In this version, the value of each block is the block's number.
     version = 0xFEDC_BA98_7654_3210
     for number in range(16):
         expected = number << 4 | number
@@ -331,8 +347,9 @@ def test_version_blocks_have_number_and_value(implementation: Any) -> None:
 
 
 def test_routing_payloads_are_split_from_the_body(implementation: Any) -> None:
-    """If the custom payload of a result has only a tablet, `split_payload` returns the tablet and
-    the rest of the body. Otherwise it returns None.
+    """`split_payload` splits a tablet from the rest of a result's body.
+
+    If the custom payload has other entries, the function returns None.
     """
 
     def body(name: bytes, value: bytes) -> bytes:
@@ -344,16 +361,16 @@ def test_routing_payloads_are_split_from_the_body(implementation: Any) -> None:
     assert split(body(b"tablets-routing-v2", b"")) == (b"", b"rest")
     assert split(body(b"tablets-routing-v3", b"abc")) is None
     assert split(body(b"tablets-routing", b"abc")) is None
-    # If the payload has two entries, it is left in the body.
+    # If the payload has two entries, the payload stays in the body.
     assert split(b"\0\2" + body(b"tablets-routing-v1", b"abc")[2:]) is None
     assert split(b"") is None
     message = body(b"tablets-routing-v1", b"abc")
-    # The entry has 29 bytes. If any of them is missing, nothing is split off.
+    # The entry has 29 bytes. If a byte is missing, `split_payload` returns None.
     assert all(split(message[:end]) is None for end in range(29))
 
 
 def test_a_statement_s_token_is_that_of_its_routing_key(implementation: Any) -> None:
-    """The token of a statement is that of its routing key; without a key, it is None."""
+    """A statement's token is the token of its routing key; without a key, it is None."""
     from cassandra.murmur3 import murmur3
 
     token_of = implementation.tablets.token_of_statement
@@ -369,6 +386,7 @@ def test_a_statement_s_token_is_that_of_its_routing_key(implementation: Any) -> 
 
 @pytest.mark.slow
 def test_a_tenth_of_a_million_tablets_takes_less_than_10_megabytes() -> None:
+    """100,000 tablets need less than 10 MB of memory in the compiled version."""
     import resource
 
     from cassandra import _impl
@@ -385,6 +403,6 @@ def test_a_tenth_of_a_million_tablets_takes_less_than_10_megabytes() -> None:
         tablets.learn("ks", "t", payload(first, first + step, (0, 3), (1, 4), (2, 5)))
     grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before) * 1024
     assert tablets.count == count
-    # This is a tenth of a million tablets, for which the limit is 100 MB. `benchmarks.shards`
-    # measures a million.
+    # The limit for a million tablets is 100 MB, so a tenth of them may need 10 MB.
+    # `benchmarks.shards` measures a million tablets.
     assert grown_bytes < 10_000_000

@@ -1,4 +1,4 @@
-"""The tokens of each partitioner, and rings of other partitioners than Murmur3Partitioner."""
+"""Test the tokens of each partitioner, and the rings of partitioners other than Murmur3."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ PACKAGE = "org.apache.cassandra.dht."
 
 
 def test_partitioners() -> None:
-    """Each partitioner, with or without the name of its package, has its token class. Unknown ones
-    have none.
+    """`token_class_of` returns the token class of a partitioner, or None if it is unknown.
+
+    The name of the partitioner may have the name of its package.
     """
     assert token_class_of(f"{PACKAGE}Murmur3Partitioner") is Murmur3Token
     assert token_class_of("RandomPartitioner") is MD5Token
@@ -31,8 +32,8 @@ def test_partitioners() -> None:
 
 
 def test_partitioners_compute_the_server_s_tokens() -> None:
-    """For each partitioner, a token is computed as on the server."""
-    # These are the results of Cassandra's token() for the text 'a' and the int 1.
+    """For each partitioner, `from_key` computes the same token as the server."""
+    # Cassandra's function token() returns these tokens for the text 'a' and the int 1.
     assert Murmur3Token.from_key(b"a").value == -8839064797231613815
     assert Murmur3Token.from_key(b"\0\0\0\x01").value == -4069959284402364209
     digest = hashlib.md5(b"a", usedforsecurity=False).digest()
@@ -41,6 +42,7 @@ def test_partitioners_compute_the_server_s_tokens() -> None:
 
 
 def test_tokens_are_read_from_strings() -> None:
+    """`from_string` reads each class's tokens from a string, and refuses malformed strings."""
     assert Murmur3Token.from_string("-5") == Murmur3Token("-5")
     assert Murmur3Token(-5) == Murmur3Token("-5")
     assert MD5Token.from_string("5").value == 5
@@ -53,6 +55,7 @@ def test_tokens_are_read_from_strings() -> None:
 
 
 def test_tokens_of_one_class_have_an_order() -> None:
+    """Tokens of one class have an order, and tokens of different classes do not."""
     low, high = Murmur3Token(-5), Murmur3Token(5)
     assert low < high
     assert high >= low
@@ -70,26 +73,27 @@ def test_tokens_of_one_class_have_an_order() -> None:
 def test_a_ring_sorts_tokens_and_finds_their_owners(
     token_class: type[Token], first_node_tokens: list[str], second_node_tokens: list[str]
 ) -> None:
-    """The ring sorts the tokens of all nodes and finds the owner of each."""
+    """The ring sorts the tokens of all nodes and finds the owner of each token."""
     ring = SortedRing(token_class, [first_node_tokens, second_node_tokens])
     values = [token_class.from_string(text).value for text in ("10", "20", "30")]
-    # Both nodes name the token 30; the first one keeps it.
+    # Both nodes name the token 30, so the first node keeps it.
     assert ring.tokens() == values
     assert ring.owners() == [0, 1, 0]
     assert len(ring) == 3
-    # A node owns the tokens up to and including its own. Tokens after the last one belong to the
-    # first node.
+    # A node owns the tokens up to and including its own token. Tokens after the last token belong
+    # to the first node.
     assert [ring.position(value) for value in values] == [0, 1, 2]
     assert ring.position(token_class.from_string("11").value) == 1
     assert ring.position(token_class.from_string("31").value) == 0
-    # `tokens` returns a copy, so clearing it has no effect.
+    # `tokens` returns a copy, so clearing the copy has no effect on the ring.
     ring.tokens().clear()
     assert len(ring.tokens()) == 3
 
 
 def test_the_position_of_a_key() -> None:
-    """A key belongs to the owner of the next token on the ring, and after the last token to the
-    first.
+    """A key belongs to the owner of the next token on the ring.
+
+    After the last token, the key belongs to the owner of the first token.
     """
     ring = SortedRing.of_owners(BytesToken, {b"m": 0, b"z": 1})
     positions = {b"a": 0, b"m": 0, b"n": 1, b"zz": 0}
@@ -112,6 +116,7 @@ def test_the_position_of_a_key() -> None:
 def test_a_token_or_its_value_is_accepted(
     token_class: type[Token], token: object, expected: Token
 ) -> None:
+    """`checked_token` accepts a token or the value of a token."""
     assert checked_token(token_class, token) == expected
 
 
@@ -133,5 +138,6 @@ def test_a_token_or_its_value_is_accepted(
 def test_other_tokens_are_refused(
     token_class: type[Token], token: object, error: type[Exception], message: str
 ) -> None:
+    """`checked_token` refuses values and tokens of other classes."""
     with pytest.raises(error, match=message):
         checked_token(token_class, token)

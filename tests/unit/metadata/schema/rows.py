@@ -23,7 +23,7 @@ OPTIONS: Row = {
 
 
 def keyspace(name: str, replicas: int = 1) -> Row:
-    """Return a row of system_schema.keyspaces."""
+    """Return a row of system_schema.keyspaces for a keyspace with SimpleStrategy."""
     replication = {"class": STRATEGY, "replication_factor": str(replicas)}
     return {"keyspace_name": name, "durable_writes": True, "replication": replication}
 
@@ -50,7 +50,9 @@ def column(
 
 
 def add_table(tables: Tables, ks: str, name: str, column_count: int = 1, **options: Any) -> None:
-    """Add the rows of a table with the key column ``id`` and other columns ``c0``, ``c1`` and so
+    """Add the rows of a table to the schema tables `tables`.
+
+    The new table has the key column ``id`` and `column_count` other columns ``c0``, ``c1`` and so
     on.
     """
     table_key = {"keyspace_name": ks, "table_name": name}
@@ -63,7 +65,7 @@ def add_table(tables: Tables, ks: str, name: str, column_count: int = 1, **optio
 
 
 def remove_table(tables: Tables, ks: str, name: str) -> None:
-    """Remove the rows of one table from the schema tables `tables`."""
+    """Remove the rows of a table from the schema tables `tables`."""
     for table in ("system_schema.tables", "system_schema.columns"):
         tables[table] = [
             row for row in tables[table] if (row["keyspace_name"], row["table_name"]) != (ks, name)
@@ -71,8 +73,9 @@ def remove_table(tables: Tables, ks: str, name: str) -> None:
 
 
 def schema(*names: str, tables: int = 2) -> Tables:
-    """Return the schema rows of keyspaces with these names, each with `tables` tables: ``t0``,
-    ``t1`` and so on.
+    """Return the schema rows of keyspaces with these names.
+
+    Each keyspace has `tables` tables: ``t0``, ``t1`` and so on.
     """
     schema_tables: Tables = {"system_schema.keyspaces": [keyspace(name) for name in names]}
     for name in names:

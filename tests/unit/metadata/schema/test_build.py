@@ -1,4 +1,7 @@
-"""Schema objects are built from rows of the server's schema tables, without any node."""
+"""Test that schema objects are built from rows of the server's schema tables.
+
+The tests need no node.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ COMPOUND = frozenset({"compound"})
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let tables be built by the implementation under test."""
+    """Let the compiled or the pure Python version of `column_rows` build the tables."""
     monkeypatch.setattr(build, "column_rows", implementation.column_rows)
 
 
@@ -44,6 +47,8 @@ def pages(*rows: Any) -> ColumnPages:
 def source(*rows: Any, flags: Any = COMPOUND, extensions: Any = None, **parts: Any) -> TableSource:
     """Return a source with the rows of table ks.t: the key column ``id``, then `rows`.
 
+    :param flags: the table's flags in system_schema.tables.
+    :param extensions: the table's extensions; None for no extensions.
     :param parts: attributes of the source, such as its indexes.
     """
     values = ("ks", "t", "a comment", {} if extensions is None else extensions, flags)
@@ -56,6 +61,8 @@ def source(*rows: Any, flags: Any = COMPOUND, extensions: Any = None, **parts: A
 def view_source(*rows: Any, where: Any = "id IS NOT NULL", everything: Any = True) -> TableSource:
     """Return a source with the row of view ks.t, whose base table is `base`.
 
+    :param rows: the rows of the view's columns.
+    :param where: the condition in the view's definition.
     :param everything: whether the view selects all columns.
     """
     values = ("ks", "t", "a comment", where, everything)
@@ -75,7 +82,7 @@ def names(columns: Any) -> list[str]:
 def test_a_table_is_built_from_its_rows() -> None:
     """A table gets its columns, keys and flags from its rows, which are freed afterwards.
 
-    `source` adds the table's own row and the row of the partition key, the column ``id``.
+    `source` adds the table's own row, and the row of the partition key, which is the column ``id``.
     """
     rows = source(
         row(b"a"),
@@ -85,7 +92,7 @@ def test_a_table_is_built_from_its_rows() -> None:
     table = build.table(rows)
     assert (table.keyspace_name, table.name) == ("ks", "t")
     assert not table.virtual
-    # Key columns come first, then the others by name.
+    # Key columns come first, followed by the other columns in the order of their names.
     assert names(table.columns.values()) == ["id", "c", "a", "s"]
     assert names(table.partition_key) == ["id"]
     assert names(table.clustering_key) == ["c"]
@@ -95,8 +102,8 @@ def test_a_table_is_built_from_its_rows() -> None:
     assert table._exc_info is None
     assert rows.columns is not None
     assert rows.columns.pages == []
-    # Building a table removes its rows from those that are left. A page is freed when no table in
-    # it is left.
+    # When a table is built, its rows are removed from the rows that are left. A page is freed when
+    # all tables in the page are built.
     assert rows.columns.rows_of == {"ks": {}}
 
 
@@ -105,7 +112,7 @@ INDEX = ("by_a", "COMPOSITES", {"target": "a"})
 
 @pytest.mark.parametrize("is_ordinary", [True, False])
 def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool) -> None:
-    """An ordinary table has at most indexes; another one also has triggers and dropped columns."""
+    """An ordinary table may have indexes, and another table also triggers and dropped columns."""
     dropped_time = datetime.datetime(2020, 1, 1)
     parts: dict[str, Any] = {"indexes": [INDEX]}
     if not is_ordinary:
@@ -138,7 +145,7 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
-    """The options of a table include those of extensions and those that only ScyllaDB has."""
+    """The options of a table include those of its extensions and those that only ScyllaDB has."""
     table = build.table(source(scylla=[{"cdc": {"enabled": "true"}, "version": None}]))
     assert table._exc_info is None
     assert table.options["comment"] == "a comment"
@@ -157,8 +164,9 @@ def test_options_of_extensions_and_of_scylladb() -> None:
     ],
 )
 def test_one_damaged_part_leaves_the_others(parts: dict[str, Any]) -> None:
-    """If a part of a table cannot be decoded, the table still has its columns, and its export has
-    the error.
+    """If a part of a table cannot be decoded, the table still has its columns.
+
+    The export of the table contains the error.
     """
     table = build.table(source(row(b"a"), **parts))
     assert table._exc_info is not None
@@ -170,6 +178,7 @@ def test_one_damaged_part_leaves_the_others(parts: dict[str, Any]) -> None:
 def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """A damaged page of columns is logged, and a table without a partition key is incomplete."""
     rows = source(row(b"a"))
     assert rows.columns is not None
     (body, begin, count) = rows.columns.pages[0]
@@ -185,7 +194,10 @@ def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
 
 
 def test_a_table_s_mapping_of_views_is_kept_and_changed_in_place() -> None:
-    """A table that had no views gets a mapping of its own, which later changes are made in."""
+    """`with_views` changes a table's mapping of views, so that earlier references see the change.
+
+    A table that had no views gets a mapping of its own.
+    """
     view = view_source(KEY)
     table = build.table(source(views={"t": view}))
     assert names(table.views.values()) == ["t"]
@@ -203,7 +215,7 @@ def test_a_table_s_mapping_of_views_is_kept_and_changed_in_place() -> None:
 
 
 def test_a_view_is_built_from_its_rows() -> None:
-    """A view has its columns and options, and the table and the condition of its definition."""
+    """A view has its columns and options, and its definition's base table and condition."""
     view = build.view(view_source(KEY, row(b"c", b"clustering", 0)))
     assert (view.keyspace_name, view.name) == ("ks", "t")
     assert view.base_table_name == "base"
@@ -243,19 +255,22 @@ STATIC = [row(b"s", b"static"), row(b"column1", b"clustering", 0), row(b"value")
 def test_flags_decide_which_columns_a_table_shows(
     rows: Any, flags: Any, columns: list[str], is_compact: bool, is_compatible: bool
 ) -> None:
-    """The flags of tables with compact storage hide the columns that only the storage needs."""
+    """The flags of a table with compact storage hide columns that only the storage needs."""
     table = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
     assert names(table.columns.values()) == columns
     assert table.is_compact_storage is is_compact
     assert table.is_cql_compatible is is_compatible
-    # A static compact table stores its columns as static, but CQL shows them as ordinary ones.
+    # A compact static table stores its columns as static, but CQL shows them as ordinary columns.
     if rows is STATIC:
         assert not any(column.is_static for column in table.columns.values())
         assert table.clustering_key == []
 
 
 def test_virtual_tables_have_no_flags() -> None:
-    """For any other table, no flags would mean compact storage."""
+    """A virtual table without flags does not have compact storage.
+
+    For any other table, an empty set of flags would mean compact storage.
+    """
     table = build.table(source(row(b"a"), flags=frozenset(), virtual=True))
     assert table.virtual
     assert not table.is_compact_storage
@@ -263,7 +278,7 @@ def test_virtual_tables_have_no_flags() -> None:
 
 # -- indexes ---------------------------------------------------------------------------------------
 
-# A column, its type, the target of an index on the server, and the target in CQL.
+# Each tuple has a column, its type, the target of an index on the server, and the target in CQL.
 TARGETS = [
     ("c0", "int", "c0", "c0"),
     ("Big", "int", "Big", '"Big"'),
@@ -286,11 +301,12 @@ TARGETS = [
 def test_targets_of_indexes_are_quoted_as_needed(
     column: str, cql_type: str, target: str, expected: str
 ) -> None:
+    """The target of an index is quoted in CQL if necessary, and has full() for frozen types."""
     options = {"target": target, "other": "x"}
     cells = row(column.encode(), cql_type=cql_type.encode())
     index = build.table(source(cells, indexes=[("i", "COMPOSITES", options)])).indexes["i"]
     assert index.index_options == {"target": expected, "other": "x"}
-    # The options dict of the row is not changed. If its target is already right, the index uses the
+    # The options of the row are not changed. If their target is already right, the index uses the
     # same dict.
     assert options["target"] == target
     assert (index.index_options is options) == (target == expected)
@@ -309,8 +325,9 @@ def test_targets_of_indexes_are_quoted_as_needed(
     ],
 )
 def test_damaged_indexes(index: Any, message: str) -> None:
-    """An index whose row is damaged is still listed, with its error. The exported CQL of the table
-    contains that error.
+    """An index whose row is damaged is still listed.
+
+    The exported CQL of the table contains the error.
     """
     table = build.table(source(indexes=[index]))
     assert message in table.export_as_string()
@@ -352,7 +369,7 @@ def mask(argument_type: str, value: Any, **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("argument_type", MASKS)
 def test_the_argument_of_a_mask_is_a_literal(argument_type: str) -> None:
-    """In the exported CQL, the argument of a mask is written as a CQL literal."""
+    """In the exported CQL, the argument of a mask is a CQL literal."""
     value, literal = MASKS[argument_type]
     table = build.table(source(row(b"a"), masks=[mask(argument_type, value)]))
     column_mask = table.columns["a"].mask
@@ -362,7 +379,7 @@ def test_the_argument_of_a_mask_is_a_literal(argument_type: str) -> None:
 
 
 def test_masks_without_arguments_and_with_null() -> None:
-    """A mask has no argument or the argument null."""
+    """The arguments of a mask may be missing or null."""
     mask_without_arguments = mask(
         "int",
         None,
@@ -381,9 +398,7 @@ def test_masks_without_arguments_and_with_null() -> None:
 
 
 def test_a_mask_of_an_unknown_type() -> None:
-    """If the type of a mask's argument is unknown, the exported CQL of the table contains the
-    error.
-    """
+    """If the type of a mask's argument is unknown, the table's export contains the error."""
     table = build.table(source(row(b"a"), masks=[mask("frozen<some_udt>", "x")]))
     assert "a literal of type some_udt cannot be made" in table.export_as_string()
 
@@ -394,7 +409,7 @@ def test_a_mask_of_an_unknown_type() -> None:
 def keyspace_source(name: str = "ks", **parts: Any) -> KeyspaceSource:
     """Return the source of a keyspace.
 
-    :param parts: its row, and attributes of the source, such as its tables.
+    :param parts: the keyspace's row, and attributes of the source, such as its tables.
     """
     keyspace = KeyspaceSource(
         name, parts.pop("row", keyspace_row(name)), parts.pop("virtual", False)
@@ -405,6 +420,7 @@ def keyspace_source(name: str = "ks", **parts: Any) -> KeyspaceSource:
 
 
 def test_a_keyspace_has_its_replication_and_durability() -> None:
+    """A keyspace has the replication and the durability of its row."""
     keyspace = build.keyspace(keyspace_source())
     assert keyspace.name == "ks"
     assert keyspace.durable_writes
@@ -420,6 +436,7 @@ def test_a_keyspace_has_its_replication_and_durability() -> None:
 
 
 def test_a_keyspace_without_replication_is_incomplete() -> None:
+    """A keyspace without replication has an error in its export, unless it is virtual."""
     row: Mapping[str, Any] = {"keyspace_name": "ks", "replication": None}
     keyspace = build.keyspace(keyspace_source(row=row))
     assert "the replication of the keyspace is None" in keyspace.export_as_string()
@@ -437,7 +454,7 @@ def a_type(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any]:
-    """Return a row of the schema table for functions or, if `kind` says so, for aggregates."""
+    """Return a row of the schema table for functions or, depending on `kind`, for aggregates."""
     row = {
         "keyspace_name": "ks", f"{kind}_name": name, "argument_types": ["int"],
         "argument_names": ["x"], "return_type": "text", "language": "java", "body": "return x;",
@@ -448,7 +465,10 @@ def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any
 
 
 def test_a_keyspace_has_its_user_types() -> None:
-    """The schema table has a null, not an empty list, for the fields of a type without fields."""
+    """A keyspace has its user-defined types, also if a type has no fields.
+
+    For a type without fields, the schema table has a null, not an empty list.
+    """
     keyspace = build.keyspace(
         keyspace_source(types=[a_type("u"), a_type("empty", field_names=None, field_types=None)])
     )
@@ -457,7 +477,7 @@ def test_a_keyspace_has_its_user_types() -> None:
 
 
 def test_a_keyspace_has_its_functions() -> None:
-    """Functions are sorted by their signatures."""
+    """A keyspace has its functions, sorted by their signatures."""
     keyspace = build.keyspace(
         keyspace_source(
             functions=[
@@ -483,7 +503,7 @@ def test_a_keyspace_has_its_functions() -> None:
 
 
 def test_a_keyspace_has_its_aggregates() -> None:
-    """Aggregates are sorted by their signatures."""
+    """A keyspace has its aggregates, sorted by their signatures."""
     keyspace = build.keyspace(
         keyspace_source(
             aggregates=[
@@ -507,8 +527,9 @@ def test_a_keyspace_has_its_aggregates() -> None:
 
 @pytest.mark.parametrize("table", ["types", "functions", "aggregates"])
 def test_a_damaged_part_leaves_the_others(table: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A type, function or aggregate that cannot be decoded is left out and logged; the export has
-    the error.
+    """A damaged type, function or aggregate is logged and left out of the keyspace.
+
+    The export of the keyspace contains the error.
     """
     rows: dict[str, Any] = {
         "types": [a_type("x", field_names=ValueError("damaged")), a_type("y")],
@@ -526,12 +547,13 @@ def test_a_damaged_part_leaves_the_others(table: str, caplog: pytest.LogCaptureF
 
 
 def test_tables_are_built_at_their_first_access() -> None:
+    """A table is built only when it, or one of its indexes, is accessed."""
     table = source(row(b"a"), indexes=[INDEX])
     keyspace = build.keyspace(keyspace_source(tables={"t": table}, views={"v": view_source(KEY)}))
     assert list(keyspace.tables) == ["t"]
-    # Listing the names of the tables builds no table.
+    # A list of the tables' names builds no table.
     assert table._object is None
-    # Reading an index builds the table that it belongs to.
+    # Access to an index builds the table of the index.
     assert keyspace.indexes["by_a"].table_name == "t"
     assert keyspace.tables["t"] is table.object()
     assert keyspace.views["v"].base_table_name == "base"
@@ -548,8 +570,9 @@ def test_tables_are_built_at_their_first_access() -> None:
     ],
 )
 def test_tablets_of_a_keyspace(scylla: Any, tablets: Any) -> None:
-    """ScyllaDB's own table says whether a keyspace has tablets. For LocalStrategy this row is
-    ignored.
+    """ScyllaDB's own table says whether a keyspace has tablets.
+
+    For a keyspace with LocalStrategy, this row is ignored.
     """
     assert build.keyspace(keyspace_source(scylla=scylla)).tablets == tablets
     local = {"keyspace_name": "ks", "replication": {"class": "LocalStrategy"}}
@@ -562,6 +585,7 @@ def test_tablets_of_a_keyspace(scylla: Any, tablets: Any) -> None:
 
 
 def test_a_keyspace_object_shows_tables_that_are_read_later() -> None:
+    """After the rows of a keyspace are read again, its object has the new tables and types."""
     keyspace: Any = build.keyspace(keyspace_source(tables={"t": source()}))
     tables = keyspace.tables
     renewed = keyspace_source(tables={"t": source(), "u": source()}, types=[a_type("x")])
@@ -572,8 +596,9 @@ def test_a_keyspace_object_shows_tables_that_are_read_later() -> None:
 
 
 def test_an_altered_keyspace_is_a_new_object() -> None:
-    """After a change of its replication, durability or tablets, a keyspace is a new object, so that
-    applications can compare it with the old one.
+    """An altered keyspace is a new object, which applications can compare with the old object.
+
+    A change of replication, durability or tablets alters a keyspace.
     """
     keyspace: Any = build.keyspace(keyspace_source(tables={"t": source()}))
     keyspace.own_attribute = 5
@@ -585,7 +610,7 @@ def test_an_altered_keyspace_is_a_new_object() -> None:
     assert altered.replication_strategy.replication_factor == 3
     # Attributes that the application has set are copied.
     assert altered.own_attribute == 5
-    # The old and the new keyspace object show the same tables, those of the new state.
+    # The old and the new keyspace object have the same tables, which are those of the new state.
     assert keyspace.tables is altered.tables
     assert list(keyspace.tables) == ["u"]
     assert type(keyspace.tables) is LazyMapping

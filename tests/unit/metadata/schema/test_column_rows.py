@@ -1,6 +1,6 @@
-"""The columns of a table are found in pages of system_schema.columns.
+"""Test `column_rows`, which finds the columns of a table in pages of system_schema.columns.
 
-Both implementations are tested and compared.
+The compiled and the pure Python version are both tested, and compared with each other.
 """
 
 from __future__ import annotations
@@ -44,16 +44,18 @@ def row(
 def columns(implementation: Any, body: bytes, count: int, texts: Any = None) -> Any:
     """Return (partition key, clustering key, columns by name) of the rows in a page.
 
-    :param texts: the cache of strings; None for a new one.
+    :param body: the body of the page.
+    :param count: the number of rows in the page.
+    :param texts: the cache of strings; None for a new cache.
     """
     module = implementation.column_rows
     return module.columns_of("the table", (body, 0, count), texts or module.Texts())
 
 
 def runs_by_table(implementation: Any, body: bytes, begin: int, count: int) -> Any:
-    """Return the runs of rows by keyspace and table, each (page, begin, count, ...).
+    """Return the runs of adjacent rows by keyspace and table, each (page, begin, count, ...).
 
-    The page itself is replaced by a string, so that results can be compared.
+    The page itself is replaced by the string "the page", so that results can be compared.
     """
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     implementation.column_rows.note_runs(rows_of, body, begin, count)
@@ -67,7 +69,7 @@ def runs_by_table(implementation: Any, body: bytes, begin: int, count: int) -> A
 
 
 def description_of(parts: Any) -> Any:
-    """Return the names of the keys, and the attributes of all columns."""
+    """Return the names of the key columns, and the attributes of all columns."""
     partition_key, clustering_key, columns_by_name = parts
     the_table: object = "the table"
     assert all(
@@ -92,6 +94,7 @@ def description_of(parts: Any) -> Any:
 
 
 def test_the_key_comes_first_and_the_others_by_name(implementation: Implementation) -> None:
+    """Columns are in the order: partition key, clustering key, and the others by name."""
     rows = [
         row(b"a"),
         row(b"c1", b"clustering", 1, b"desc", b"text"),
@@ -121,6 +124,7 @@ def test_the_key_comes_first_and_the_others_by_name(implementation: Implementati
 
 
 def test_attributes_of_columns_may_be_changed(implementation: Implementation) -> None:
+    """The attributes of a column can be changed, without an effect on other columns."""
     _, _, columns_by_name = columns(implementation, page(row(b"a"), row(b"b")), count=2)
     columns_by_name["a"].cql_type = "text"
     columns_by_name["a"].mask = "a mask"
@@ -130,6 +134,7 @@ def test_attributes_of_columns_may_be_changed(implementation: Implementation) ->
 
 
 def test_equal_strings_are_the_same_object(implementation: Implementation) -> None:
+    """Equal names and types of columns are the same string object, also for different tables."""
     texts = implementation.column_rows.Texts()
     types = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
     rows = [row(b"name %d" % number, cql_type=cql_type) for number, cql_type in enumerate(types)]
@@ -140,11 +145,12 @@ def test_equal_strings_are_the_same_object(implementation: Implementation) -> No
         for name in first
     )
     assert [column.cql_type.encode() for column in first.values()] == types
-    # There are 700 numbered types, and one whose name is not ASCII.
+    # There are 700 numbered types, and one type whose name is not ASCII.
     assert len({id(column.cql_type) for column in first.values()}) == 701
 
 
 def test_runs_say_where_the_rows_of_each_table_are(implementation: Implementation) -> None:
+    """A run has the page, the offset and the number of adjacent rows of a table."""
     rows = [
         *[row(b"a", table_key=(b"ks", b"t")), row(b"b", table_key=(b"ks", b"t"))],
         row(b"a", table_key=(b"ks", b"tt")),
@@ -155,7 +161,8 @@ def test_runs_say_where_the_rows_of_each_table_are(implementation: Implementatio
     prefix = b"before"
     body = prefix + page(*rows)
     runs_of = runs_by_table(implementation, body, len(prefix), len(rows))
-    # A run is the page, the offset and the number of rows; the row whose name is damaged is lost.
+    # A run consists of the page, the offset and the number of rows. The row with the damaged name
+    # is left out.
     assert {
         keyspace: {table: run[2::3] for table, run in tables.items()}
         for keyspace, tables in runs_of.items()
@@ -173,6 +180,7 @@ def test_runs_say_where_the_rows_of_each_table_are(implementation: Implementatio
 
 
 def test_the_rows_of_a_table_may_be_in_several_pages(implementation: Implementation) -> None:
+    """The rows of a table may be in several pages, of which each has its own run."""
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     pages = [page(row(b"a")), page(row(b"b"), row(b"z", table_key=(b"ks", b"u"))), page(row(b"c"))]
     for body, count in zip(pages, (1, 2, 1), strict=True):
@@ -186,6 +194,7 @@ def test_the_rows_of_a_table_may_be_in_several_pages(implementation: Implementat
 
 
 def test_rows_before_damage_are_noted(implementation: Implementation) -> None:
+    """If a page is cut off, the rows before the damage are noted, and DecodeError is raised."""
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     body = page(row(b"a"), row(b"b", table_key=(b"ks", b"u")))[:-1]
     with pytest.raises(DecodeError, match="past the end"):
@@ -212,18 +221,21 @@ def test_rows_before_damage_are_noted(implementation: Implementation) -> None:
 def test_damaged_rows_are_named(
     damaged: tuple[Cell, ...], error_class: Any, message: str, implementation: Implementation
 ) -> None:
+    """The error for a damaged row of a column names the cell and its value."""
     with pytest.raises(error_class, match=message) as caught:
         columns(implementation, page(row(b"z"), damaged), 2)
     assert type(caught.value) is error_class
 
 
 def test_an_order_may_be_null(implementation: Implementation) -> None:
+    """The clustering order of a column may be null, which means ascending."""
     body = page(row(b"a", b"clustering", 0, order=None))
     _, _, columns_by_name = columns(implementation, body, count=1)
     assert not columns_by_name["a"].is_reversed
 
 
 def test_rows_past_the_end_are_refused(implementation: Implementation) -> None:
+    """If a page has fewer bytes than its rows need, reading the page raises DecodeError."""
     body = page(row(b"a"), row(b"b"))
     for size in range(len(body)):
         readers: list[Callable[[bytes], Any]] = [
@@ -259,6 +271,7 @@ CELLS = st.sampled_from(
 def test_both_implementations_agree_on_random_pages(
     rows: list[tuple[Cell, ...]], changes: list[tuple[int, int]]
 ) -> None:
+    """Both versions return equal results or errors for random pages."""
     body = bytearray(page(*rows))
     for offset, value in changes:
         if offset < len(body):
@@ -277,7 +290,7 @@ def test_both_implementations_agree_on_random_pages(
 
 
 def result_or_error(read: Callable[[Any], Any], implementation: Any) -> Any:
-    """Return the result of `read`, or the class and message of its error."""
+    """Return the result of `read`, or the class and the message of its error."""
     try:
         return read(implementation)
     except (DecodeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Functions, aggregates and types as CQL."""
+"""Test how functions, aggregates, columns, indexes, triggers and types are written as CQL."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from cassandra.metadata.schema.elements import ColumnMask
 
 
 def test_functions_and_aggregates_are_written_as_cql() -> None:
+    """The CQL of a function or aggregate quotes names and bodies where needed."""
     function = Function(
         "ks",
         "f",
@@ -34,7 +35,7 @@ def test_functions_and_aggregates_are_written_as_cql() -> None:
         'CREATE FUNCTION ks.f(a int, "B" tuple<int, frozen<u>>) CALLED ON NULL INPUT '
         "RETURNS int LANGUAGE java AS $$return 1;$$"
     )
-    # A body with "$$" cannot be quoted by it.
+    # A body that contains "$$" cannot be quoted with "$$".
     function.body = "'$$'"
     assert function.as_cql_query().endswith("AS '''$$'''")
     aggregate = Aggregate(
@@ -54,7 +55,7 @@ def test_functions_and_aggregates_are_written_as_cql() -> None:
 
 
 def test_types_and_functions_named_like_keywords_are_quoted() -> None:
-    """Some keywords may be names of columns without quotes, but not names of types and functions.
+    """A keyword that needs no quotes as a column's name is quoted as a type's or function's name.
 
     For example, servers refuse ``CREATE TYPE ks.json``.
     """
@@ -86,6 +87,7 @@ TABLE = TableMetadata("ks", "Orders")
 
 
 def test_columns_are_written_as_in_create_table() -> None:
+    """A column is written as in CREATE TABLE, with its mask."""
     mask = ColumnMask("system", "mask_inner", ("1", "null"))
     assert mask.as_cql() == "MASKED WITH system.mask_inner(1, null)"
     column = ColumnMetadata(TABLE, "Name", "text", is_static=True, mask=mask)
@@ -127,6 +129,7 @@ def test_columns_are_written_as_in_create_table() -> None:
     ],
 )
 def test_indexes_are_written_as_cql(kind: str, options: dict[str, str], cql: str) -> None:
+    """An index is written as CREATE INDEX or CREATE CUSTOM INDEX; its options stay unchanged."""
     index = IndexMetadata("ks", "Orders", "i", kind, options)
     options_before = dict(options)
     assert index.as_cql_query() == cql
@@ -136,6 +139,7 @@ def test_indexes_are_written_as_cql(kind: str, options: dict[str, str], cql: str
 
 
 def test_triggers_are_written_as_cql() -> None:
+    """A trigger is written as CREATE TRIGGER."""
     trigger = TriggerMetadata(TABLE, "Audit", {"class": "org.Audit"})
     cql = 'CREATE TRIGGER "Audit" ON ks."Orders" USING \'org.Audit\''
     assert trigger.as_cql_query() == cql
@@ -147,6 +151,7 @@ def test_triggers_are_written_as_cql() -> None:
 
 
 def test_types_are_written_as_cql() -> None:
+    """A user-defined type is written as CREATE TYPE, and needs a type for each field name."""
     user_type = UserType("ks", "Address", ["street", "Zip"], ["text", "int"])
     assert user_type.as_cql_query() == 'CREATE TYPE ks."Address" (street text, "Zip" int)'
     assert user_type.export_as_string() == (
@@ -171,7 +176,7 @@ def test_types_are_written_as_cql() -> None:
     ],
 )
 def test_clauses_of_functions(settings: dict[str, Any], clauses: str) -> None:
-    """The CQL of a function has a clause for each of its properties."""
+    """The CQL of a function has a clause for each of the function's properties."""
     options = {"called_on_null_input": False, **settings}
     function = Function("ks", "f", ["int"], ["A"], "frozen<int>", "lua", "a$", **options)
     cql = f"CREATE FUNCTION ks.f(\"A\" int) {clauses} LANGUAGE lua AS 'a$'"
@@ -182,12 +187,13 @@ def test_clauses_of_functions(settings: dict[str, Any], clauses: str) -> None:
 
 
 def test_a_function_has_as_many_names_as_types() -> None:
+    """A function with different numbers of argument names and types raises ValueError."""
     with pytest.raises(ValueError, match=r"function ks\.f has 1 argument names and 2 types"):
         Function("ks", "f", ["int", "int"], ["a"], "int", "lua", "", called_on_null_input=True)
 
 
 def test_clauses_of_aggregates() -> None:
-    """The CQL of an aggregate has a clause for each of its properties."""
+    """The CQL of an aggregate has a clause for each of the aggregate's properties."""
     settings: dict[str, Any] = {"state_func": "s", "state_type": "frozen<int>", "final_func": None}
     aggregate = Aggregate(
         "ks", "a", ["int"], **settings, initial_condition=None, return_type="int",

@@ -1,4 +1,4 @@
-"""Extensions of tables for which applications register a class."""
+"""Test the table extensions for which applications register a class."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from tests.unit.metadata.schema.rows import schema
 
 
 def test_registered_extensions_add_cql_after_their_table() -> None:
+    """A registered extension adds its CQL after the CQL of the table."""
+
     class Marked(RegisteredTableExtension):  # type: ignore[misc]
         name = "marked"
 
@@ -27,9 +29,9 @@ def test_registered_extensions_add_cql_after_their_table() -> None:
             cluster.connect()
             cql = cluster.metadata.keyspaces["ks"].tables["t0"].export_as_string()
     assert "\n\nMARK t0 marked red;" in cql
-    # DSE_RLACA is an extension for row-level access control that the driver itself knows.
+    # DSE_RLACA is an extension for row-level access control, which the driver itself knows.
     assert "\n\nRESTRICT ROWS ON ks.t0 USING id;" in cql
     # The base class adds no statement.
     assert RegisteredTableExtension.after_table_cql(None, "x", b"") is None
-    # A table that has no extensions has no further statements.
+    # The export of a table without extensions has no further statements.
     assert TableMetadata("ks", "t").export_as_string().endswith(";")

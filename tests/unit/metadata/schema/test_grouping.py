@@ -1,4 +1,7 @@
-"""Rows of the schema tables, in whatever order they come, are grouped by keyspace and table."""
+"""Test `Grouping`, which groups the rows of the schema tables by keyspace and table.
+
+The rows may come in any order.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ TEXT = t.UTF8Type
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the tests run with both implementations."""
+    """Let each test run with the compiled and with the pure Python version."""
     monkeypatch.setattr(pages, "row_plans", implementation.rows)
 
 
 def rows(columns: dict[str, Any], *values: Any) -> Any:
-    """Return a page of rows. Values that are not bytes are encoded."""
+    """Return a page of rows of these columns. Values that are not bytes are encoded."""
 
     def encoded(cqltype: Any, cell: Any) -> bytes | None:
         if cell is None or isinstance(cell, bytes):
@@ -48,7 +51,7 @@ TABLES = texts("keyspace_name", "table_name", "comment")
 
 
 def grouped(**parts: Any) -> Grouping:
-    """Return a grouping of one page of each of these schema tables."""
+    """Return a grouping to which one page of each of these schema tables was added."""
     grouping = Grouping()
     for part, message in parts.items():
         grouping.add(part, message, 4)
@@ -56,6 +59,10 @@ def grouped(**parts: Any) -> Grouping:
 
 
 def test_keyspaces_are_sorted_by_name_and_have_their_tables() -> None:
+    """Keyspaces are sorted by name, and have the tables whose rows name them.
+
+    A table of an unknown keyspace is left out.
+    """
     grouping = grouped(
         tables=rows(TABLES, ("b", "t", "x"), ("a", "u", "y"), ("gone", "t", "z")),
         keyspaces=rows(KEYSPACES, ("b",), ("a",)),
@@ -79,10 +86,12 @@ def test_keyspaces_are_sorted_by_name_and_have_their_tables() -> None:
 
 
 def test_empty_pages_add_nothing() -> None:
+    """An empty page adds nothing."""
     assert grouped(keyspaces=rows(KEYSPACES)).sources() == {}
 
 
 def test_views_belong_to_their_table() -> None:
+    """A view belongs to the keyspace and, if its base table exists, to this table."""
     columns = texts("keyspace_name", "view_name", "base_table_name")
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
@@ -91,7 +100,7 @@ def test_views_belong_to_their_table() -> None:
     )
     source = grouping.sources()["a"]
     assert set(source.views) == {"v", "w", "o", "n"}
-    # The base table of view `o` does not exist, and view `n` names none.
+    # The base table of view `o` does not exist, and view `n` has no base table in its row.
     assert set(source.tables["t"].views) == {"v", "w"}
     assert source.views["v"].base == "t"
     assert source.views["o"].base == "gone"
@@ -101,7 +110,10 @@ def test_views_belong_to_their_table() -> None:
 
 
 def test_each_table_gets_its_own_rows() -> None:
-    """Each table gets its own rows; rows of tables that do not exist are ignored."""
+    """Each table gets the rows of its indexes, triggers and so on.
+
+    Rows of tables that do not exist are ignored.
+    """
     table_key = ("keyspace_name", "table_name")
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
@@ -136,6 +148,7 @@ def test_each_table_gets_its_own_rows() -> None:
 
 
 def test_pages_of_columns_are_kept_for_all_tables() -> None:
+    """All tables share the pages of columns."""
     column_rows = rows(texts("keyspace_name", "table_name"), ("a", "t"))
     grouping = grouped(
         columns=column_rows,
@@ -149,6 +162,7 @@ def test_pages_of_columns_are_kept_for_all_tables() -> None:
 
 
 def test_a_damaged_value_is_the_error_of_its_table() -> None:
+    """A damaged value in a table's row is the error of this table, but not of other tables."""
     grouping = grouped(tables=rows(TABLES, ("a", "t", b"\xff"), ("a", "u", "y")))
     errors = {table.name: table.error for table in grouping.table_sources()}
     assert "cannot be decoded" in str(errors["t"])
@@ -158,7 +172,7 @@ def test_a_damaged_value_is_the_error_of_its_table() -> None:
 def test_each_keyspace_gets_its_types_functions_and_aggregates() -> None:
     """Each keyspace gets its types, functions and aggregates.
 
-    Cells of ScyllaDB's own table are added to the aggregate with the same signature.
+    The cells of ScyllaDB's own table are added to the aggregate with the same signature.
     """
     signature_columns: dict[str, Any] = {
         "keyspace_name": TEXT,
@@ -189,8 +203,9 @@ SCYLLA = {"keyspace_name": TEXT, "initial_tablets": t.Int32Type, "consistency": 
 
 
 def test_keyspaces_with_tablets_and_consistency() -> None:
-    """ScyllaDB's table says which keyspaces have tablets, and which of these have another
-    consistency than eventual.
+    """ScyllaDB's own table says which keyspaces have tablets, and with which consistency.
+
+    `tablet_keyspaces` also returns the keyspaces whose consistency is not eventual.
     """
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",), ("b",), ("c",), ("d",)),
@@ -212,7 +227,7 @@ def test_keyspaces_with_tablets_and_consistency() -> None:
 
 
 def test_servers_without_tablets() -> None:
-    """Cassandra has no system table of the keyspaces with tablets, unlike ScyllaDB."""
+    """Without ScyllaDB's own table, as with Cassandra, no keyspace has tablets."""
     grouping = grouped(keyspaces=rows(KEYSPACES, ("a",)))
     assert grouping.sources()["a"].scylla is None
     assert grouping.tablet_keyspaces() == (set(), set())

@@ -1,4 +1,4 @@
-"""Keyspaces as CQL: the order of their parts, and pickles."""
+"""Test how keyspaces are written as CQL, and pickled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tests.unit.metadata.schema.test_tables import table
 
 
 def test_types_are_exported_after_the_types_that_they_use() -> None:
+    """In a keyspace's export, each type comes after the types that it uses."""
     keyspace = KeyspaceMetadata("ks", False, "SimpleStrategy", {"replication_factor": "1"})
     keyspace.user_types = {
         "a": UserType("ks", "a", ["x"], ['frozen<list<frozen<"B b">>>']),
@@ -29,6 +30,7 @@ def test_types_are_exported_after_the_types_that_they_use() -> None:
 
 
 def test_a_keyspace_can_be_pickled_with_its_parts() -> None:
+    """An unpickled keyspace has the same parts and the same export as the original."""
     original = table()
     original.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": "id"})
     keyspace = KeyspaceMetadata("ks", True, "SimpleStrategy", {"replication_factor": "1"})
@@ -36,5 +38,5 @@ def test_a_keyspace_can_be_pickled_with_its_parts() -> None:
     keyspace.user_types = {"u": UserType("ks", "u", ["x"], ["int"])}
     copied = pickle.loads(pickle.dumps(keyspace))
     assert copied.export_as_string() == keyspace.export_as_string()
-    # In the copy, the objects refer to each other as they do in the original.
+    # In the copy, the objects refer to each other as the original's objects do.
     assert copied.tables["t"].columns["C"].table is copied.tables["t"]

@@ -1,4 +1,4 @@
-"""Options of tables, including those of ScyllaDB."""
+"""Test the options of tables, including the options of ScyllaDB."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cassandra.metadata.schema.snapshot import RowNames
 
 
 def test_changing_a_table_s_options_does_not_affect_others() -> None:
+    """If an application changes a table's options, the options of other tables stay unchanged."""
     shared_compaction = {"class": "x"}
     names = (
         "table_name",
@@ -29,8 +30,8 @@ def test_changing_a_table_s_options_does_not_affect_others() -> None:
     del first["comment"]
     # In the row, `cdc` is None, but applications may still look it up.
     assert first.pop("cdc") is None
-    # A server that has `additional_write_policy` is 4.0 or later, where `read_repair_chance` does
-    # not exist.
+    # A server that has the column `additional_write_policy` is Cassandra 4.0 or later, where
+    # `read_repair_chance` does not exist.
     assert dict(first) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
     assert dict(second) == {
         "cdc": None,
@@ -47,7 +48,7 @@ def test_changing_a_table_s_options_does_not_affect_others() -> None:
 
 
 def serialized(items: dict[str, str]) -> bytes:
-    """Return a map of strings, encoded as ScyllaDB does it for extensions of tables."""
+    """Return a map of strings, encoded as ScyllaDB encodes its extensions of tables."""
     encoded = len(items).to_bytes(4, "little")
     for item in items.items():
         for string in item:
@@ -56,7 +57,7 @@ def serialized(items: dict[str, str]) -> bytes:
 
 
 def test_extensions_of_scylladb_are_decoded() -> None:
-    """Extensions of ScyllaDB are decoded; damaged ones are ignored."""
+    """ScyllaDB's extensions of tables are decoded, and damaged extensions are ignored."""
     tombstone_gc = {"mode": "timeout", "propagation_delay_in_seconds": "3600"}
     extensions = {"tombstone_gc": serialized(tombstone_gc), "other": b"\x01"}
     options = scylla_options(extensions, {"cdc": {"enabled": "true"}, "in_memory": None})

@@ -1,6 +1,6 @@
-"""Pages of the schema tables.
+"""Test how the pages of the schema tables are decoded.
 
-Equal values become the same object, and a damaged value becomes an error in its place.
+Equal values become the same object, and a damaged value is replaced by an error.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from tests.unit.protocol.wire import int32, value
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the tests run with both implementations."""
+    """Let each test run with the compiled and with the pure Python version."""
     monkeypatch.setattr(pages_module, "row_plans", implementation.rows)
 
 
 def decoded(pages: Pages, cqltype: Any, *cells: Any, name: str = "a") -> list[Any]:
-    """Return the values of a column with these encoded cells."""
+    """Return the decoded values of a column with these encoded cells."""
     (column,) = pages.decode(message_of({name: cqltype}, [[cell] for cell in cells]), 4)
     return column
 
 
 def test_equal_values_are_the_same_object() -> None:
+    """Equal values are decoded to the same object, also from different pages."""
     pages = Pages()
     data = int32(1) + value(b"key") + value(b"text value")
     first, null, second = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data, None, data)
@@ -45,7 +46,10 @@ def test_equal_values_are_the_same_object() -> None:
 
 
 def test_names_of_tables_views_and_indexes_are_not_cached() -> None:
-    """Such names are all different, so a cache of them would only need memory."""
+    """The names of tables, views and indexes are not cached.
+
+    These names are all different, so a cache for them would only take memory.
+    """
     for name in ("table_name", "view_name", "index_name"):
         pages = Pages()
         values = decoded(pages, t.UTF8Type, b"some name", b"some name", name=name)
@@ -72,6 +76,7 @@ def test_classes_of_decoded_values() -> None:
 def test_a_damaged_value_becomes_an_error_in_its_place(
     cqltype: Any, name: str, data: bytes
 ) -> None:
+    """A damaged value is replaced by a DecodeError, and `damaged` becomes True."""
     pages = Pages()
     good = int32(5) if cqltype is t.Int32Type else b"good"
     first, damaged = decoded(pages, cqltype, good, data, name=name)
@@ -82,12 +87,13 @@ def test_a_damaged_value_becomes_an_error_in_its_place(
 
 
 def test_a_replaced_deserialize_method_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application may replace the decoding of its own values, but not that of schema tables."""
+    """A `deserialize` method that an application replaces is not used for the schema tables."""
     monkeypatch.setattr(t.Int32Type, "deserialize", lambda *_: "replaced")
     assert decoded(Pages(), t.Int32Type, int32(5)) == [5]
 
 
 def test_pages_of_columns_stay_bytes() -> None:
+    """Pages of system_schema.columns stay bytes until a table is built."""
     message = message_of({"a": t.Int32Type}, [[int32(5)], [int32(6)]])
     column_pages = ColumnPages()
     column_pages.add(message)

@@ -1,5 +1,6 @@
-"""Schema objects that an application keeps show later changes. Their mappings are live, but still
-dicts.
+"""Test that schema objects which an application keeps show later changes.
+
+Their mappings are live (they show the current schema), but are still dicts.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ AGGREGATE = {
 
 
 def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = None) -> None:
-    """Let the node answer the next CREATE with the response that `name` was created."""
+    """Let the node respond to the next CREATE that `name` was created."""
     node.prime(re.compile("CREATE"), schema_change("CREATED", kind, "a", name, arguments))
 
 
 def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> None:
-    """Keep all mappings of the keyspace `a`, then create one object of each kind on the node, and
-    check that the kept mappings contain it.
+    """Check that mappings of the keyspace `a` that are kept contain objects that are created later.
+
+    One object of each kind is created on the node.
 
     :param execute: executes a query on a session of the cluster.
     """
@@ -63,8 +65,8 @@ def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> Non
     ):
         assert isinstance(part, dict)
     assert "new" not in parts["tables"]
-    # For each kind, add an object to the node's schema, and then execute the statement that
-    # announces it.
+    # For each kind, add an object to the node's schema, and execute the statement whose response
+    # announces the object.
     add_table(node.schema, "a", "new")
     create(node, "TABLE", "new")
     execute("CREATE TABLE")
@@ -98,6 +100,7 @@ def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> Non
 
 
 def test_objects_of_the_blocking_api_are_live() -> None:
+    """In the blocking API, kept schema objects contain what is created later."""
     with FakeNode() as node:
         node.schema = schema("a")
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
@@ -105,6 +108,7 @@ def test_objects_of_the_blocking_api_are_live() -> None:
 
 
 async def test_objects_of_the_asyncio_api_are_live() -> None:
+    """In the asyncio API, kept schema objects show later changes and removals."""
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
@@ -117,8 +121,8 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
             node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("c")]
             await cluster.refresh_schema_metadata()
             assert list(keyspaces) == ["a", "c"]
-            # A keyspace that was altered is a new object, so that applications can compare it with
-            # the old one.
+            # An altered keyspace is a new object, so that applications can compare it with the old
+            # object.
             assert keyspaces["a"].replication_strategy.replication_factor == 3
             assert kept_keyspace.replication_strategy.replication_factor == 1
             assert keyspaces["a"].tables is tables
@@ -129,18 +133,20 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
 def source(**row: Any) -> KeyspaceSource:
     """Return the source of the keyspace ks.
 
-    :param row: cells of the keyspace's row in system_schema.keyspaces, beside the usual ones.
+    :param row: further cells of the keyspace's row in system_schema.keyspaces, which replace the
+        usual cells.
     """
     replication = {"class": "SimpleStrategy", "replication_factor": "1"}
     return KeyspaceSource("ks", {"replication": replication, "durable_writes": True, **row})
 
 
 def test_an_earlier_source_returns_the_live_object() -> None:
+    """The source of an earlier schema returns the live object of the keyspace."""
     metadata, first, second, third = Metadata(), source(), source(durable_writes=False), source()
     metadata._replace_schema(Schema({"ks": first}))
     metadata._replace_schema(Schema({"ks": second}))
-    # A thread may have found `first` before the schema was replaced, and ask for its object only
-    # now.
+    # A thread may have found `first` before the schema was replaced, and may ask for its object
+    # only afterwards.
     kept_keyspace = first.object()
     assert kept_keyspace is metadata.keyspaces["ks"]
     assert not kept_keyspace.durable_writes
@@ -157,7 +163,7 @@ def test_an_earlier_source_returns_the_live_object() -> None:
 
 
 def test_a_failed_renewal_of_a_keyspace_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """If a keyspace cannot be renewed, this is logged, and a later renewal succeeds."""
+    """If a keyspace cannot be renewed, the error is logged, and a later renewal succeeds."""
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
     kept_keyspace = metadata.keyspaces["ks"]
@@ -175,6 +181,7 @@ def number_mapping(**names: int) -> LazyMapping[int]:
 
 
 def test_a_live_mapping_reads_like_a_dict() -> None:
+    """A live mapping can be read, compared, copied and pickled like a dict."""
     mapping = number_mapping(a=1, b=2)
     plain = {"a": 10, "b": 20}
     assert isinstance(mapping, dict)
@@ -224,6 +231,7 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
     ],
 )
 def test_a_live_mapping_cannot_be_changed(change: Any) -> None:
+    """Every method that would change a live mapping raises TypeError."""
     mapping = number_mapping(a=1)
     with pytest.raises(TypeError, match="read-only"):
         change(mapping)
@@ -231,6 +239,7 @@ def test_a_live_mapping_cannot_be_changed(change: Any) -> None:
 
 
 def test_iteration_is_over_one_snapshot() -> None:
+    """An iteration over a live mapping sees the content from before a change."""
     mapping = number_mapping(a=1, b=2)
     names, items, values = iter(mapping), iter(mapping.items()), iter(mapping.values())
     assert next(names) == "a"
@@ -245,6 +254,7 @@ def test_iteration_is_over_one_snapshot() -> None:
 
 
 def test_threads_read_one_object_while_the_schema_changes() -> None:
+    """While the schema changes, all threads read the same keyspace object."""
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
     seen_ids: set[int] = set()
@@ -272,13 +282,14 @@ def test_threads_read_one_object_while_the_schema_changes() -> None:
         for thread in threads:
             thread.join(WAIT)
     assert failures == []
-    # Whichever thread created the object, all threads have got the same one.
+    # Whichever thread created the object, all threads have got the same object.
     assert seen_ids == {id(metadata.keyspaces["ks"])}
 
 
 def test_an_object_is_created_once_for_several_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """If two threads ask a source for its object at once, both get the same object."""
     source = KeyspaceSource("ks", {})
     objects: list[Any] = []
     other_thread = threading.Thread(target=lambda: objects.append(source.object()))
@@ -286,7 +297,7 @@ def test_an_object_is_created_once_for_several_threads(
     def build_slowly(built_source: Any) -> Any:
         if not other_thread.ident:
             other_thread.start()
-            # The other thread has to wait until this thread has created the object.
+            # The other thread must wait until this thread has created the object.
             other_thread.join(0.05)
         return object()
 
@@ -298,6 +309,7 @@ def test_an_object_is_created_once_for_several_threads(
 
 
 def test_a_missing_column_s_error_suggests_a_name() -> None:
+    """The KeyError for a missing column suggests a similar name."""
     columns = NamedColumns(key=1, name=2)
     assert columns["key"] == 1
     assert columns.get("nmae") is None
@@ -312,7 +324,7 @@ def test_a_missing_column_s_error_suggests_a_name() -> None:
 
 
 def test_names_as_attributes_and_positions() -> None:
-    """The error for ``keyspaces.shop`` and for ``columns[0]`` says what to write."""
+    """The errors for ``keyspaces.shop`` and ``columns[0]`` say what to write instead."""
     mappings: list[Any] = [LazyMapping({"shop": 1}, str), NamedColumns({"shop": 1})]
     for mapping in mappings:
         with pytest.raises(AttributeError, match=r"no attribute 'shop': write mapping\['shop'\]$"):

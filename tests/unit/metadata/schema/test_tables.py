@@ -1,6 +1,7 @@
-"""Ordinary tables are built in one step, and are equal to tables that are built step by step.
+"""Test `plain_table`, and how tables are written as CQL.
 
-Compiled code builds a table in one step only if the table has nothing unusual.
+`plain_table` builds an ordinary table in one step. The result must equal a table that is built step
+by step. Compiled code builds a table in one step only if the table has nothing unusual.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def source(
 ) -> TableSource:
     """Return a table source for ks.t, whose columns are `rows`.
 
+    :param names: the names of the columns in the table's row.
     :param changes: extensions and flags of the table's row, and other attributes of the source.
     """
     columns = ColumnPages()
@@ -58,7 +60,7 @@ def source(
 
 
 def described(table_metadata: TableMetadataV3) -> dict[str, Any]:
-    """Return all attributes of a table for comparison, with names or texts in place of columns."""
+    """Return all attributes of a table for comparison, with strings in place of columns."""
     slots = {
         name for base in type(table_metadata).__mro__ for name in base.__dict__.get("__slots__", ())
     }
@@ -72,6 +74,7 @@ def described(table_metadata: TableMetadataV3) -> dict[str, Any]:
 def test_a_plain_table_equals_a_table_built_step_by_step(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A table that is built in one step equals a table that is built step by step."""
     monkeypatch.setattr(build, "column_rows", implementation.column_rows)
     plain_table = implementation.column_rows.plain_table(source(implementation))
     assert type(plain_table) is TableMetadataV3
@@ -79,7 +82,7 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
     step_by_step_table = build._special_table(source(implementation))
     assert described(plain_table) == described(step_by_step_table)
     assert plain_table.export_as_string() == step_by_step_table.export_as_string()
-    # A table that was built in one step can be changed like any other.
+    # A table that was built in one step can be changed like any other table.
     plain_table.is_compact_storage = True
     plain_table.options["comment"] = "changed"
     plain_table.triggers = {}
@@ -109,15 +112,16 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
         {"rows": []},
         {"names": RowNames(("keyspace_name", "table_name"))},
     ],
-    # Use only the names of the changes as test ids, since some values have an address in their
-    # repr.
+    # Use only the names of the changes as test ids, because some values have a memory address in
+    # their repr.
     ids=" ".join,
 )
 def test_unusual_tables_are_left_to_the_step_by_step_code(
     changes: dict[str, Any], implementation: Implementation
 ) -> None:
-    """`plain_table` returns None for a table with anything unusual, and leaves its source
-    unchanged.
+    """`plain_table` returns None for a table with anything unusual.
+
+    The table's source stays unchanged.
     """
     table_source = source(implementation, **changes)
 
@@ -131,6 +135,7 @@ def test_unusual_tables_are_left_to_the_step_by_step_code(
 
 
 def test_a_server_may_have_no_column_for_extensions(implementation: Implementation) -> None:
+    """`plain_table` also builds a table whose row has no cell for extensions."""
     names = RowNames(("keyspace_name", "table_name", "comment", "more", "flags"))
     assert implementation.column_rows.plain_table(source(implementation, names=names)) is not None
 
@@ -138,6 +143,7 @@ def test_a_server_may_have_no_column_for_extensions(implementation: Implementati
 def test_damaged_columns_are_named_in_the_export(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The export of a table with a damaged column contains the error."""
     monkeypatch.setattr(build, "column_rows", implementation.column_rows)
     damaged = build.table(
         source(implementation, rows=[row(b"id", b"partition_key", 0), row(b"a", b"strange")])
@@ -157,13 +163,16 @@ def table(**settings: Any) -> TableMetadata:
 
 
 def test_a_table_is_written_as_cql() -> None:
-    """A table can be written as CQL, formatted or not, and the text follows changes of its keys."""
+    """A table can be written as CQL, in one line or formatted.
+
+    The CQL follows changes of the table's keys.
+    """
     metadata = table()
     assert metadata.as_cql_query() == (
         'CREATE TABLE ks.t (id int, "C" text, "select" frozen<list<int>>, PRIMARY KEY (id, "C")) '
         "WITH CLUSTERING ORDER BY (\"C\" DESC) AND comment = 'it''s'"
     )
-    # Without line breaks, the formatted text is equal to the other one.
+    # Without its line breaks, the formatted CQL equals the CQL in one line.
     formatted = metadata.as_cql_query(formatted=True)
     one_line = formatted.replace("\n    ", " ").replace("\n", " ")
     assert one_line.replace("( ", "(").replace(" )", ")") == metadata.as_cql_query()
@@ -176,6 +185,7 @@ def test_a_table_is_written_as_cql() -> None:
 
 
 def test_indexes_and_triggers_are_exported_after_their_table() -> None:
+    """The export of a table has its indexes, triggers and views after CREATE TABLE."""
     metadata = table()
     metadata.indexes["i"] = IndexMetadata("ks", "t", "i", "COMPOSITES", {"target": '"C"'})
     metadata.indexes["J"] = IndexMetadata(
@@ -213,6 +223,7 @@ def test_indexes_and_triggers_are_exported_after_their_table() -> None:
 def test_an_export_mentions_what_the_server_s_schema_does_not_contain(
     options: Any, beginning: str
 ) -> None:
+    """If the server's schema lacks some properties of tables, the export begins with a comment."""
     table = TableMetadata("ks", "t", options=options)
     key = ColumnMetadata(table, "id", "int")
     table.columns["id"] = key
