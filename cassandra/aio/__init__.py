@@ -1,5 +1,6 @@
-"""The asyncio API: `Cluster` and `Session` run on your own event loop, with the same engine as the
-blocking API.
+"""The asyncio API: `Cluster` and `Session` run on your own event loop.
+
+They use the same engine as the blocking API.
 """
 
 from cassandra._foreign import check_files
@@ -12,7 +13,8 @@ from cassandra.aio.concurrent import ExecutionResult, PlacedResult
 from cassandra.aio.result import ResultSet
 from cassandra.aio.session import Session
 
-# Define `__getattr__` in a way that type checkers do not see: they would allow every name.
+# Define `__getattr__` through `globals()`, which type checkers do not see. If they saw it, they
+# would accept every name as a name of this module.
 globals()["__getattr__"] = lazy_names(__name__)
 
 __all__ = ["Cluster", "ExecutionResult", "PlacedResult", "ResultSet", "Session"]

@@ -1,5 +1,6 @@
-"""Awaitables of calls that users often forget to await. Reading an attribute of such an awaitable
-raises an error that says so.
+"""Awaitables for calls that users often forget to await.
+
+Reading an attribute of such an awaitable raises an error that says so.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ C = TypeVar("C", bound=_Closable)
 
 
 class Call(Coroutine[Any, Any, T], Generic[T]):
-    """A coroutine that raises a helpful AttributeError if user code reads an attribute of its
-    result without awaiting it.
+    """A coroutine that explains the mistake if user code reads an attribute of the missing result.
+
+    Reading any unknown attribute raises an AttributeError that says to await the call.
 
     :param coroutine: the coroutine that does the work.
-    :param name: the name of the call, with its class.
+    :param name: the qualified name of the called method, for the error.
     """
 
     __slots__ = ("__qualname__", "__weakref__", "_coroutine")
@@ -50,7 +52,7 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
         return self._coroutine.send(value)
 
     def throw(self, *error: Any) -> Any:
-        """Raise an error in the coroutine. A task calls this to cancel it.
+        """Raise an error in the coroutine. A task calls this method to cancel the coroutine.
 
         :param error: the exception, or its class, instance and traceback.
         """
@@ -70,7 +72,7 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
     if not TYPE_CHECKING:  # type checkers would otherwise allow these uses of the awaitable
 
         def _refuse(self, *operands: object) -> NoReturn:
-            self.close()  # or Python would warn, too, that it was never awaited
+            self.close()  # otherwise Python would also warn that it was never awaited
             call_name = self.__qualname__.rpartition(".")[2]
             raise TypeError(f"{call_name}() has not been awaited: write await {call_name}(...)")
 
@@ -80,8 +82,9 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
 
 
 class Connecting(Call[C]):
-    """The result of calling `Cluster.connect`. Await it, or use it in
-    ``async with cluster.connect() as session``.
+    """What `Cluster.connect` returns: await it, or use it in an `async with` statement.
+
+    An example is ``async with cluster.connect() as session``.
 
     At the end of the `async with` block, the session is shut down, but not the cluster.
     """
@@ -97,7 +100,7 @@ class Connecting(Call[C]):
                 "session`, or session = await cluster.connect(...)"
             )
 
-        # Python 3.14 looks up the end of a `with` statement first.
+        # Python 3.14 looks up `__exit__` before `__enter__`, so the method must exist.
         def __exit__(self, *exception_info: object) -> None:
             pass
 
@@ -115,8 +118,9 @@ class Connecting(Call[C]):
 
 
 def returns_call(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Call[T]]:
-    """Decorate a coroutine function so that it returns a `Call`. It still counts as a coroutine
-    function.
+    """Decorate a coroutine function so that it returns a `Call`.
+
+    `inspect` and `asyncio` still treat the decorated function as a coroutine function.
 
     :param function: the coroutine function.
     """
@@ -126,8 +130,9 @@ def returns_call(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, C
 def returns_connecting(
     function: Callable[P, Coroutine[Any, Any, C]],
 ) -> Callable[P, Connecting[C]]:
-    """Decorate a coroutine function so that it returns a `Connecting`. It still counts as a
-    coroutine function.
+    """Decorate a coroutine function so that it returns a `Connecting`.
+
+    `inspect` and `asyncio` still treat the decorated function as a coroutine function.
 
     :param function: the coroutine function.
     """
@@ -137,16 +142,14 @@ def returns_connecting(
 def _return_awaitable(
     function: Callable[P, Coroutine[Any, Any, Any]], call_class: type[Call[Any]]
 ) -> Callable[P, Any]:
-    """Return a function that calls the coroutine function `function`, and wraps its coroutine into
-    `call_class`.
-    """
+    """Return a function that calls `function`, and wraps the coroutine into `call_class`."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Call[Any]:
         return call_class(function(*args, **kwargs), function.__qualname__)
 
-    # `call` is a plain function: without this mark, `inspect.iscoroutinefunction` would return
-    # False for it.
+    # `call` is a plain function. Without the mark, `inspect.iscoroutinefunction` would return
+    # False.
     mark_coroutine_function(call)
     return call
 

@@ -1,4 +1,4 @@
-"""`Cluster` of the asyncio API."""
+"""`Cluster` of the asyncio API, which connects and makes sessions on your event loop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-SHUTDOWN_TIMEOUT = 10.0  # seconds
+SHUTDOWN_TIMEOUT = 10.0  # seconds that `shutdown` waits for cancelled attempts to connect
 
 
 class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
@@ -44,11 +44,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     Use it in an `async with` statement, or call `connect` and `shutdown`:
     ``async with Cluster(["10.0.0.1"]) as cluster: session = await cluster.connect("ks")``
 
-    A cluster belongs to the loop on which you first await `connect`. `connect` resolves the host
-    names of contact points, and raises NoHostAvailable if it can resolve none of them.
+    A cluster belongs to the event loop on which you first await `connect`. `connect` resolves the
+    host names of contact points, and raises NoHostAvailable if none of them can be resolved.
 
-    Each parameter except `execution_profiles` is also an attribute. Changing it after `connect` has
-    an effect if the parameter's description says so.
+    Each parameter except `execution_profiles` is also an attribute. Changing the attribute after
+    `connect` has an effect only if the parameter's description says so.
     """
 
     __doc__ = WithFields(__doc__)
@@ -56,10 +56,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def _begin(self) -> None:
         """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
-        self._core: Core | None = None  # None before the first attempt to connect has succeeded
-        # The current attempt to connect, which concurrent callers share.
+        self._core: Core | None = None  # the engine; None until an attempt to connect has succeeded
+        # The current attempt to connect, which concurrent callers share; None if there is none.
         self._connecting: asyncio.Task[Core] | None = None
-        self._waiting = 0  # the number of callers that wait for `_connecting`
+        self._waiting = 0  # how many callers wait for `_connecting`
         # Attempts to connect that were cancelled, but are still closing their connections.
         self._given_up: set[asyncio.Task[Core]] = set()
         self._closing = Closing()
@@ -85,32 +85,32 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
         :param keyspace: the keyspace of unqualified names; None for no keyspace.
         :param wait_for_all_pools: True to return when the connection pools to all hosts are open;
-            False to return soon after the first is open.
-        :raises NoHostAvailable: if no contact point can be connected to; with the error of each.
-        :raises NoHostAvailable: if the keyspace does not exist; this error is also an
+            False to return soon after the first pool is open.
+        :raises NoHostAvailable: if the driver cannot connect to any contact point. The error has
+            the error of each contact point.
+        :raises NoHostAvailable: if the keyspace does not exist. This error is also an
             InvalidRequest.
         """
         check_cluster(self)
         if _unknown:
             raise unknown_option("Cluster.connect", _unknown)
-        # Treat an empty string like None, because it may come from an environment variable that is
-        # not set.
+        # Treat an empty string like None: it may come from an environment variable that is not set.
         keyspace = keyspace or None
         if keyspace is not None:
             check_keyspace(keyspace)
         core = await self._connected()
-        # Open the session without the keyspace, and send USE afterwards: if the keyspace does not
-        # exist, that fails with a clear error.
+        # Open the session without the keyspace, and send USE afterwards. If the keyspace does not
+        # exist, USE fails with a clear error.
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
-        # `shutdown` may have run while we waited. It does not know this session yet, so close the
+        # `shutdown` may have run during the wait. It did not know this session yet, so close the
         # session here.
         if self.is_shutdown:
             engine.close()
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
         session = Session(self, engine)
         self._encode_user_types(session)
-        # If the session has no pools, requests use the control connection, where USE is not
-        # allowed: `adopt_without_use` then sets the keyspace itself.
+        # Without pools, the session sends requests on the control connection, where USE is not
+        # allowed. In this case `adopt_without_use` sets the keyspace.
         if keyspace is not None and not engine.adopt_without_use(keyspace):
             try:
                 await session.set_keyspace(keyspace)
@@ -123,8 +123,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return session
 
     async def _connected(self) -> Core:
-        """Return the connected engine, and connect it if necessary. Concurrent callers share one
-        attempt.
+        """Return the connected engine; connect it first if necessary.
+
+        Concurrent callers share one attempt to connect.
         """
         if self.is_shutdown:
             raise ConnectionShutdown("the cluster is shut down: make a new one")
@@ -135,7 +136,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                 raise RuntimeError("this Cluster belongs to another event loop: make one in each")
             return self._core
         if self._connecting is None:
-            # Connect in a task of its own: several callers may wait for it, and any of them may be
+            # Connect in a separate task: several callers may wait for it, and any of them may be
             # cancelled.
             self._connecting = asyncio.ensure_future(self._make_core())
             self._connecting.add_done_callback(_retrieve_error)
@@ -147,12 +148,12 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             return await outcome_of(connecting)
         finally:
             self._waiting -= 1
-            # Other callers may still wait for the attempt if this one was cancelled. Cancel the
-            # attempt only when nobody waits any more.
+            # If this caller was cancelled, other callers may still wait for the attempt. Cancel the
+            # attempt only when no caller waits any more.
             if self._connecting is connecting and (connecting.done() or not self._waiting):
                 self._connecting = None
                 if connecting.cancel():
-                    # Keep the task: it is still closing its connections, and `shutdown` must wait
+                    # Keep the task: it still has to close its connections, and `shutdown` must wait
                     # for that.
                     self._given_up.add(connecting)
                     connecting.add_done_callback(self._given_up.discard)
@@ -163,15 +164,15 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._observe_connecting(core)
         await core.connect()
         try:
-            # `shutdown` may have run while we waited. It does not know this engine yet, so close
-            # the engine here.
+            # `shutdown` may have run during the wait. It did not know this engine yet, so close the
+            # engine here.
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster was shut down while it was connecting")
             self._core = core
             await self._on_connected(core)
         except BaseException:
-            # Forget this engine, which is closed here: the next call of `connect` must make a new
-            # one.
+            # Forget this engine, which is closed here, so that the next call of `connect` makes a
+            # new engine.
             self._core = None
             await core.close()
             raise
@@ -180,16 +181,16 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
     ) -> Awaitable[None]:
-        """Add an execution profile. Pass its name as `execution_profile` to use it.
+        """Add an execution profile. To use it, pass its name as `execution_profile`.
 
         :param name: any hashable object.
         :param profile: an `ExecutionProfile`.
-        :param pool_wait_timeout: the longest time in seconds that the awaitable waits; None for no
+        :param pool_wait_timeout: the maximum time in seconds that the awaitable waits; None for no
             limit.
         :returns: an awaitable. Await it if you want to wait until connections are open to the hosts
             that only the new profile's policy uses. It raises OperationTimedOut after
             `pool_wait_timeout`.
-        :raises ValueError: if the name is taken, or old-style settings are used.
+        :raises ValueError: if a profile with this name exists, or old-style settings are used.
         """
         policy = self._add_profile(name, profile)
         opening: list[asyncio.Task[bool]] = []
@@ -198,8 +199,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
-        """Open the pools to hosts that only `policy` uses, in the background, if the cluster is
-        connected.
+        """Open the pools to hosts that only `policy` uses, if the cluster is connected.
+
+        The pools are opened in the background.
         """
         if self._core is not None:
             self._call_on_loop(self._core.policies.adopt, policy, self)
@@ -211,7 +213,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def _call_on_loop(self, function: Callable[..., Any], *args: Any) -> None:
         """Call `function` on the loop: at once in the loop's own thread, otherwise soon.
 
-        Another thread may call this if it has changed a profile that this cluster uses, too.
+        Another thread may call this, because it may have changed a profile that this cluster uses.
         """
         assert self._core is not None
         loop = self._core.loop
@@ -226,16 +228,18 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._core.sessions.resize_pools()
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
-        """Map a user-defined type to a class: decode its values as instances of the class, and
-        accept instances as parameters.
+        """Map a user-defined type to a class.
+
+        Values of the type are decoded as instances of the class, and instances are accepted as
+        parameters.
 
         You may call this before `connect`. Then `connect` raises UserTypeDoesNotExist if the
         cluster does not have the type.
 
         :param keyspace: the name of the type's keyspace.
         :param user_type: the name of the type.
-        :param klass: a class whose constructor takes the fields as keyword arguments, with the same
-            attributes; or dict.
+        :param klass: dict; or a class whose constructor takes the fields as keyword arguments, and
+            whose instances have them as attributes.
         :raises UserTypeDoesNotExist: if the cluster is connected and does not have the type.
         """
         check_user_type(keyspace, user_type)
@@ -249,7 +253,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         return self._core.control.current_host if self._core is not None else None
 
     async def refresh_nodes(self, force_token_rebuild: bool = False) -> None:
-        """Read the list of nodes from the server now.
+        """Read the list of nodes from the server now, instead of waiting for an event.
 
         :param force_token_rebuild: compute the replicas of partitions again, even if no token has
             changed.
@@ -269,7 +273,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def shutdown(self) -> None:
         """Close all sessions and connections.
 
-        Requests in flight fail with `SessionShutdown`. A second call waits until the first has
+        Requests in flight fail with `SessionShutdown`. A second call waits until the first call has
         completed. If the call is cancelled, the closing continues in the background.
 
         :raises RuntimeError: if the cluster was connected on another event loop.
@@ -278,23 +282,23 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if loop is not None and loop is not asyncio.get_running_loop():
             self.is_shutdown = True
             refuse_loop(loop, "cluster")
-        # Set this before anything is awaited: a `connect` that is under way checks it when it
+        # Set the flag before the first `await`: a `connect` that is in progress checks it when it
         # continues.
         self.is_shutdown = True
-        # Without a loop of asyncio, `connect` has raised an error, which must reach the user.
+        # Without a running asyncio loop, `connect` has raised an error, which must reach the user.
         if self._core is None and self._connecting is None and running_loop() is None:
             return
         await self._closing.run(self._close)
 
     async def _close(self) -> None:
-        """Cancel the attempts to connect, and close the sessions and the engine."""
+        """Cancel the attempts to connect, and close the sessions and the engine, for `shutdown`."""
         attempts = set(self._given_up)
         if self._connecting is not None:
             attempts.add(self._connecting)
         if attempts:
             for task in attempts:
                 task.cancel()
-            # The cancelled tasks close their connections: wait until they have done so.
+            # The cancelled tasks must close their connections. Wait until they have done so.
             await asyncio.wait(attempts, timeout=SHUTDOWN_TIMEOUT)
         for session in list(self._sessions):
             session.is_shutdown = True
@@ -318,7 +322,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
 
 class _PoolsOpen:
-    """An awaitable that waits until the given tasks have opened their pools."""
+    """An awaitable that waits until the tasks in `opening` have opened their pools."""
 
     def __init__(
         self, name: Hashable, opening: list[asyncio.Task[bool]], timeout: float | None
@@ -332,8 +336,9 @@ class _PoolsOpen:
 
 
 def _retrieve_error(task: asyncio.Task[Core]) -> None:
-    """Read the error of `task`, so that asyncio does not log it as never retrieved if no caller
-    waits any more.
+    """Read the error of `task`, so that asyncio does not log it as never retrieved.
+
+    If all callers were cancelled, nobody else reads the error.
     """
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""The methods with which a `ResultSet` of the asyncio API returns columns."""
+"""The base of the asyncio API's `ResultSet`, with the methods that return columns."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ else:
     pyarrow = OptionalPackage("pyarrow")
     numpy_typing = OptionalPackage("numpy.typing")
 
-# How a result has been read so far, the values of `ColumnarResult._begun`. The compiled happy path
-# sets the first one for a new result.
+# How a result has been read so far: the values of `ColumnarResult._begun`. The compiled happy path
+# (the fast code for common requests) sets NOT_READ for a new result.
 NOT_READ = ""
-BY_ROWS = "row"  # by rows, and no page was dropped yet
-ROWS_DROPPED = "rows"  # by rows, and earlier pages were dropped
-PAGE_READ = "page"  # by rows; all rows of the page were returned, and the next has not come yet
-PAGES_READ = "pages"  # the same, and earlier pages were dropped
+BY_ROWS = "row"  # by rows, and no page has been dropped yet
+ROWS_DROPPED = "rows"  # by rows, and earlier pages have been dropped
+PAGE_READ = "page"  # all rows of the page were returned, but the next page has not come
+PAGES_READ = "pages"  # the same as PAGE_READ, and earlier pages have been dropped
 BY_COLUMNS = "column"
 
 
 class ColumnarResult(ColumnForms, bases.ResultBase):
-    """The base of `cassandra.aio.ResultSet` with the methods that return columns.
+    """The base of `cassandra.aio.ResultSet`, with the methods that return columns.
 
     The options and errors are the same as for `cassandra.cluster.ResultSet`.
     """
@@ -69,7 +69,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     @returns_call
     async def to_arrow(self, **options: Any) -> pyarrow.Table:
-        """Return the remaining rows as a `pyarrow.Table` with one chunk per page.
+        """Return the remaining rows as a `pyarrow.Table`, with one chunk for each page.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
@@ -77,15 +77,15 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         return await self._read(self._arrow_form(options))
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
-        """Return an iterator over the remaining rows: one `pyarrow.RecordBatch` per page.
+        """Return an iterator over the remaining rows, with one `pyarrow.RecordBatch` for each page.
 
-        ``async for batch in result.arrow_batches()``.
+        Write ``async for batch in result.arrow_batches()``.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        # This is not a generator function: the call itself must raise the error for a missing
-        # package, and not the first iteration.
+        # This is not a generator function, because the call itself must raise the error for a
+        # missing package. A generator would only raise it in the first iteration.
         form = self._batches_form(options)
         pages = self._pages(form.column_plan, form.column_plan_of)
         failure = Failure()
@@ -93,7 +93,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     @returns_call
     async def to_polars(self, **options: Any) -> polars.DataFrame:
-        """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.
+        """Return the remaining rows as a `polars.DataFrame`. This does not need pyarrow.
 
         Durations become structs, because polars has no type for them.
 
@@ -105,7 +105,9 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     @returns_call
     async def to_pandas(self, **options: Any) -> pandas.DataFrame:
-        """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
+        """Return the remaining rows as a `pandas.DataFrame`.
+
+        See `cassandra.cluster.ResultSet.to_pandas`.
 
         :param options: the options of `to_arrow`, and further keyword arguments of
             ``pyarrow.Table.to_pandas``.
@@ -114,14 +116,18 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     @returns_call
     async def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
-        """Return NumPy arrays by column name, like `cassandra.cluster.ResultSet.to_numpy`."""
+        """Return the remaining rows as NumPy arrays by column name.
+
+        See `cassandra.cluster.ResultSet.to_numpy`.
+        """
         check_numpy_options(_unknown)
         arrays: dict[str, numpy_typing.NDArray[Any]] = await self._read(self._numpy_form())
         return arrays
 
     async def _read(self, form: Form) -> Any:
-        """Read the remaining pages, convert each with ``form.each``, and combine them with
-        ``form.joined``.
+        """Read the remaining pages in the given form.
+
+        Each page is converted by ``form.each``, and the results are combined by ``form.joined``.
         """
         pages = self._pages(form.column_plan, form.column_plan_of)
         return form.joined([form.each(page) async for page in pages])
@@ -133,7 +139,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         """
         columnar = columnar_module()
         message = rows_message(self._message)
-        # Refuse a result with more pages: the consumers of this interface are not asynchronous, so
+        # Reject a result with more pages: the consumers of this interface are not asynchronous, so
         # they cannot wait for a page.
         if message.paging_state is not None:
             raise RuntimeError(
@@ -147,14 +153,15 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         ).__arrow_c_stream__(requested_schema)
 
     def _check_columns(self) -> None:
-        """Raise RuntimeError if rows or pages were read already, which would be missing."""
+        """Raise RuntimeError if rows or pages were already read, because they would be missing."""
         if self._begun != NOT_READ:
             raise RuntimeError(READ if self._begun == BY_COLUMNS else BEGUN)
 
     def _begin(self, mode: str) -> None:
         """Record how the rows are being read.
 
-        :raises RuntimeError: if earlier pages were read and dropped, so that rows would be missing.
+        :raises RuntimeError: if earlier pages were read and dropped, because their rows would be
+            missing.
         """
         if self._begun == BY_COLUMNS:
             raise RuntimeError(READ)
@@ -178,11 +185,11 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         while True:
             has_more_pages = message.paging_state is not None
             if has_more_pages:
-                # From here on, each page is dropped after its use. Make an iteration over the rows
-                # raise an error, because it would silently miss rows.
+                # From now on, each page is dropped after its use. Make a later iteration over the
+                # rows raise an error, because it would silently miss rows.
                 self._begun = BY_COLUMNS
-                # Request the next page now, so that it comes while this page is used. Do not
-                # request more than one page, because they would need memory.
+                # Request the next page now, so that it comes while this page is used. Request only
+                # one page ahead, to limit the memory.
                 self._ask_for_next_page()
             yield message.columns(column_plan)
             if not has_more_pages:
@@ -190,16 +197,16 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
             await self.fetch_next_page()
             message = rows_message(self._message)
             column_plan = column_plan_of(message.metadata)
-            # Raise an error if this page has other columns: all pages become one table.
+            # All pages become parts of one table, so raise an error if this page has other columns.
             columnar.check_same(layout, column_plan.layout)
 
 
 async def _each(
     form: Form, pages: AsyncIterator[ColumnArray], failure: Failure
 ) -> AsyncGenerator[Any, None]:
-    """Yield each page in the given form.
+    """Yield each page, converted by ``form.each``.
 
-    :param failure: notes that the generator has failed.
+    :param failure: records that the generator has failed.
     """
     with failure:
         async for page in pages:

@@ -1,4 +1,4 @@
-"""Executes many statements concurrently on asyncio: the code of `Session.execute_concurrent`."""
+"""Executes many statements concurrently on asyncio, for `Session.execute_concurrent`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-# After this many outcomes without a suspension, let other tasks of the loop run.
+# After yielding this many outcomes without a suspension, let other tasks of the loop run.
 _MAX_OUTCOMES_WITHOUT_YIELD = 1000
 
 
@@ -27,7 +27,7 @@ class ExecutionResult(NamedTuple):
     """The outcome of one execution.
 
     :param success: True if the statement was executed, False if it failed.
-    :param result_or_exc: the result, or the error if it failed.
+    :param result_or_exc: the result, or the error if the statement failed.
     """
 
     success: bool
@@ -35,11 +35,11 @@ class ExecutionResult(NamedTuple):
 
 
 class PlacedResult(NamedTuple):
-    """The outcome of one execution, if `in_order=False` was passed.
+    """The outcome of one execution, for calls with `in_order=False`.
 
     :param success: True if the statement was executed, False if it failed.
-    :param result_or_exc: the result, or the error if it failed.
-    :param position: the position of its statement, from 0.
+    :param result_or_exc: the result, or the error if the statement failed.
+    :param position: the position of the statement, from 0.
     """
 
     success: bool
@@ -57,8 +57,10 @@ class _Executor(Protocol):
 
 
 class _Outcomes(AsyncGenerator[Any, None]):
-    """Returns the outcomes one by one. It raises an error if it is used again after it has failed,
-    where a generator would report the end, as if all statements had been executed.
+    """Returns the outcomes one by one.
+
+    After it has failed, further use raises an error. A generator would report its end instead, as
+    if all statements had been executed.
 
     :param batches: yields lists of outcomes.
     """
@@ -67,11 +69,11 @@ class _Outcomes(AsyncGenerator[Any, None]):
 
     def __init__(self, batches: AsyncGenerator[list[Any], None]) -> None:
         self._batches = batches
-        self._batch: Iterator[Any] = iter(())  # the remaining outcomes of a batch
+        self._batch: Iterator[Any] = iter(())  # not returned yet
         self._failure = Failure()
 
     async def __anext__(self) -> Any:
-        # This is the fastest way to get the next item without an exception at the end.
+        # This loop is the fastest way to get the next item without an exception at the end.
         for outcome in self._batch:
             return outcome
         return await self._first_of_next_batch()
@@ -95,7 +97,7 @@ class _Outcomes(AsyncGenerator[Any, None]):
             await self._batches.athrow(*error)
 
     async def aclose(self) -> None:
-        """End the iteration, and cancel the executions that are not over."""
+        """End the iteration, and cancel the executions that are still running."""
         self._batch = iter(())
         await self._batches.aclose()
 
@@ -110,14 +112,15 @@ def outcomes(
     in_order: bool,
     iteration_check: UseCheck,
 ) -> AsyncGenerator[Any, None]:
-    """Execute statements, and return an asynchronous generator of their outcomes; see
-    `Session.execute_concurrent`.
+    """Execute statements, and return an asynchronous generator of their outcomes.
 
-    :param path: the happy path of the session; None if each statement must be executed with
+    `Session.execute_concurrent` documents most parameters.
+
+    :param path: the session's happy path, which makes the requests of common statements; None if each statement must be executed with
         `execute`.
-    :param in_order: False yields outcomes as they come, each with its position.
-    :param iteration_check: warns if the generator is dropped before anyone iterates over it. It is
-        deleted with the generator.
+    :param in_order: False yields outcomes as they come, each with the position of its statement.
+    :param iteration_check: warns if the generator is dropped before anyone has iterated over it.
+        The object is deleted together with the generator.
     """
     return _Outcomes(
         _batches(
@@ -143,8 +146,9 @@ async def _batches(
     in_order: bool,
     iteration_check: UseCheck,
 ) -> AsyncGenerator[list[Any], None]:
-    """Execute statements, and yield their outcomes in batches. The parameters are those of
-    `outcomes`.
+    """Execute statements, and yield their outcomes in batches.
+
+    The parameters are the same as those of `outcomes`.
     """
     iteration_check.is_used = True
     outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult
@@ -155,11 +159,11 @@ async def _batches(
     delivered_at_last_yield = 0
     try:
         while True:
-            # After an error that will be raised, send no more statements: they would only be
+            # If an error will be raised, send no more statements, because they would only be
             # cancelled.
             collector.is_paused = raise_on_first_error and collector.has_failed
             # Send more statements before yielding outcomes: the caller may be slow, and the servers
-            # should not be idle meanwhile.
+            # should not be idle during that time.
             if collector.wants_more:
                 run.fill()
             batch = collector.take()
@@ -173,27 +177,29 @@ async def _batches(
                     failed = batch[index]
                     yield batch[:index]
                     # Add the position of the failed statement to the error. `delivered` already
-                    # counts this batch.
+                    # includes this batch.
                     position = collector.delivered - len(batch) + index
                     locate(failed[1], f"row {position if in_order else failed.position}")
                     raise failed[1]
             if batch:
                 yield batch
             # If executions end at once, for example in a closed session, `wait` never suspends this
-            # coroutine. Let other tasks run from time to time nevertheless.
+            # coroutine. So let other tasks run from time to time.
             if collector.delivered - delivered_at_last_yield >= _MAX_OUTCOMES_WITHOUT_YIELD:
                 delivered_at_last_yield = collector.delivered
                 await asyncio.sleep(0)
     finally:
         run.give_up()
-        # Drop this frame's references to an error: its traceback refers to the frame, which would
-        # be a reference cycle.
+        # Drop this frame's references to an error: the error's traceback refers to the frame, so
+        # they would form a reference cycle.
         del batch, failed
 
 
 class _Run:
-    """Starts the executions of one call. The iterator of statements may be endless, so a statement
-    is only taken when it is started.
+    """Starts the executions of one call of `execute_concurrent`.
+
+    A statement is only taken from the iterator when it is started, because the iterator may be
+    endless.
     """
 
     def __init__(
@@ -209,10 +215,11 @@ class _Run:
         self._concurrency = concurrency
         self._options = options
         self._collector = collector
-        # The futures of executions that the happy path does not handle, by position.
+        # The futures of executions that the happy path does not handle, by the position of the
+        # statement.
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
-        # The future for which `wait` waits; None before the first wait.
+        # The future that `wait` is waiting for; None before the first wait.
         self._wakeup: asyncio.Future[None] | None = None
         collector.notify_reader = self._wake_up
 
@@ -224,14 +231,14 @@ class _Run:
     def _start(self, statement: Any, parameters: Any, position: int) -> None:
         """Start a statement that the happy path does not handle.
 
-        :param position: the position of the statement, under which the collector stores its
-            outcome.
+        :param position: the statement's position. The collector stores the outcome under this
+            position.
         """
-        # An error that `execute` raises at once becomes the outcome of the statement, like other
-        # errors.
+        # If `execute` raises an error at once, the error becomes the outcome of the statement, like
+        # any other error.
         try:
-            # Use `ensure_future`: if a tracing library has replaced `execute` by a coroutine
-            # function, this is a coroutine, which must be made a task.
+            # If a tracing library has replaced `execute` by a coroutine function, the call returns
+            # a coroutine. `ensure_future` makes a task of it.
             future = asyncio.ensure_future(
                 self._session.execute(statement, parameters, **self._options)
             )
@@ -242,8 +249,9 @@ class _Run:
             future.add_done_callback(partial(self._on_done, position))
 
     def _on_done(self, position: int, future: asyncio.Future[Any]) -> None:
-        """Called when the execution at `position` is over: store its outcome, or drop it after
-        `give_up`.
+        """Called when the execution at `position` is over: store its outcome.
+
+        After `give_up`, nobody wants the outcome, so it is dropped.
         """
         if self._futures.pop(position, None) is None:
             _retrieve_error(future)
@@ -274,8 +282,8 @@ class _Run:
             request.cancel()
         futures, self._futures = self._futures, {}
         for future in futures.values():
-            # `cancel` returns False if the future is done already. Nobody will read its error, so
-            # read it here.
+            # `cancel` returns False if the future is already done. Read its error here, because
+            # nobody else will.
             if not future.cancel():
                 _retrieve_error(future)
 

@@ -1,4 +1,4 @@
-"""`ResultSet` of the asyncio API: the current page, and further pages with ``async for``."""
+"""`ResultSet` of the asyncio API: the rows of an execution, which are read page by page."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ PAGES_DROPPED = (
 class _RowIterator(AsyncIterator[T]):
     """Iterates over the rows of a result's current page and of all later pages.
 
-    Unlike an asynchronous generator, it goes on after an error or a cancelled wait: the next call
-    fetches the page again. ``await asyncio.wait_for(anext(rows), 5)`` can thus be repeated. The end
-    of a generator would be taken for the end of the result.
+    Unlike an asynchronous generator, the iterator continues after an error or a cancelled wait: the
+    next call fetches the page again. So you can repeat ``await asyncio.wait_for(anext(rows), 5)``.
+    A generator would end, and its end would be taken for the end of the result.
     """
 
     __slots__ = ("_is_begun", "_is_fetching", "_is_over", "_next_request", "_request", "_result",
@@ -59,8 +59,9 @@ class _RowIterator(AsyncIterator[T]):
 
     def __init__(self, result: ResultSet[T]) -> None:
         self._result = result
-        self._rows: Iterator[T] = iter(())  # of the page that this iterator has taken
-        # The request of that page, and that of the page after it if it was requested.
+        self._rows: Iterator[T] = iter(())  # the rows of the page that this iterator has taken
+        # The request of the taken page, and the request of the page after it if that page was
+        # requested.
         self._request: Request | None = None
         self._next_request: Request | None = None
         self._is_begun = False  # True after the first `__anext__`
@@ -73,9 +74,9 @@ class _RowIterator(AsyncIterator[T]):
     async def __anext__(self) -> T:
         """Return the next row.
 
-        :raises RuntimeError: if rows would be missing, because earlier pages were dropped.
+        :raises RuntimeError: if earlier pages were dropped, so that their rows would be missing.
         """
-        # This is the fastest way to get the next item without an exception at the end.
+        # This loop is the fastest way to get the next item without an exception at the end.
         for row in self._rows:
             return row
         return await self._take_page()
@@ -86,7 +87,7 @@ class _RowIterator(AsyncIterator[T]):
         self._is_over = True
 
     async def _take_page(self) -> T:
-        """Take the current page, or fetch the next one, and return its first row."""
+        """Take the current page, or fetch the next page, and return its first row."""
         if self._is_fetching:
             raise RuntimeError(
                 "another task is waiting for the next row of this iterator: write `async for row "
@@ -97,7 +98,8 @@ class _RowIterator(AsyncIterator[T]):
             self._is_begun = True
         while not self._is_over:
             result = self._result
-            # Another task, or the body of the loop, may have fetched the next page already.
+            # Another task, or the body of the `async for` loop, may have already fetched the next
+            # page.
             if self._request is not None and result._request is self._request:
                 if not result.has_more_pages:
                     self._is_over = True
@@ -116,13 +118,13 @@ class _RowIterator(AsyncIterator[T]):
         if result._begun not in (PAGE_READ, PAGES_READ):
             result._begin(BY_ROWS)
             return
-        # An earlier iteration has returned all rows of the current page, and then failed to fetch
-        # the next one: begin at the next page.
+        # An earlier iteration has returned all rows of the current page, but could not fetch the
+        # next page. Begin this iteration at the next page.
         next_page = result._next
         if next_page is None or not next_page.readers:
             self._request = result._request
-        # Another task is waiting for the next page now. It has read the current page, but this
-        # iteration has not.
+        # Another task is now waiting for the next page. That task has read the current page, but
+        # this iteration has not.
         elif result._begun == PAGES_READ:
             raise RuntimeError(ROWS_READ)
 
@@ -131,19 +133,20 @@ class _RowIterator(AsyncIterator[T]):
         result = self._result
         next_request = None
         if result.has_more_pages:
-            # Request the next page now, so that it comes while this page is used. Do not request
-            # more than one page, because they would need memory.
+            # Request the next page now, so that it comes while this page is used. Request only one
+            # page ahead, to limit the memory.
             next_request = result._ask_for_next_page().request
         rows: Iterator[T] = iter(result.current_rows)
-        # Set these last: if the rows cannot be decoded, the page is not taken.
+        # Set these attributes last: if the rows cannot be decoded, the page does not count as
+        # taken.
         self._request, self._next_request = result._request, next_request
         return rows
 
     async def _fetch_next(self) -> None:
-        """Make the page after the current one the current page."""
+        """Make the page after the current page the current page."""
         result = self._result
-        # Record that all rows of this page were returned: if fetching the next page fails or is
-        # cancelled, a later iteration must not return them again.
+        # Record that all rows of the current page were returned. If fetching the next page fails or
+        # is cancelled, a later iteration must not return these rows again.
         is_first_page = result._begun in (BY_ROWS, PAGE_READ)
         result._begun = PAGE_READ if is_first_page else PAGES_READ
         next_page = result._ask_for_next_page()
@@ -157,18 +160,18 @@ class _RowIterator(AsyncIterator[T]):
             next_page.readers -= 1
         if result._request is not next_page.request:
             raise RuntimeError(PAGES_DROPPED)
-        # From here on the rows of earlier pages are missing, so columns can no longer be read. Do
-        # not overwrite a state that another task has set in the meantime.
+        # Now the rows of earlier pages are missing, so columns can no longer be read. Do not
+        # overwrite a state that another task has set during the wait.
         if result._begun == BY_ROWS:
             result._begun = ROWS_DROPPED
 
 
 class _UntypedRow:
-    """Only for type checkers, in the overloads of `ResultSet.one`. There are no instances."""
+    """Used only by type checkers, in the overloads of `ResultSet.one`. It is never instantiated."""
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
-    """The outcome of an execution.
+    """The result of an execution.
 
     `one`, `all` and `current_rows` are plain calls that use the current page. ``async for row in
     result`` iterates over all pages, and fetches the next page while the current page is used.
@@ -182,25 +185,26 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     _reads_rows_answers = True
 
-    # The compiled `happy_path.HappyPath` does not call this, but sets the same attributes itself.
+    # The compiled `happy_path.HappyPath` does not call this method, but sets the same attributes
+    # itself.
     def __init__(self, session: Session, request: Request, row_factory: Callable[..., Any]) -> None:
         self._session = session
         self._request = request
         self._row_factory = row_factory
-        self._answer: Any = request.response  # of the current page
-        # The attempts of all pages so far; None if no further page was fetched, because then the
-        # request has them.
+        self._answer: Any = request.response  # the response with the current page
+        # The attempts of all pages so far. None until a further page is fetched: until then, the
+        # request has all attempts.
         self._history: list[Attempt] | None = None
         self._page: Any = None  # the rows of the current page; None until they are decoded
         self._begun = NOT_READ
-        self._next: NextPage | None = None  # the next page, if it was requested
+        self._next: NextPage | None = None  # None if not requested yet
 
     @property
     def _message(self) -> Any:
-        """The message of the current page."""
+        """The response message of the current page."""
         answer = self._answer
-        # Make the full message only here: most callers need only the rows, which a `RowsAnswer`
-        # has.
+        # Make the full message only here, because most callers need only the rows, which a
+        # `RowsAnswer` has.
         if type(answer) is RowsAnswer:
             answer = self._answer = answer.message()
         return answer
@@ -212,25 +216,25 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """The rows of the current page, as the row factory makes them; [] if there are no rows."""
         if self._page is None:
             answer = self._answer
-            # Decode the rows without making a full message. This returns None if the row factory is
-            # not one of the driver's own.
+            # Decode the rows without making a full message. `rows` returns None if the row factory
+            # is not one of the driver's own row factories.
             if type(answer) is RowsAnswer:
                 self._page = answer.rows(self._row_factory)
                 if self._page is not None:
                     return self._page
             message = self._message
             page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            # Check the usual class here, which saves a call.
+            # Check for a list here, which is the usual case, to save a call.
             self._page = page if type(page) is list else rows_of_page(page)
         return self._page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
-        """Return the rows of the current page as plain tuples, whatever the row factory is."""
+        """Return the rows of the current page as plain tuples, regardless of the row factory."""
         message = self._message
         return message.decode(tuple_factory) if isinstance(message, ResultMessage) else []
 
     # Without `row_type`, T is Any. Then both overloads match, and type checkers infer Any, so that
-    # ``session.execute(query).one().name`` is no error in programs that were written for
+    # they accept ``session.execute(query).one().name`` in applications written for
     # cassandra-driver. With a `row_type`, only the second overload matches: the row may be None.
     @overload
     def one(self: ResultSet[_UntypedRow], strict: bool = False) -> Any: ...
@@ -242,9 +246,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """Return the first row of the current page; None if the result has no rows.
 
         :param strict: True to raise an error if the result has more rows.
-        :raises MultipleRowsFound: with `strict`, if the page has more rows.
-        :raises RuntimeError: if the page is empty, but there are more pages, which may have rows;
-            with `strict`, if there are more pages.
+        :raises MultipleRowsFound: if `strict` is True and the page has more rows.
+        :raises RuntimeError: if the page is empty, but there are more pages, which may have rows.
+            If `strict` is True, also if there are more pages.
         """
         rows = self.current_rows
         if strict:
@@ -264,9 +268,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return next(iter(rows), None)
 
     def _check_no_page_follows(self) -> None:
-        """Raise an error if there are more pages. Called if the current page is empty.
+        """Raise an error if there are more pages. This is called if the current page is empty.
 
-        Servers send empty pages if they have read many rows without finding one to return: with
+        Servers send empty pages if they have read many rows without finding a row to return: with
         ALLOW FILTERING, or if rows were deleted. Such a page must not be reported as "no rows".
         """
         if self.has_more_pages:
@@ -278,7 +282,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def all(self) -> list[T]:
         """Return the rows of a result that has only one page.
 
-        :raises RuntimeError: if there are more pages, since a plain call cannot wait for them.
+        :raises RuntimeError: if there are more pages, because a plain call cannot wait for them.
         """
         if self.has_more_pages:
             raise RuntimeError(
@@ -308,7 +312,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def has_more_pages(self) -> bool:
-        """True if there is a page after the current one."""
+        """True if there is a page after the current page."""
         return self.paging_state is not None
 
     @property
@@ -320,7 +324,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return getattr(self._answer, "paging_state", None)
 
     def _ask_for_next_page(self) -> NextPage:
-        """Request the next page, unless it was requested already, and return its object."""
+        """Request the next page, unless it was already requested.
+
+        Return the object of this request.
+        """
         if self._next is None:
             self._next = self._session._next_page(self._request, self.paging_state)
         return self._next
@@ -342,38 +349,39 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         try:
             await page_arrived
         except asyncio.CancelledError:
-            # Other tasks may wait for the same page: end its request only if this task was the last
-            # one.
+            # Other tasks may wait for the same page. End the request only if this task was the last
+            # task that waited.
             if next_page.remove_callback(on_page):
                 self._forget_next(next_page)
                 request.cancel()
             raise
-        # Several tasks may wait for this page. Only the first one that continues finds it in
+        # Several tasks may wait for this page. Only the first task that continues finds the page in
         # `_next`.
         is_first = self._next is next_page
-        # Forget it also after an error, so that the page can be requested again.
+        # Forget the request even after an error, so that the page can be requested again.
         self._forget_next(next_page)
         if request.error is not None:
             raise request.error
-        if is_first:  # make it the current page
+        if is_first:  # make the new page the current page
             self._history = [*self.attempts, *request.attempts]
             self._request = request
             self._answer = request.response
             self._page = None
-            # If an iteration has returned all rows of the previous page, it must return those of
-            # this page next.
+            # If an iteration has returned all rows of the previous page, its next rows are the rows
+            # of the new page.
             if self._begun in (PAGE_READ, PAGES_READ):
                 self._begun = BY_ROWS
 
     def _forget_next(self, next_page: NextPage) -> None:
-        """Forget that `next_page` was requested. Another task may have done so, and even requested
-        another page since.
+        """Forget that `next_page` was requested.
+
+        Another task may have forgotten it already, and may even have requested another page.
         """
         if self._next is next_page:
             self._next = None
 
     async def fetch_all(self) -> list[T]:
-        """Return the rows of the current page and all later pages."""
+        """Return the rows of the current page and of all later pages as a list."""
         return [row async for row in self]
 
     if not TYPE_CHECKING:  # hidden from type checkers, so that they report a plain `for`
@@ -387,10 +395,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def __aiter__(self) -> AsyncIterator[T]:
         """Return an iterator over the rows of the current page and of all later pages.
 
-        Several tasks may iterate at the same time, and each of them gets all rows. The first of
-        them drops the pages that it has read. A task that would miss a page gets a RuntimeError.
+        Several tasks may iterate at the same time, and each of them gets all rows. The first task
+        drops the pages that it has read. A task that would miss a page gets a RuntimeError.
 
-        If a page cannot be fetched, or the wait for it is cancelled, the iterator can be used
+        If a page cannot be fetched, or the wait for the page is cancelled, you can use the iterator
         again: it fetches the page again.
         """
         return _RowIterator(self)
@@ -408,18 +416,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             raise RuntimeError(
                 f"was_applied is for lightweight transactions; this result has the columns {names}"
             )
-        # Decode the rows again as tuples: a row factory of the application may have returned any
-        # objects.
+        # Decode the rows again as tuples, because the application's row factory may have returned
+        # any objects.
         return applied(self._message.decode(tuple_factory), names.index(APPLIED))
 
     @property
     def warnings(self) -> list[str] | None:
-        """The server's warnings; None if there are none."""
+        """The server's warnings; None if the server sent no warnings."""
         return getattr(self._answer, "warnings", None)
 
     @property
     def custom_payload(self) -> Mapping[str, bytes] | None:
-        """The custom payload of the answer."""
+        """The custom payload of the server's response; None if it has none."""
         return getattr(self._answer, "custom_payload", None)
 
     @property
@@ -432,7 +440,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     ) -> QueryTrace | None:
         """Read the trace of the current page; None if the request was not traced.
 
-        :param max_wait: seconds until the trace must be complete; None for
+        :param max_wait: how many seconds to wait until the trace is complete; None for
             `Session.max_trace_wait`.
         :param query_cl: the consistency level of the read; None for LOCAL_ONE.
         :raises TraceUnavailable: if the trace is not complete in time.
@@ -452,14 +460,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def attempts(self) -> list[Attempt]:
-        """The attempts for all pages so far, each with its host, start, latency, error and retry
-        decision.
+        """The attempts for all pages so far.
+
+        Each attempt has its host, start, latency, error and retry decision.
         """
         return list(self._request.attempts if self._history is None else self._history)
 
     @property
     def coordinator_host(self) -> Host | None:
-        """The host of the last attempt."""
+        """The host of the last attempt; None before the first attempt."""
         attempts = self.attempts
         return attempts[-1].host if attempts else None
 

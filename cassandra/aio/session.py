@@ -1,4 +1,4 @@
-"""The session of the asyncio API. The engine runs on your own event loop, without other threads."""
+"""`Session` of the asyncio API. The engine runs on your own event loop, without other threads."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ _NOT_AWAITED = "the execution was not awaited; write `result = await session.exe
 class ResultFuture(happy_path.ResultFuture):
     """The awaitable of one execution's `ResultSet`.
 
-    The base class may be compiled. This one is a Python class, so listeners can set attributes on
-    its objects.
+    The base class may be compiled. This subclass is a Python class, so that listeners can set
+    attributes on its instances.
     """
 
     if not TYPE_CHECKING:  # type checkers would otherwise allow these uses of the future
@@ -84,8 +84,8 @@ class ResultFuture(happy_path.ResultFuture):
         def __dict__(self) -> NoReturn:
             """Raise AttributeError, as futures of asyncio do.
 
-            Otherwise FastAPI sends ``{}`` to its client if a route returns an execution that was
-            not awaited: it takes the content of `vars` for the answer.
+            If a FastAPI route returns an execution that was not awaited, FastAPI calls `vars` on
+            it. Without this error, it would send ``{}`` to its client.
             """
             raise AttributeError(_NOT_AWAITED)
 
@@ -101,27 +101,28 @@ class ResultFuture(happy_path.ResultFuture):
             try:
                 return (yield from self.__await__())
             except RuntimeError as error:
-                # Something else than a task has iterated over the future.
+                # Some code that is not a task has iterated over the future.
                 if not str(error).startswith("await wasn't used with future"):
                     raise
                 self._keep_quiet()
                 raise RuntimeError(f"await wasn't used with future: {_NOT_AWAITED}") from None
 
     def _keep_quiet(self) -> None:
-        """Do not log the error of this future as never retrieved: another error says that it was
-        not awaited.
+        """Do not log the error of this future as never retrieved.
+
+        Another error already says that the future was not awaited.
         """
         self.add_done_callback(retrieve_error)
 
     def __aiter__(self) -> NoReturn:
-        """Raise TypeError with the loop to write, because the rows are in the awaited result."""
+        """Raise TypeError with the correct loop, because the rows are in the awaited result."""
         self._keep_quiet()
         raise TypeError(
             "the execution was not awaited; write `async for row in await session.execute(...)`"
         )
 
     async def __aenter__(self) -> NoReturn:
-        """Raise TypeError with the statement to write: a result needs no closing."""
+        """Raise TypeError with the correct statement, because a result need not be closed."""
         self.cancel()  # nobody can await the request that was sent
         raise TypeError(
             "a result is not a context manager; write `result = await session.execute(...)`"
@@ -134,11 +135,11 @@ class ResultFuture(happy_path.ResultFuture):
 class Session(SessionBase):
     """Executes statements. `Cluster.connect` creates sessions.
 
-    A session belongs to the event loop on which it was made, and must not be used from other
+    A session belongs to the event loop on which it was created. You must not use it in other
     threads.
 
-    :param cluster: the cluster that connected it.
-    :param engine: the engine's part of the session.
+    :param cluster: the cluster whose `connect` has created the session.
+    :param engine: the internal object that sends the session's requests.
     """
 
     cluster: Cluster
@@ -148,13 +149,14 @@ class Session(SessionBase):
         self._loop = engine.loop
         self._path = self._new_path()
         self.hosts: Sequence[Host] = cluster.metadata.all_hosts()
-        """The hosts that were known when the session was made."""
+        """The hosts that were known when the session was created."""
         self.is_shutdown = False
 
     def _new_path(self) -> happy_path.HappyPath:
-        """Return the session's happy path, the object that executes common statements in one call.
+        """Return the session's happy path, which executes common statements in one call.
 
-        Its arguments are the classes of the requests, request bodies and results that it makes.
+        The happy path is the fast code for a request that needs no retry, tracing or paging. Its
+        arguments include the classes of the requests, request bodies and results that it makes.
         """
         return happy_path.HappyPath(
             self,
@@ -216,9 +218,9 @@ class Session(SessionBase):
     ) -> Awaitable[ResultSet[Any]]:
         """Send `query`, and return an awaitable of its `ResultSet`.
 
-        The call itself starts the request, so you can make many calls before you await the first.
-        If the call itself is wrong (a parameter of a wrong type, for example), it raises the error.
-        Awaiting raises all other errors. If you cancel the awaitable, the request ends.
+        The call itself starts the request, so you can make many calls before you await the first of
+        them. If the call itself is wrong, for example because of a parameter's type, it raises the
+        error. Awaiting raises all other errors. If you cancel the awaitable, the request ends.
 
         :param query: a CQL string, or a statement.
         :param parameters: the values, as a sequence, a mapping, or an object with attributes. They
@@ -229,26 +231,25 @@ class Session(SessionBase):
         :param custom_payload: a mapping of strings to bytes, sent with the statement for a custom
             query handler of the server.
         :param execution_profile: a profile or its name.
-        :param paging_state: the `ResultSet.paging_state` of an earlier execution, to continue
-            behind its page; None for the first page.
+        :param paging_state: the `ResultSet.paging_state` of an earlier execution, to continue after
+            its page; None for the first page.
         :param host: the only host to send to; None for the hosts of the policy's query plan.
         :param row_type: the class of the rows: a dataclass, NamedTuple, TypedDict, attrs class,
             msgspec struct or pydantic model (see the guide on results).
         :param shard: the shard of `host` to send to (ScyllaDB), a number from 0. If its connection
             is full or not open, another connection to the host is used.
-        :param token: an int or a `Token`: the replicas of this token come first in the query plan,
-            and the shard is the token's. With `host`, only that host is tried.
+        :param token: an int or a `Token`. The replicas of this token come first in the query plan,
+            and the token determines the shard. If `host` is set, only that host is tried.
         :raises ValueError: if `host` has no such shard, the token ring is unknown, or `host` is not
             a replica of `token`.
         :raises RequestExecutionException: if the server fails to execute the statement. Other
             errors of the server have other classes, for example InvalidRequest.
-        :raises OperationTimedOut: if no answer comes within `timeout`.
+        :raises OperationTimedOut: if no response comes within `timeout`.
         :raises NoHostAvailable: with the error of each host.
         """
         if _unknown:
             raise unknown_option("Session.execute", _unknown)
-        # Calls without options take the happy path. It returns None if it does not handle the
-        # query.
+        # Calls without options use the happy path. It returns None if it cannot handle the query.
         if (
             timeout is NOT_SET
             and row_type is None
@@ -267,7 +268,7 @@ class Session(SessionBase):
             if answer is not None:
                 return answer
         else:
-            # Without options, `_path.execute` has done this check.
+            # For calls without options, `_path.execute` does this check.
             self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)
         options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
@@ -280,20 +281,20 @@ class Session(SessionBase):
         if request.target is not None:
             check_replica(request)
         future.request = request
-        # This `if` is quicker than an empty `for` loop, and most applications have no listeners.
+        # This `if` is faster than an empty `for` loop, and most applications have no listeners.
         if self._request_init_listeners:
             for listener, args, kwargs in self._request_init_listeners:
                 listener(future, *args, **kwargs)
-        # Start the request after the listeners have run: they may change its message, which is
-        # encoded when the request starts.
+        # Start the request after the listeners have run, because they may change the message, which
+        # is encoded when the request starts.
         request.start()
         return future
 
     def _next_page(self, request: Request, paging_state: bytes | None) -> NextPage:
-        """Request the page that follows the page of `request`.
+        """Request the page after the page of `request`.
 
         :param request: the request of the previous page.
-        :param paging_state: the paging state in the answer to `request`; None if there is no
+        :param paging_state: the paging state in the response to `request`; None if there is no
             further page.
         :raises QueryExhausted: if `paging_state` is None.
         """
@@ -317,7 +318,7 @@ class Session(SessionBase):
         :param custom_payload: a mapping of strings to bytes for the server's query handler, or
             None.
         :param keyspace: the keyspace of unqualified names (protocol version 5); None for the
-            session's.
+            session's keyspace.
         """
         if _unknown:
             raise unknown_option("Session.prepare", _unknown)
@@ -399,8 +400,8 @@ class Session(SessionBase):
     ) -> AsyncGenerator[Any, None]:
         """Execute many statements, at most `concurrency` of them at a time.
 
-        Each statement is taken from the iterable when it is sent. A result is only stored until the
-        results of all earlier statements have been yielded.
+        Each statement is taken from the iterable only when it is sent. A result is stored only
+        until the results of all earlier statements have been yielded.
 
         :param statements_and_parameters: an iterable of (statement, parameters) pairs; parameters
             may be None.
@@ -408,17 +409,18 @@ class Session(SessionBase):
         :param raise_on_first_error: True stops at the first error and raises it; False yields
             errors as results.
         :param row_type: the class of the rows of all results, as for `execute`.
-        :param execution_profile: a profile or its name, for all executions.
+        :param execution_profile: a profile or its name, used for all executions.
         :param in_order: True yields results in the order of the statements; False yields each
             result as soon as it has come.
         :returns: an async generator. It yields `ExecutionResult` tuples (success, result or error),
             as in `cassandra.concurrent`. If `in_order` is False, it yields `PlacedResult` tuples,
-            which also have the `position` of the statement. If it fails, or the wait for a result
-            is cancelled, the other statements are cancelled; using it again is a RuntimeError.
+            which also have the `position` of the statement. If the generator fails, or the wait for
+            a result is cancelled, the other statements are cancelled. Using the generator after
+            that raises RuntimeError.
         :raises TypeError: if rows cannot be instances of `row_type`.
         """
-        # Check the arguments here: the generator would raise errors only when the first result is
-        # requested.
+        # Check the arguments here. The generator would raise their errors only when the first
+        # result is requested.
         check_pairs(statements_and_parameters)
         if row_type is not None:
             typed_factory(row_type)
@@ -427,11 +429,11 @@ class Session(SessionBase):
             options["row_type"] = row_type
         if execution_profile is not None:
             options["execution_profile"] = execution_profile
-        # A tracing library may have replaced `execute`, and then expects a call for each statement.
-        # Use the happy path, which bypasses `execute`, only if it was not replaced.
+        # If a tracing library has replaced `execute`, it expects a call for each statement. Use the
+        # happy path, which bypasses `execute`, only if `execute` was not replaced.
         is_execute_original = type(self).execute is _own_execute and "execute" not in vars(self)
         check = iteration_check()
-        # Nothing is lost if there are no statements.
+        # If there are no statements, nothing is lost when the generator is dropped, so do not warn.
         check.is_used = isinstance(statements_and_parameters, Sized) and not len(
             statements_and_parameters
         )
@@ -449,8 +451,8 @@ class Session(SessionBase):
     async def set_keyspace(self, keyspace: str) -> None:
         """Use `keyspace` for unqualified names from now on.
 
-        :param keyspace: its name, without quotes.
-        :raises InvalidRequest: if it does not exist.
+        :param keyspace: the name of the keyspace, without quotes.
+        :raises InvalidRequest: if the keyspace does not exist.
         """
         check_keyspace(keyspace)
         await self.execute(f"USE {escape_name(keyspace)}")
@@ -464,9 +466,9 @@ class Session(SessionBase):
     ) -> AsyncScan:
         """Read a whole table, many token ranges in parallel.
 
-        Each token range is read from its replicas. The scan requests pages before you need them,
-        and requests only the failed page again after an error, so each row comes exactly once.
-        Nothing is sent before you ask for the first row.
+        Each token range is read from its replicas. The scan requests pages before you need them.
+        After an error, it only requests the failed page again, so each row comes exactly once.
+        Nothing is sent until you ask for the first row.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param columns: column names, or a string of CQL selectors; None for all columns.
@@ -500,17 +502,19 @@ class Session(SessionBase):
         compression: str | None = None,
         **options: Unpack[UnloadOptions],
     ) -> UnloadReport:
-        """Write a whole table to files in a folder. The file ``_manifest.json`` is written last and
-        lists them.
+        """Write a whole table to files in a folder.
+
+        The file ``_manifest.json`` is written last, and lists the other files.
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param target: a folder, which must be empty or not exist.
         :param format: "parquet" (requires pyarrow), "csv" or "jsonl".
         :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-        :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-        :param options: see `cassandra.bulk.UnloadOptions`: for example `delimiter` and `null` for
-            text files, and `file_bytes`, which sets their size.
+        :param compression: "gzip" for CSV and JSON lines, or a codec of pyarrow for Parquet; None
+            for no compression.
+        :param options: see `cassandra.bulk.UnloadOptions`. Examples are `delimiter` and `null` for
+            text files, and `file_bytes`, which sets the size of the files.
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
         """
@@ -532,10 +536,10 @@ class Session(SessionBase):
     ) -> bool:
         """Wait until the connected hosts in `scope` have the same schema version.
 
-        Each host is asked for its own version, because other hosts may not know about its latest
-        change.
+        Each host is asked for its own version, because another host may not know the latest change
+        yet.
 
-        :param wait_time: seconds; None for the cluster's setting.
+        :param wait_time: the maximum wait in seconds; None for the cluster's setting.
         :param scope: which hosts to ask, a value of `SchemaAgreementScope`; by default the whole
             cluster.
         :returns: False if the versions still differ after `wait_time`.
@@ -558,11 +562,11 @@ class Session(SessionBase):
             polars frame, Arrow data, or an iterable of tuples, mappings or objects.
         :param options: see `cassandra.bulk.LoadOptions`.
         :returns: a report with the numbers of rows that were written and that failed.
-        :raises LoadError: if more rows fail than ``max_errors``, 0 by default, or the source cannot
-            be read completely; its `report` shows what was written.
+        :raises LoadError: if more than ``max_errors`` rows (0 by default) fail, or the source
+            cannot be read completely. The error's `report` shows what was written.
         :raises ValueError: if the source has other columns than the table, or the checkpoint is
-            from the load of another source or table. Nothing is written then.
-        :raises TypeError: if there is no such option.
+            from the load of another source or table. In these cases nothing is written.
+        :raises TypeError: if `options` has an unknown option.
         """
         return await bulk_load.aload(self, target, source, bulk_load.load_options(options))
 
@@ -575,11 +579,11 @@ class Session(SessionBase):
             self.is_shutdown = True
             self.cluster._sessions.discard(self)
             self._engine.close()
-            # asyncio closes the sockets in the next turn of the loop: wait for that turn.
+            # asyncio closes the sockets in the next iteration of the loop: wait for that iteration.
             await asyncio.sleep(0)
 
     def _check_loop(self) -> None:
-        """Raise RuntimeError if the running loop is not the session's."""
+        """Raise RuntimeError if the running loop is not the session's loop."""
         if running_loop() is not self._path.loop:
             refuse_loop(self._path.loop)
 
@@ -606,7 +610,7 @@ class Session(SessionBase):
 _own_execute = Session.execute
 Session.__module__ = "cassandra.aio"
 
-# Without this mark, `unittest.mock` would replace the method by a mock that is not asynchronous.
+# Without this mark, `unittest.mock` would replace `execute` by a mock that is not asynchronous.
 mark_coroutine_function(Session.execute)
 add_habits(Session, awaited(SESSION, ASYNC_SESSION))
 add_habits(Session, SESSION_SETTINGS, settings=True)

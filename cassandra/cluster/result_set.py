@@ -392,8 +392,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return True
 
     def _warn_of_missing_pages(self) -> None:
-        """Warn if another result of the same future has fetched pages: their rows are missing here.
-        """
+        """Warn if another result of the same future has fetched pages, which are missing here."""
         page_count = getattr(self._future, "_pages_of_results", None)
         if type(page_count) is int and page_count != self._known_pages:
             self._known_pages = page_count

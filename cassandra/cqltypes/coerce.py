@@ -316,8 +316,8 @@ def timestamp_millis(value: object) -> int:
     return millis
 
 
-# The topic of the warnings of `_warn_of_unit`. If a load has warned of this topic, with the column and
-# the row, these warnings are suppressed.
+# The topic of the warnings of `_warn_of_unit`. If a load has warned of this topic, with the column
+# and the row, these warnings are suppressed.
 TIMESTAMP_UNIT = "units of timestamps"
 
 

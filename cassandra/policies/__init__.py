@@ -97,7 +97,7 @@ __all__ = [
     "WriteType",
 ]
 
-# Imported on first use, because most applications do not need them.
+# These names are imported on first use, because most applications do not need them.
 _LATER = {
     "AdaptivePolicy": "cassandra.policies.adaptive",
     "ColDesc": "cassandra.policies.encryption",

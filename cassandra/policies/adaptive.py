@@ -1,18 +1,18 @@
 """`AdaptivePolicy`: sends requests to the hosts that have capacity for them.
 
-The policy compares two random replicas and chooses the one with fewer requests in flight. This
-balances nearly as well as comparing all replicas, and clients that see the same numbers do not all
-choose the same replica ("the power of two choices"). A replica that has stopped responding keeps
-its requests in flight, and so gets no more requests.
+The policy compares two random replicas, and chooses the replica with fewer requests in flight. This
+balances nearly as well as comparing all replicas. In addition, clients that see the same numbers do
+not all choose the same replica ("the power of two choices"). A replica that has stopped responding
+keeps its requests in flight, and so gets no more requests.
 
 A replica may be slow, but not slow enough to be avoided in this way. Such a replica is demoted for
-some seconds: plans try it after the other replicas at its distance. So is a replica that refuses
-requests because of its own state, for example while it shuts down. It answers at once, so it would
-always have the fewest requests in flight, and would get nearly all of them.
+some seconds: query plans try it after the other replicas at its distance. A replica that refuses
+requests because of its own state, for example while it shuts down, is demoted, too. It responds at
+once, so it would always have the fewest requests in flight, and would get nearly all requests.
 
-When load moves away from one replica, the next one may become slow, so demotions are limited. After
-a demotion, the same host is not demoted as slow again for an equally long time. At most half of the
-hosts at a distance are demoted at a time, and never all replicas of a partition.
+When load moves away from one replica, another replica may become slow, so demotions are limited.
+After a demotion, the same host is not demoted as slow again for the same length of time. At most
+half of the hosts at a distance are demoted at the same time, and never all replicas of a partition.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ else:
 
 ENOUGH_ANSWERS = 20  # minimum number of responses before a host may be demoted as slow
 WEIGHT = 0.1  # the weight of the latest response in the moving average
-# logarithm of the shortest latency in seconds; shorter latencies count as this one
+# The logarithm of the shortest latency, 1 microsecond. Shorter latencies count as this latency.
 SHORTEST = log(1e-6)
 JUDGE_INTERVAL = 0.25  # seconds between two decisions about which hosts are slow
-# A host is demoted if more than this share of its latest answers were refusals. Three refusals in a
-# row, each with WEIGHT, are more.
+# A host is demoted if more than this share of its latest responses were refusals. Three refusals in
+# a row, each with WEIGHT, exceed this share.
 MOST_REFUSALS = 0.25
 
-# The error codes of what a host answers because of its own state, and not because of the request:
-# server error, overloaded, is bootstrapping.
+# The error codes with which a host refuses requests because of its own state, and not because of
+# the request: server error, overloaded, is bootstrapping.
 _REFUSALS = (0x0000, 0x1001, 0x1002)
 
 
 class _Latencies:
     """The latencies of one host: a moving average over `count` responses.
 
-    We average the logarithms, so that a single pause of the host does not outweigh hundreds of
-    responses. `spared_until` is the time before which the host must not be demoted again as slow.
-    `refused_share` is a moving average, too: of 0 for each response and 1 for each refusal.
+    The average is of the logarithms, so that a single pause of the host does not outweigh hundreds
+    of responses. Before the time `spared_until`, the host must not be demoted again as slow.
+    `refused_share` is another moving average: each response counts as 0, and each refusal as 1.
     """
 
     __slots__ = ("_logarithm", "count", "refused_share", "spared_until")
@@ -93,18 +93,18 @@ class AdaptivePolicy(TokenAwarePolicy):
     The other replicas follow, then the child policy's plan. For lightweight transactions and serial
     reads, the replicas keep the order of the token ring.
 
-    A host is demoted if it is slow, or if it refuses requests because of its own state (it is
-    overloaded, starts, shuts down or fails). For some seconds, plans then try it after the other
-    replicas at the same distance.
+    A host is demoted if it is slow, or if it refuses requests because of its own state (the host is
+    overloaded, starts, shuts down or fails). For some seconds, query plans then try it after the
+    other replicas at the same distance.
 
     :param child_policy: decides which hosts are used, and how far they are. None means a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
     :param slow_replica_avoidance: False to never demote hosts.
-    :param slow_factor: a host is slow if its latency is more than this many times that of the
-        fastest host at the same distance, and exceeds it by more than `slow_floor`.
+    :param slow_factor: a host is slow if its latency is more than `slow_factor` times the latency
+        of the fastest host at the same distance, and exceeds it by more than `slow_floor`.
     :param slow_floor: the minimum difference to the fastest host's latency, in seconds.
-    :param demotion_time: the duration of a demotion, in seconds. After it, the host is not demoted
-        again as slow for at least the same time.
+    :param demotion_time: the duration of a demotion, in seconds. After a demotion, the host is not
+        demoted again as slow for at least the same time.
     :raises ValueError: if the factor is 1 or less, or a time is negative.
     """
 
@@ -133,14 +133,14 @@ class AdaptivePolicy(TokenAwarePolicy):
         self._time: Callable[[], float] = time.monotonic
         self._answers: dict[Host, _Latencies] = {}  # the latencies of the answers of each host
         self._demoted: dict[Host, float] = {}  # the end of each demotion, by `_time`
-        # When `_judge` decides next which hosts are slow, by `_time`.
+        # The time at which `_judge` will next decide which hosts are slow, by `_time`.
         self._next_judgement = 0.0
 
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._in_flight = engine.in_flight
-        # Drop the planner that was built earlier: it does not use the engine's counts of requests
-        # in flight.
+        # Drop the planner that was built earlier, because it does not use the engine's counts of
+        # requests in flight.
         self._forget_routers()
         self._time = engine.time
         if self.slow_replica_avoidance:
@@ -171,12 +171,11 @@ class AdaptivePolicy(TokenAwarePolicy):
             return self._swap_first_if_better(child.make_query_plan(working_keyspace, query))
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
-        # If all clients should try the replicas in the same order, neither shuffle nor compare
-        # them.
+        # If all clients should try the replicas in the same order, do not shuffle or compare them.
         is_fixed = keeps_order(query)
         if self._has_tablets(keyspace):
             # With tablets, the replicas depend on the table. A router is for a whole keyspace, so
-            # use none.
+            # do not use a router.
             router = None
             is_fixed = is_fixed or self._metadata.tablets.has_leaders(keyspace)
         if router is not None and not self._demoted:
@@ -194,12 +193,13 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _best_first(self, replicas: tuple[Host, ...], nearest_count: int) -> tuple[Host, ...]:
         """Put the less loaded of the first two replicas first, and demoted replicas later.
 
-        :param nearest_count: how many replicas at the beginning are at the shortest distance.
+        :param nearest_count: how many replicas at the start of `replicas` are at the shortest
+            distance.
         """
         if self._demoted:
             replicas, nearest_count = self._move_demoted(replicas, nearest_count)
         first, second = replicas[0], replicas[1]
-        # The plan omits hosts that are down, so their load does not matter.
+        # If one of the two hosts is down, the plan omits it, so there is nothing to compare.
         if nearest_count < 2 or first.is_up is False or second.is_up is False:
             return replicas
         if self._in_flight(second) < self._in_flight(first):
@@ -211,7 +211,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     ) -> tuple[tuple[Host, ...], int]:
         """Move demoted replicas behind the other replicas at the shortest distance.
 
-        Return the new order, and how many replicas at that distance are up and not demoted.
+        Return the new order, and how many replicas at the shortest distance are up and not demoted.
         """
         now = self._time()
         if now >= self._next_judgement:
@@ -222,14 +222,14 @@ class AdaptivePolicy(TokenAwarePolicy):
             for host in replicas[:nearest_count]
             if host not in demoted and host.is_up is not False
         ]
-        # If none is left, ignore the demotions: some replica has to respond.
+        # If no replica is left, ignore the demotions, because some replica has to respond.
         if not preferred or len(preferred) == nearest_count:
             return replicas, nearest_count
         others = [host for host in replicas[:nearest_count] if host not in preferred]
         return (*preferred, *others, *replicas[nearest_count:]), len(preferred)
 
     def _swap_first_if_better(self, plan: Iterator[Host]) -> Iterator[Host]:
-        """Swap the first two hosts of `plan` if the second is better; see `_is_better`."""
+        """Swap the first two hosts of `plan` if the second host is better; see `_is_better`."""
         plan = iter(plan)
         first, second = next(plan, None), next(plan, None)
         if first is None:
@@ -241,7 +241,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         return itertools.chain((first, second), plan)
 
     def _is_better(self, host: Host, other: Host) -> bool:
-        """Return True if `host` is as near as `other`, and not demoted or less loaded."""
+        """Return True if `host` is as near as `other`, and preferable by demotion or load."""
         if self._child_policy.distance(host) != self._child_policy.distance(other):
             return False
         if self._demoted and (host in self._demoted) != (other in self._demoted):
@@ -254,7 +254,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         """Record the latency of a response.
 
         :param host: the `Host`.
-        :param seconds: from sending the request to receiving the response.
+        :param seconds: the time from sending the request to receiving the response.
         """
         self._latencies_of(host).add(seconds)
         now = self._time()
@@ -265,22 +265,23 @@ class AdaptivePolicy(TokenAwarePolicy):
         """Record a failed attempt, if the host has refused it because of its own state.
 
         :param host: the `Host`; None if nothing was sent.
-        :param error: the error.
-        :param decision: not used: what the retry policy has decided.
+        :param error: the error of the attempt.
+        :param decision: the decision of the retry policy, which is not used.
         """
         if host is None or getattr(error, "error_code", None) not in _REFUSALS:
             return
         latencies = self._latencies_of(host)
         latencies.add_refusal()
-        # Do not wait for the interval: such a host answers hundreds of requests in that time.
+        # Judge at once instead of waiting for the interval: a refusing host answers hundreds of
+        # requests in that time.
         if latencies.refused_share > MOST_REFUSALS and host not in self._demoted:
             self._judge(self._time())
 
     def _latencies_of(self, host: Host) -> _Latencies:
         """Return the record of `host`.
 
-        The record of a host that has left the cluster is not stored: nothing would remove it, and
-        it would count as a host to compare others with.
+        The record of a host that has left the cluster is not stored. Nothing would remove the
+        record, and other hosts would be compared with it.
         """
         latencies = self._answers.get(host)
         if latencies is None:
@@ -290,16 +291,17 @@ class AdaptivePolicy(TokenAwarePolicy):
         return latencies
 
     def _judge(self, now: float) -> None:
-        """End the demotions that are over, and demote hosts that are slow compared with equally
-        near ones.
+        """End the demotions that are over, and demote slow and refusing hosts.
+
+        A host is slow in comparison with other hosts at the same distance.
         """
         self._next_judgement = now + JUDGE_INTERVAL
         demoted_before = list(self._demoted)
         for host, demotion_end in list(self._demoted.items()):
             if demotion_end <= now:
                 del self._demoted[host]
-                # Start a new average: the slow responses before the demotion must not demote the
-                # host again.
+                # Start a new average: the slow responses before the demotion must not cause another
+                # demotion.
                 new_latencies = self._answers[host] = _Latencies()
                 new_latencies.spared_until = now + self.demotion_time
         # Compare only hosts at the same distance.
@@ -317,7 +319,11 @@ class AdaptivePolicy(TokenAwarePolicy):
             self._forget_routers()
 
     def _demote_refusing(self, hosts: list[Host], now: float) -> None:
-        """Demote those of `hosts`, which are all at the same distance, that refuse requests."""
+        """Demote the hosts that refuse requests.
+
+        :param hosts: all hosts at one distance.
+        :param now: the current time.
+        """
         # Never demote more than half of the hosts, because the others must take the load.
         demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
@@ -330,13 +336,19 @@ class AdaptivePolicy(TokenAwarePolicy):
                 demotions_left -= 1
 
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
-        """Demote the slow ones of `hosts`, which are all at the same distance."""
+        """Demote the slow hosts.
+
+        :param hosts: the hosts at one distance that have enough responses.
+        :param now: the current time.
+        """
         if not hosts:
             return
-        # Sort the slowest first: if too many hosts are slow, only the slowest are demoted.
+        # Sort the hosts, with the slowest first: if too many hosts are slow, only the slowest are
+        # demoted.
         hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
         fastest = self._answers[hosts[-1]].average
-        # A host must exceed both limits: on a fast network, four times the fastest is still fast.
+        # A host must exceed both limits: on a fast network, four times the latency of the fastest
+        # host is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
         # Never demote more than half of the hosts, because the others must take the load.
         demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
@@ -367,7 +379,10 @@ class AdaptivePolicy(TokenAwarePolicy):
 
 
 def _no_requests(host: Host) -> int:
-    """Stand in for the engine's count of requests in flight until `attach` is called."""
+    """Return 0.
+
+    Used instead of the engine's count of requests in flight until `attach` is called.
+    """
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Load balancing: policies decide which hosts a request may use, and in which order.
+"""Load balancing policies decide which hosts a request may use, and in which order.
 
-Policies accept any hashable objects as hosts. The engine passes the first hosts to `populate`, and
-reports changes to the ``on_*`` methods. It calls all methods on its event loop, so they must not
-block. The policies of this module are thread-safe: the driver also calls their `make_query_plan` in
-the threads that execute statements.
+Policies accept any hashable objects as hosts. The engine passes the initial hosts to `populate`,
+and reports changes by the ``on_*`` methods. The engine calls all methods on its event loop, so they
+must not block. The policies of this module are thread-safe: the driver also calls their
+`make_query_plan` in the threads that execute statements.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ else:
 
 
 class HostDistance:
-    """The distance of a host, as a load balancing policy sees it."""
+    """The distance of a host, as determined by a load balancing policy."""
 
     LOCAL_RACK = 0
     """In the local rack. The driver keeps as many connections as for LOCAL."""
@@ -85,10 +85,11 @@ class LoadBalancingPolicy(HostStateListener):
         raise NotImplementedError
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
-        """Store the hosts that are known so far. Called once, before the first query plan.
+        """Store the hosts that are known so far. Called once, before the first query plan is made.
 
         :param cluster: the cluster, whose `metadata` has the token ring.
-        :param hosts: the current hosts. `on_add` and the other methods report changes.
+        :param hosts: the current hosts. Later changes are reported by `on_add` and the other
+            methods.
         """
         raise NotImplementedError
 
@@ -97,7 +98,8 @@ class LoadBalancingPolicy(HostStateListener):
     ) -> Iterator[Host]:
         """Return the hosts to try for one request, the best first.
 
-        :param working_keyspace: the session's keyspace, which applies if the statement has none.
+        :param working_keyspace: the session's keyspace, which applies if the statement has no
+            keyspace.
         :param query: the statement, or None if the plan is not for a particular statement.
         """
         raise NotImplementedError
@@ -113,7 +115,7 @@ class LoadBalancingPolicy(HostStateListener):
 
 
 class PolicyCluster(Protocol):
-    """The part of a cluster that `LoadBalancingPolicy.populate` needs."""
+    """The part of a cluster that load balancing policies need in `populate`."""
 
     @property
     def metadata(self) -> Metadata:
@@ -121,22 +123,25 @@ class PolicyCluster(Protocol):
 
 
 class Engine(Protocol):
-    """The part of the engine that policies may use, only on the engine's event loop."""
+    """The part of the engine that policies may use.
+
+    They may use it only on the engine's event loop.
+    """
 
     random: random.Random
     """The source of the cluster's random numbers."""
 
     def time(self) -> float:
-        """Return the loop's time, in seconds."""
+        """Return the event loop's time, in seconds."""
 
     def in_flight(self, host: Host) -> int:
-        """Return the number of unanswered requests to `host`, over all sessions."""
+        """Return the number of requests to `host` without a response yet, over all sessions."""
 
     def observe_latencies(self, observer: Callable[[Host, float], None]) -> None:
         """Call ``observer(host, seconds)`` for each response from now on.
 
-        An error response that only rejects the request is not reported: it comes fast, whatever the
-        load of the host is.
+        An error response that only rejects the request is not reported: it comes fast, regardless
+        of the host's load.
         """
 
     def observe_failures(
@@ -144,8 +149,8 @@ class Engine(Protocol):
     ) -> None:
         """Call ``observer(host, error, decision)`` for each failed attempt from now on.
 
-        The host is None if nothing was sent. The decision is that of the retry policy; None if the
-        policy was not asked.
+        `host` is None if nothing was sent. `decision` is the decision of the retry policy; None if
+        the policy was not called.
         """
 
 
@@ -156,7 +161,8 @@ class _Turns(itertools.count):  # type: ignore[type-arg]
     """
 
     def __new__(cls, source: random.Random | None = None) -> _Turns:
-        # Start at random, so that clients that start together do not all begin with the same host.
+        # Start at a random number, so that clients that start together do not all begin with the
+        # same host.
         draws: Any = source if source is not None else random
         return cast("_Turns", super().__new__(cls, draws.randrange(1 << 16)))
 
@@ -165,10 +171,11 @@ class _Turns(itertools.count):  # type: ignore[type-arg]
 
 
 class RoundRobinPolicy(LoadBalancingPolicy):
-    """Tries all live hosts in turn. Each plan starts one host later than the plan before."""
+    """Tries all live hosts in turn. Each plan starts one host later than the previous plan."""
 
     def __init__(self) -> None:
-        # Each change replaces the whole tuple: plans in other threads continue with the old tuple.
+        # Each change creates a new tuple, so that plans in other threads can continue with the old
+        # tuple.
         self._live_hosts: tuple[Host, ...] = ()
         self._position = _Turns()
 
@@ -204,7 +211,8 @@ class RoundRobinPolicy(LoadBalancingPolicy):
 class _TieredRoundRobin(LoadBalancingPolicy):
     """Round robin within each tier of hosts, nearer tiers first.
 
-    A subclass defines the tiers by `_tier`: for example the local rack, then the local data centre.
+    A subclass defines the tiers by `_tier`. For example, the tiers are the local rack and the rest
+    of the local data centre.
     """
 
     def __init__(
@@ -228,7 +236,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._hosts: tuple[Host, ...] = ()
         self._position = _Turns()
-        # The result of `_hosts_by_tier`; None if it must be computed again.
+        # The cached result of `_hosts_by_tier`; None if it must be computed again.
         self._tiers: tuple[tuple[Host, ...], ...] | None = None
 
     def attach(self, engine: Engine) -> None:
@@ -236,8 +244,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._position = _Turns(engine.random)
 
     def _tier(self, host: Host) -> int | None:
-        """Return the tier of `host`: 0 for the nearest hosts, then 1; None for a host in another
-        data centre.
+        """Return the tier of `host`: 0 for the nearest hosts, then 1.
+
+        Return None for a host in another data centre.
         """
         raise NotImplementedError
 
@@ -246,11 +255,11 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._tiers = None
 
     def _hosts_by_tier(self) -> tuple[tuple[Host, ...], ...]:
-        """Return one tuple of hosts for each local tier, nearest first, then one for each remote
-        data centre.
+        """Return the hosts in tiers, nearest first.
 
-        Each remote data centre has at most `used_hosts_per_remote_dc` hosts. The result is cached
-        until the hosts change.
+        There is a tuple of hosts for each local tier, and then one for each remote data centre,
+        which has at most `used_hosts_per_remote_dc` hosts. The result is cached until the hosts
+        change.
         """
         if self._tiers is not None:
             return self._tiers
@@ -269,11 +278,12 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         preference: dict[Hashable, int] = {
             name: rank for rank, name in enumerate(self.preferred_remote_dcs)
         }
-        # The sort is stable: data centres without a preference keep the order of their first hosts.
+        # The sort is stable: data centres without a preference keep the order in which they were
+        # found.
         remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
         tiers = self._tiers = (*local_tiers, *(tuple(remote[name]) for name in remote_dcs))
-        # The engine's thread may have changed the hosts in the meantime. Then do not cache these
-        # tiers, but use them for this plan only.
+        # If the engine's thread has changed the hosts during this computation, do not cache these
+        # tiers. Use them for this plan only.
         if self._hosts is not hosts:
             self._tiers = None
         return tiers
@@ -291,7 +301,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return plans.rotated(self._hosts_by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
-        # A host may come back in another rack or data centre, as a new object: replace the old one.
+        # A host may come back in another rack or data centre, as a new object: replace the old
+        # object.
         self._hosts = (*(other for other in self._hosts if other != host), host)
         self._tiers = None
 
@@ -307,12 +318,13 @@ class _TieredRoundRobin(LoadBalancingPolicy):
 
 
 def _nothing() -> None:
-    """Return None, as a weak reference to an object that is gone does."""
+    """Return None, like a weak reference to an object that does not exist any more."""
 
 
 def _reference(cluster: PolicyCluster) -> Callable[[], object]:
-    """Return a weak reference to a cluster, or a strong one if its class does not support weak
-    ones. An application may call `populate` with an object of its own.
+    """Return a weak reference to a cluster, or a strong reference if necessary.
+
+    An application may call `populate` with an object whose class does not support weak references.
     """
     try:
         return weakref.ref(cluster)
@@ -341,28 +353,29 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         _check_name("local_dc", local_dc)
         super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc or ""
-        self.finds_local_dc = not local_dc  # True if the application has not set it
+        self.finds_local_dc = not local_dc  # True if the application has not set `local_dc`
         # The addresses of the contact points; empty if they are not known.
         self._contact_addresses: frozenset[str] = frozenset()
-        self._found_dc = ""  # the data centre that the policy has found itself
-        self._found_in: Callable[[], object] = _nothing  # returns the cluster in which it did
+        self._found_dc = ""  # the local data centre, if the policy itself has determined it
+        self._found_in: Callable[[], object] = _nothing  # returns its cluster
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy finds the data centre again. Besides, weak references cannot be pickled.
+        # A copy determines its data centre again. Besides, weak references cannot be pickled.
         return {**vars(self), "_found_in": _nothing}
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
-        # A policy in a constant of a module may serve one cluster after the other. Do not keep the
-        # data centre of the previous cluster: this cluster may have no node in one of that name.
+        # A policy in a module constant may be used by one cluster after another. Do not keep the
+        # data centre of the previous cluster: the new cluster may have no node in a data centre
+        # with that name.
         if self.local_dc and self.local_dc == self._found_dc and self._found_in() is not cluster:
             self.local_dc = ""
         if not self.local_dc:
             self._found_in = _reference(cluster)
-            # An application may call `populate` with a cluster object of its own, which may lack
-            # these attributes.
+            # An application may call `populate` with its own cluster object, which may lack these
+            # attributes.
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
-            # Only contact points decide which data centre is local, and not hosts that the client
-            # learns from other nodes.
+            # Only contact points determine the local data centre. Other hosts, which the client
+            # learns from nodes, do not.
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
             get_control_host = getattr(cluster, "get_control_connection_host", None)
             control_host = get_control_host() if get_control_host is not None else None
@@ -373,7 +386,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._adopt_datacenter(host)
 
     def _adopt_datacenter(self, host: Host) -> None:
-        """Use the data centre of a contact point as the local one, if none is set yet."""
+        """Use the data centre of a contact point as the local data centre, if none is set yet."""
         is_contact_point = (
             not self._contact_addresses or str(host.endpoint.address) in self._contact_addresses
         )
@@ -382,7 +395,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._tiers = None  # the tiers depend on the local data centre
 
     def _tier(self, host: Host) -> int | None:
-        # A host whose data centre is not known yet is a contact point. Count it as local, so that
+        # A host whose data centre is not known yet is a contact point. Treat it as local, so that
         # plans contain it.
         return 0 if not host.datacenter or host.datacenter == self.local_dc else None
 
@@ -395,8 +408,9 @@ advise_options(DCAwareRoundRobinPolicy)
 
 
 class RackAwareRoundRobinPolicy(_TieredRoundRobin):
-    """Tries hosts of the local rack in turn, then the others of the local data centre, then a few
-    hosts of each other data centre.
+    """Tries hosts of the local rack in turn, then the other hosts of the local data centre.
+
+    A few hosts of each other data centre follow.
 
     :param local_dc: the local data centre.
     :param local_rack: the local rack.
@@ -434,7 +448,7 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class WrapperPolicy(LoadBalancingPolicy):
-    """Base of policies that wrap a child policy: every method calls the same method of the child.
+    """Base of policies that wrap a child policy. Each method calls the same method of the child.
 
     :param child_policy: the policy to wrap.
     """
@@ -483,12 +497,12 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
     """Round robin over the listed hosts only. The driver does not connect to other hosts.
 
     :param hosts: addresses or host names. A name is resolved when the policy is created.
-    :raises TypeError: if it is a single string.
+    :raises TypeError: if `hosts` is a single string.
     :raises ValueError: if an address has a port.
     """
 
     def __init__(self, hosts: Sequence[str]) -> None:
-        # A str is also a sequence: each of its characters would be an address.
+        # A string is also a sequence, but each of its characters would be used as an address.
         if isinstance(hosts, str):
             raise TypeError(f"hosts must be a list of addresses: write [{hosts!r}]")
         hosts = tuple(hosts)
@@ -507,7 +521,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
 
     def _allows(self, host: Host) -> bool:
         """Return True if one of the host's addresses is in the list."""
-        # The address of the control connection's host may be a name, so also compare its RPC
+        # The address of the control connection's host may be a host name, so also compare its RPC
         # address.
         rpc_address = getattr(host, "broadcast_rpc_address", None)
         return (
@@ -527,7 +541,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
 
 
 def _policy_of(value: object) -> str:
-    """Return the expression that an error message suggests instead of `value`."""
+    """Return the expression that the error message recommends instead of `value`."""
     if isinstance(value, str):  # probably the name of a data centre
         return f"DCAwareRoundRobinPolicy({value!r})"
     if callable(value):  # a predicate
@@ -552,7 +566,7 @@ def _addresses_of(name: str) -> list[str]:
 class HostFilterPolicy(WrapperPolicy):
     """Ignores hosts for which `predicate` returns False.
 
-    :param child_policy: builds the plan that is filtered.
+    :param child_policy: makes the plan that is filtered.
     :param predicate: returns True if a host may be used. It is called for the hosts of each plan.
     """
 
@@ -564,7 +578,7 @@ class HostFilterPolicy(WrapperPolicy):
 
     @property
     def predicate(self) -> Callable[[Host], bool]:
-        """The filter. It cannot be changed."""
+        """The function that filters hosts. It cannot be changed."""
         return self._predicate
 
     def distance(self, host: Host) -> int:
@@ -574,12 +588,12 @@ class HostFilterPolicy(WrapperPolicy):
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
-        # Return a generator: most requests only need the first host, and a predicate may be slow.
+        # Return a generator: most requests only need the first host, and `predicate` may be slow.
         return (host for host in limited(plan) if self._predicate(host))
 
 
 class DefaultLoadBalancingPolicy(WrapperPolicy):
-    """Puts a statement's ``target_host``, if it is up, in front of the child policy's plan.
+    """Puts a statement's ``target_host`` before the child policy's plan, if that host is up.
 
     The target is a `Host`, its end point or its address.
 
@@ -597,15 +611,16 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
-        # `HostTargetingStatement` has this attribute, other statements do not.
+        # Only `HostTargetingStatement` has this attribute.
         target = getattr(query, "target_host", None)
         plan = self._child_policy.make_query_plan(working_keyspace, query)
         if not target or self._metadata is None:
             return plan
-        # Look the target up even if it is a `Host`. That object is out of date if the node has been
+        # Look up the target even if it is a `Host`: the object is out of date if the node has been
         # replaced since the statement was made.
         host = self._metadata.get_host(getattr(target, "endpoint", target))
-        # A target is only a preference: if it is down, the request still goes to the child's hosts.
+        # The target is only a preference. If it is down, the request is sent to the child policy's
+        # hosts.
         if host is None or not host.is_up:
             return plan
         return itertools.chain((host,), (other for other in limited(plan) if other != host))
@@ -622,8 +637,8 @@ class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
         super().__init__(*args, **kwargs)
 
 
-# The `distance` methods whose results only change when an on_* method is called. Until then they
-# can be cached.
+# The `distance` methods whose results only change when an on_* method is called. Between these
+# calls, the results can be cached.
 _FOLLOW_EVENTS = frozenset(
     {
         RoundRobinPolicy.distance,
@@ -646,7 +661,10 @@ def distances_follow_events(policy: object) -> bool:
 
 
 def attach_policy(policy: object, engine: Engine) -> None:
-    """Call ``policy.attach(engine)`` if the method exists: an application's policy may lack it."""
+    """Call ``policy.attach(engine)`` if the policy has this method.
+
+    An application's policy may lack it.
+    """
     attach = getattr(policy, "attach", None)
     if attach is not None:
         attach(engine)

@@ -1,4 +1,4 @@
-"""Conviction policies: they decide after how many failed connections a host counts as down."""
+"""Conviction policies decide after how many failed connections a host counts as down."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class SimpleConvictionPolicy(ConvictionPolicy):
     """Counts a host as down after one failure."""
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        # The driver soon tries the host again (see `ReconnectionPolicy`), so a wrong decision does
-        # little harm.
+        # The driver soon tries to reach the host again (see `ReconnectionPolicy`), so a wrong
+        # decision does little harm.
         return True
 
     def reset(self) -> None:

@@ -19,16 +19,17 @@ __all__ = ["ColDesc", "ColumnEncryptionPolicy"]
 class ColumnEncryptionPolicy:
     """Defines which columns are encrypted, and encrypts and decrypts their values.
 
-    Pass it to `Cluster` as `column_encryption_policy`. Values that you bind to an encrypted column
-    are encrypted, and values of that column in results are decrypted. For the server, such a column
-    is a blob. Several threads may call the methods at the same time. The methods get a `ColDesc`,
-    and bytes in wire format. They are not called for null and unset values.
+    Pass a policy to `Cluster` as `column_encryption_policy`. Values that you bind to an encrypted
+    column are encrypted, and values of that column in results are decrypted. For the server, such a
+    column is a blob. Several threads may call the methods at the same time. Each method gets a
+    `ColDesc`; `encrypt` and `decrypt` also get bytes in wire format. They are not called for null
+    and unset values.
     """
 
     deterministic: bool = True
     """False if encrypting the same value gives different bytes each time.
 
-    A column of the primary key then cannot be encrypted, because no row could be found by it.
+    A column of the primary key then cannot be encrypted, because rows could not be found by it.
     """
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
@@ -71,7 +72,7 @@ class ColumnEncryptionPolicy:
         raise NotImplementedError
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
-        """Encrypt a value for a statement that is not prepared, and return the bytes.
+        """Encode and encrypt a value for a statement that is not prepared, and return the bytes.
 
         :param coldesc: the `ColDesc` of the column.
         :param obj: the value, or None.
@@ -79,10 +80,10 @@ class ColumnEncryptionPolicy:
         raise NotImplementedError
 
     def follow(self, prepared: PreparedStatement) -> bool:
-        """Register `prepared`, to call its `renew_encryption` after each change of the policy.
+        """Register `prepared`: call its `renew_encryption` after each change of the policy.
 
-        Return False if the policy does not do so: the driver then calls `contains_column` for each
-        value that is bound.
+        Return False if the policy does not support this. The driver then calls `contains_column`
+        for each value that is bound.
 
         :param prepared: a `PreparedStatement`.
         """

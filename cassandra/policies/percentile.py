@@ -1,4 +1,4 @@
-"""Speculative executions after a percentile of the recorded latencies."""
+"""Speculative execution after a delay that follows a percentile of the latencies."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.query.statement import Statement
 
-_CHECK_EVERY = 64  # the number of responses after which `LatencyTracker` reads the clock
+_CHECK_EVERY = 64  # how many responses `LatencyTracker` counts between two looks at the clock
 
 
 class Observed(Protocol):
-    """The part of the engine that stops the reports of latencies."""
+    """The part of the engine by which a policy stops the reports of latencies."""
 
     def forget_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Undo one call of `observe_latencies`."""
+        """Undo one call of `Engine.observe_latencies` with the same observer."""
 
 
 class LatencyTracker:
@@ -49,15 +49,15 @@ class LatencyTracker:
             raise ValueError(f"window must be greater than 0 seconds, but is {window!r}")
         self.window = window
         self._clock = clock
-        # The number of responses in each bucket of latencies, in the current and in the previous
-        # window. None if there is no previous window.
+        # The number of responses in each bucket of latencies, in the current window and in the
+        # previous window. `_previous` is None if there is no previous window.
         self._counts = [0] * BUCKETS
         self._previous: list[int] | None = None
-        # How many responses to record before the next look at the clock: reading it for each
+        # How many responses to record before the clock is read again. Reading the clock for each
         # response would cost more than counting the response.
         self._responses_until_check = _CHECK_EVERY
         self._rotate_at = clock() + window
-        # The results of `percentile` since the last look at the clock.
+        # The results of `percentile` that were computed since the clock was last read.
         self._computed: dict[tuple[float, int], float | None] = {}
 
     def use_clock(self, clock: Callable[[], float]) -> None:
@@ -72,7 +72,7 @@ class LatencyTracker:
         """Record the latency of a response.
 
         :param host: the `Host`.
-        :param seconds: from sending the request to receiving the response.
+        :param seconds: the time from sending the request to receiving the response.
         """
         self._counts[bucket_of(seconds)] += 1
         self._responses_until_check -= 1
@@ -80,23 +80,23 @@ class LatencyTracker:
             self._check_window()
 
     def _check_window(self) -> None:
-        """Begin a new window if the current one is over, and forget the computed percentiles."""
+        """Begin a new window if the current window is over, and forget the computed percentiles."""
         self._responses_until_check = _CHECK_EVERY
         self._computed = {}
         now = self._clock()
         if now < self._rotate_at:
             return
-        # After a pause of more than a window, the old counts no longer describe the present: drop
-        # them.
+        # If more than a whole window has passed since the end of the last window, its counts no
+        # longer describe the present: drop them.
         self._previous = self._counts if now < self._rotate_at + self.window else None
         self._counts = [0] * BUCKETS
         self._rotate_at = now + self.window
 
     def percentile(self, percent: float, at_least: int = 100) -> float | None:
-        """Return the seconds within which `percent` per cent of the responses arrived.
+        """Return the time in seconds within which `percent` per cent of the responses arrived.
 
         :param percent: from 0 to 100.
-        :param at_least: return None if fewer latencies than this are recorded.
+        :param at_least: return None if fewer latencies than this number are recorded.
         """
         key = percent, at_least
         if key not in self._computed:
@@ -104,8 +104,9 @@ class LatencyTracker:
         return self._computed[key]
 
     def _compute(self, percent: float, at_least: int) -> float | None:
-        """Compute a percentile over both windows; None if fewer than `at_least` latencies are
-        recorded.
+        """Compute a percentile over both windows.
+
+        Return None if fewer than `at_least` latencies are recorded.
         """
         counts = self._counts
         if self._previous is not None:
@@ -116,13 +117,13 @@ class LatencyTracker:
 class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
     """Starts another attempt if a request takes longer than a percentile of the recorded latencies.
 
-    There is no further attempt until 100 latencies are recorded.
+    Until 100 latencies are recorded, the policy starts no further attempt.
 
     :param percentile: more than 0, less than 100.
     :param max_attempts: the maximum number of further attempts.
-    :param tracker: the `LatencyTracker` to use. By default the policy creates one, which the driver
-        feeds with every response.
-    :param min_delay: the minimum number of seconds to wait.
+    :param tracker: the `LatencyTracker` to use. By default, the policy creates a tracker, in which
+        the driver records the latency of every response.
+    :param min_delay: the minimum number of seconds to wait before a further attempt.
     :raises ValueError: if the percentile is out of its range, or another value is negative.
     """
 
@@ -144,8 +145,8 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self.max_attempts = max_attempts
         self.min_delay = min_delay
         self.tracker = tracker if tracker is not None else LatencyTracker()
-        # True if the tracker's clock must not be replaced: the application has passed the tracker,
-        # or `attach` has set the clock.
+        # True if the tracker's clock must not be replaced, because the application has passed the
+        # tracker, or because `attach` has already set the clock.
         self._keeps_tracker_clock = tracker is not None
 
     def attach(self, engine: Engine) -> None:
@@ -154,7 +155,8 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         :param engine: the cluster's engine.
         """
         if not self._keeps_tracker_clock:
-            # The policy's own tracker uses the clock of the cluster, which may be simulated.
+            # The tracker that the policy has created uses the clock of the cluster, which may be
+            # simulated.
             self._keeps_tracker_clock = True
             self.tracker.use_clock(engine.time)
         engine.observe_latencies(self.tracker.record)
@@ -167,7 +169,8 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         engine.forget_latencies(self.tracker.record)
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
-        # Read this once per request: the delay does not change while the request runs.
+        # Read the percentile once for each request: the delay does not change while the request
+        # runs.
         delay = self.tracker.percentile(self.percentile)
         if delay is None:  # too few latencies are recorded
             return NoSpeculativeExecutionPlan()

@@ -1,4 +1,4 @@
-"""The limit of query plans, because the plan of an application's policy may be endless."""
+"""The maximum length of query plans, because the plan of an application's policy may be endless."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# At most this many hosts of a query plan are tried or looked at. No cluster has so many.
+# At most this many hosts of a query plan are tried or examined. No cluster has so many hosts.
 LONGEST_PLAN = 10_000
 
 
 def limited(plan: Iterable[T]) -> Iterator[T]:
-    """Return the hosts of a query plan, up to LONGEST_PLAN.
+    """Return the hosts of a query plan, but at most LONGEST_PLAN hosts.
 
-    A policy that leaves out hosts of another policy's plan must use this: if it left out all hosts
-    of an endless plan, the event loop could do nothing else.
+    A policy that leaves out hosts of another policy's plan must use this function. If the policy
+    left out all hosts of an endless plan, the event loop would never do anything else.
     """
     return islice(plan, LONGEST_PLAN)

@@ -1,8 +1,9 @@
-"""Query plans over the replicas of a partition. This is the Python twin of
-`cassandra._accel.plans`.
+"""Query plans that start with the replicas of a partition.
 
-A `Router` knows the replicas of each key of a keyspace and the distance of each host. It returns
-replicas in the order in which to try them. A `Planner` holds the router of each keyspace, and
+This is the pure Python version of `cassandra._accel.plans`.
+
+A `Router` knows the replicas of each key of a keyspace, and the distance of each host. It returns
+the replicas in the order in which to try them. A `Planner` holds the router of each keyspace, and
 builds the query plans of statements until the cluster changes.
 """
 
@@ -25,20 +26,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
-# Keeps the lower 64 bits of a number. The compiled twin needs no mask: its numbers have 64 bits.
+# Keeps the lower 64 bits of a number. The compiled version needs no mask, because its numbers have
+# 64 bits.
 _MASK = (1 << 64) - 1
 _TIERS = 8  # the number of tiers; see `Router`
-_MAX_COPIED_HOSTS = 64  # the greatest number of hosts that `rotated` copies
+_MAX_COPIED_HOSTS = 64  # the maximum number of hosts that `rotated` copies
 
 
 class Router:
-    """Finds the replicas of keys in a `ReplicaMap`, and sorts them by the tier of their host.
+    """Finds the replicas of keys in a `ReplicaMap`, and sorts the replicas by their tiers.
 
-    Tier 0 is the nearest, tier 7 the furthest.
+    The hosts of tier 0 are the nearest, and the hosts of tier 7 the furthest.
 
     :param tiers: the tier of each host of the map. 255 excludes a host.
-    :param seed: the seed of the generator that shuffles.
-    :raises ValueError: if there are more or fewer tiers than hosts.
+    :param seed: the seed of the generator that shuffles replicas.
+    :raises ValueError: if the number of tiers is not the number of hosts.
     """
 
     __slots__ = ("_map", "_state", "_tiers")
@@ -48,7 +50,7 @@ class Router:
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = replica_map
         self._tiers = bytes(tiers)
-        # The state must not be 0: the generator (xorshift) would then return 0 for ever.
+        # The state must not be 0, because the generator (xorshift) would then always return 0.
         self._state = (seed & _MASK) or 1
 
     def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Host, ...], int]:
@@ -62,7 +64,7 @@ class Router:
     def _route_row(
         self, host_numbers: Sequence[int], shuffle: bool
     ) -> tuple[tuple[Host, ...], int]:
-        """Return what `route` returns, for the hosts with the numbers in `host_numbers`."""
+        """Return the same as `route`, for the hosts with the numbers in `host_numbers`."""
         tiers, hosts = self._tiers, self._map.hosts()
         order: list[int] = []
         nearest_count = 0
@@ -71,7 +73,8 @@ class Router:
             if tier_hosts:
                 if shuffle and len(tier_hosts) > 1:
                     self._shuffle(tier_hosts)
-                # Counts the first tier that has replicas; `or` keeps its number afterwards.
+                # `nearest_count` is the size of the first tier that has replicas. `or` keeps it for
+                # later tiers.
                 nearest_count = nearest_count or len(tier_hosts)
                 order += tier_hosts
         return tuple([hosts[number] for number in order]), nearest_count
@@ -85,7 +88,7 @@ class Router:
         query: Statement,
         in_flight: Callable[[Host], int] | None = None,
     ) -> Iterator[Host]:
-        """Return a query plan: the replicas of `key` as `route` orders them, then the child's plan.
+        """Return a query plan: the replicas of `key` as ordered by `route`, then the child's plan.
 
         :param in_flight: returns the number of requests in flight to a host. If it is not None, the
             less loaded of the first two hosts at the shortest distance comes first.
@@ -102,7 +105,7 @@ class Router:
         query: Statement,
         in_flight: Callable[[Host], int] | None = None,
     ) -> Iterator[Host]:
-        """Return the plan for the hosts with these numbers; otherwise as `plan`.
+        """Return the plan for the hosts with these numbers. Other parameters are as in `plan`.
 
         :param numbers: indexes into the hosts of the replica map.
         """
@@ -118,31 +121,32 @@ class Router:
     def _shuffle(self, hosts: list[int]) -> None:
         """Shuffle `hosts` in place (Fisher-Yates)."""
         for last in range(len(hosts) - 1, 0, -1):
-            # Scale the upper 32 bits of a random number to 0...last. They are better than the lower
-            # bits, and scaling needs no division.
+            # Scale the upper 32 bits of a random number to 0...last. The upper bits are more random
+            # than the lower bits, and scaling needs no division.
             other = (self._draw() >> 32) * (last + 1) >> 32
             hosts[last], hosts[other] = hosts[other], hosts[last]
 
     def _draw(self) -> int:
-        """Return the next random number of Marsaglia's xorshift64*, with 64 bits."""
+        """Return the next 64-bit random number of Marsaglia's xorshift64*."""
         state = self._state
         state ^= (state << 13) & _MASK
         state ^= state >> 7
         state ^= (state << 17) & _MASK
         self._state = state
-        # The multiplication makes the upper bits more random than those of the state itself.
+        # The multiplication makes the upper bits more random than the upper bits of the state
+        # itself.
         return state * 0x2545F4914F6CDD1D & _MASK
 
 
 class Planner:
-    """Builds the query plans of one policy, for the state of `metadata` when the planner was built.
+    """Builds the query plans of one policy, until the placement of partitions changes.
 
     :param routers: the `Router` of each keyspace.
     :param child: the policy whose plan comes after the replicas.
     :param shuffle: True to try replicas at the same distance in random order; see `Router.route`.
-    :param in_flight: returns the number of requests in flight to a host; see `Router.plan`. For
-        statements whose replicas all clients should try in the same order, neither `shuffle` nor
-        `in_flight` applies.
+    :param in_flight: returns the number of requests in flight to a host; see `Router.plan`. Some
+        statements should be tried by all clients on the replicas in the same order; for these,
+        neither `shuffle` nor `in_flight` applies.
     :param router_over: builds a router for a tuple of hosts that have tablets. None disables
         tablets.
     """
@@ -162,7 +166,7 @@ class Planner:
         router_over: Callable[[tuple[Any, ...]], Router] | None = None,
     ) -> None:
         self._router_over = router_over
-        # (hosts of the tablets, the router over these hosts); None before it is needed.
+        # The tuple (hosts of the tablets, the router over these hosts); None until it is needed.
         self._tablet_router: tuple[Any, Router] | None = None
         self._metadata = metadata
         self._version = metadata.placement_version
@@ -174,9 +178,8 @@ class Planner:
     def plan(self, working_keyspace: str | None, query: Statement) -> Iterator[Host] | None:
         """Return the plan of a statement with a routing key.
 
-        A router finds the replicas of the rows in one keyspace. Return None if there is no router
-        for the statement's keyspace, or if the ring has changed since the routers were built. The
-        policy then builds the plan by `_plan_slowly`.
+        Return None if there is no router for the statement's keyspace, or if the ring has changed
+        since the routers were built. The policy then builds the plan by `_plan_slowly`.
         """
         # If the ring or the replication has changed, the routers would return outdated replicas.
         if self._metadata.placement_version != self._version:
@@ -190,8 +193,8 @@ class Planner:
         key = query.routing_key
         if key is None:
             return None
-        # Lightweight transactions on a partition have least contention if all clients use the same
-        # replica first. So keep the order of the replicas.
+        # Lightweight transactions on a partition contend least if all clients use the same replica
+        # first. So keep the order of the replicas.
         if query.consistency_level in SERIAL_LEVELS or query.is_lwt():
             return router.plan(key, False, self._child, working_keyspace, query)  # no shuffle
         return router.plan(
@@ -201,23 +204,24 @@ class Planner:
     def _plan_tablet(
         self, keyspace: str | None, working_keyspace: str | None, query: Statement
     ) -> Iterator[Host] | None:
-        """Return the plan of a statement for a table with tablets; None if it has no
-        routing key.
+        """Return the plan of a statement for a table with tablets; None without a routing key.
+
+        None if it has no routing key.
         """
         key, tablets = query.routing_key, self._metadata.tablets
         if key is None:
             return None
         numbers = tablets.numbers(keyspace, getattr(query, "table", None), token_of(key))
         if numbers is None:
-            # The tablet is not known yet, so any host is equally good. The server will report the
-            # tablet with its response.
+            # The tablet is not known yet, so no host is better than another. The server will report
+            # the tablet with its response.
             return replica_plan((), self._child, working_keyspace, query)
         keeps_order = (
             tablets.has_leaders(keyspace)
             or query.consistency_level in SERIAL_LEVELS
             or query.is_lwt()
         )
-        # One router serves all tablets, until the tuple of their hosts is replaced.
+        # One router serves all tablets until the tuple of their hosts is replaced.
         hosts_and_router = self._tablet_router
         if hosts_and_router is None or hosts_and_router[0] is not tablets.hosts:
             assert self._router_over is not None
@@ -242,8 +246,8 @@ def replica_plan(
     query: Statement,
 ) -> Iterator[Host]:
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
-    # This is a generator, because most requests end at the first host: the child's plan is then
-    # never built.
+    # This is a generator because most requests end at the first host, so the child's plan is never
+    # built for them.
     tried = set()
     for host in replicas:
         if host.is_up is not False:
@@ -255,13 +259,13 @@ def replica_plan(
 
 
 def rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
-    """Return the hosts of all tiers, nearer tiers first, each tier rotated by `start`.
+    """Return the hosts of all tiers, nearer tiers first. Each tier is rotated by `start`.
 
-    ``([a, b, c],)`` and 1 give ``b, c, a``. `start` may be greater than the size of a tier, but is
-    not negative.
+    ``([a, b, c],)`` and 1 give ``b, c, a``. `start` may be greater than the size of a tier, but
+    must not be negative.
     """
     if len(tiers) == 1 and 0 < len(tiers[0]) <= _MAX_COPIED_HOSTS:
-        # For few hosts a copy is cheaper than a generator.
+        # For few hosts, copying them is cheaper than a generator.
         (hosts,) = tiers
         first_index = start % len(hosts)
         return iter((*hosts[first_index:], *hosts[:first_index]) if first_index else hosts)
@@ -286,7 +290,7 @@ def make_query_plan(
     if query is not None and planner is not None:
         try:
             plan: Iterator[Host] | None = planner.plan(working_keyspace, query)
-        except AttributeError:  # `query` is not a `Statement`, and lacks one of its attributes
+        except AttributeError:  # `query` is not a `Statement`, and lacks an attribute
             plan = None
         if plan is not None:
             return plan

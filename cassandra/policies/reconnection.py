@@ -1,4 +1,4 @@
-"""Reconnection policies: they decide how long to wait between attempts to reach a host again."""
+"""Reconnection policies decide how long to wait between attempts to reach a host again."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DELAY_AFTER_ERROR = 60.0  # seconds between attempts after a schedule has failed
+DELAY_AFTER_ERROR = 60.0  # seconds between attempts, if the policy's schedule has raised an error
 
 
 class ReconnectionPolicy:
     """Decides how long to wait before each attempt to reach a host again."""
 
     def new_schedule(self) -> Iterator[float]:
-        """Return an iterator over the delays in seconds, one before each attempt.
+        """Return an iterator over the delays in seconds. Each delay precedes one attempt.
 
-        If the iterator ends, there is no further attempt.
+        If the iterator ends, no further attempt is made.
         """
         raise NotImplementedError
 
@@ -33,8 +33,9 @@ class ReconnectionPolicy:
 def delays_of(policy: ReconnectionPolicy) -> Iterator[float]:
     """Return the delays in seconds of a new schedule of `policy`.
 
-    If the application's policy raises an error, or returns something other than delays, the error
-    is logged, and constant delays follow: a host must not be lost for an error of the application.
+    If the application's policy raises an error, or returns anything else than delays, the error is
+    logged, and constant delays follow. An error of the application must not make the driver give up
+    a host.
     """
     try:
         for delay in policy.new_schedule():
@@ -48,10 +49,10 @@ def delays_of(policy: ReconnectionPolicy) -> Iterator[float]:
 
 
 class ConstantReconnectionPolicy(ReconnectionPolicy):
-    """Waits the same time before each attempt.
+    """Waits for the same time before each attempt.
 
-    :param delay: seconds.
-    :param max_attempts: the number of attempts. None means no limit.
+    :param delay: the delay in seconds.
+    :param max_attempts: the maximum number of attempts. None means no limit.
     :raises ValueError: if an argument is negative.
     :raises TypeError: if `delay` is not a number.
     """
@@ -72,20 +73,19 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 
 
 class ExponentialReconnectionPolicy(ReconnectionPolicy):
-    """Waits twice as long before each further attempt, up to a limit.
+    """Doubles the delay before each further attempt, up to a limit.
 
-    Each delay is varied randomly by up to 15 %, so that clients that lost a host together do not
-    reconnect together.
+    Each delay is varied randomly by up to 15 %, so that clients that lost a host at the same time
+    do not reconnect at the same time.
 
-    :param base_delay: seconds before the first attempt.
-    :param max_delay: the longest delay, in seconds.
-    :param max_attempts: the number of attempts. None means no limit.
+    :param base_delay: the delay before the first attempt, in seconds.
+    :param max_delay: the maximum delay, in seconds.
+    :param max_attempts: the maximum number of attempts. None means no limit.
     :raises ValueError: if an argument is negative, or `max_delay` is less than `base_delay`.
     :raises TypeError: if a delay is not a number.
     """
 
-    # The source of random numbers: the module `random`, and after `attach` that of the cluster's
-    # engine.
+    # The source of random numbers: the module `random`; after `attach`, the cluster's engine.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:
@@ -115,21 +115,22 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
             itertools.count() if self.max_attempts is None else iter(range(self.max_attempts))
         )
         for attempt in attempts:
-            # Stop doubling at 2 ** 64: the limit has long been reached, and a greater exponent
-            # would overflow.
+            # Stop doubling at 2 ** 64: the delay has reached its limit long before, and a greater
+            # exponent would overflow.
             delay = min(self.base_delay * 2.0 ** min(attempt, 64), self.max_delay)
             jittered = delay * self._random.uniform(0.85, 1.15)
-            # The random variation must not lead beyond the limits.
+            # The random variation must not exceed the limits.
             yield min(max(jittered, self.base_delay), self.max_delay)
 
 
 def check_number(name: str, value: object, kind: str = "a number of seconds") -> None:
-    """Raise TypeError unless `value` is a number. Applications may pass a timedelta, or a string
-    from an environment variable.
+    """Raise TypeError unless `value` is a number.
+
+    Applications may pass a timedelta, or a string from an environment variable.
 
     :param name: the parameter, for the message.
-    :param value: the value of the application.
-    :param kind: what it must be, for the message.
+    :param value: the value that the application has passed.
+    :param kind: what the value must be, for the message.
     """
     if hasattr(value, "__float__"):
         return

@@ -1,4 +1,4 @@
-"""Retry policies: they decide what to do when a server or a connection fails a request."""
+"""Retry policies decide what to do when a server or a connection fails a request."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
     from cassandra.query.statement import Statement
 
-# The action (a constant of `RetryPolicy`), the consistency level of the retry or None to keep it,
-# and optionally the delay in seconds.
+# A decision is (action, consistency level, optional delay in seconds). The action is a constant of
+# `RetryPolicy`. The consistency level is for the retry; None keeps the level.
 Decision = tuple[int, int | None] | tuple[int, int | None, float]
 
 
-_OVERLOADED = 0x1001  # the error code of OVERLOADED (native_protocol_v5.spec, section 9)
+_OVERLOADED = 0x1001  # the error code of OVERLOADED (native_protocol_v5.spec, section 8)
 
 
 def is_shutting_down(error: Exception) -> bool:
     """Return True if a node has refused a request because it is shutting down.
 
     Cassandra has no error code for this. It sends OVERLOADED with this message instead of executing
-    the request, so that the request may be sent to another node, even if it is not idempotent.
+    the request. So the request may be sent to another node, even if it is not idempotent.
 
     :param error: the server's error message, or any other error.
     """
@@ -39,19 +39,19 @@ def is_shutting_down(error: Exception) -> bool:
 
 
 class RetryPolicy:
-    """The default policy: retries once if the server's error indicates that this may help.
+    """The default policy: retries once if the server's error indicates that a retry may help.
 
     A request that may have been executed is retried only if it is idempotent
     (`Statement.is_idempotent`).
 
-    Each method returns a tuple: the action, and the consistency level of the retry, or None to keep
-    the level. The actions are `RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error, or
+    Each method returns a tuple: the action, and the consistency level of the retry (None keeps the
+    level). The actions are `RETRY` on the same host, `RETRY_NEXT_HOST`, `RETHROW` the error, or
     `IGNORE` it and return an empty result. An optional third item is the delay before the retry, in
     seconds. The driver calls the methods on its event loop, so they must not block.
 
-    `IGNORE` raises the error of a later page of a result, because the rows of that page and of all
-    pages after it would be missing, and of ``USE``, because later statements would run in the old
-    keyspace.
+    In two cases, `IGNORE` raises the error nevertheless. For a later page of a result, the rows of
+    that page and of all pages after it would be missing. For ``USE``, later statements would run in
+    the old keyspace.
     """
 
     RETRY = 0
@@ -62,7 +62,8 @@ class RetryPolicy:
     if not TYPE_CHECKING:  # hidden from type checkers, which report such calls themselves
 
         def __new__(cls, *_args, **_options):
-            # This policy takes no arguments: say which policies take a number of retries.
+            # This policy takes no arguments, so the error says which policies take a number of
+            # retries.
             create = super().__new__
             if create is not object.__new__:
                 # The application's class has another base class, which takes the arguments.
@@ -86,14 +87,15 @@ class RetryPolicy:
         """Retry once on the same host if enough replicas responded and only the data was missing.
 
         :param query: the statement.
-        :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
-        :param required_responses: the number of replicas that must respond for that level.
+        :param consistency: the consistency level that was not reached, a value of
+            `ConsistencyLevel`.
+        :param required_responses: the number of replicas that must respond for this level.
         :param received_responses: the number of replicas that responded.
         :param data_retrieved: True if the replica that was asked for the data itself responded.
         :param retry_num: the number of retries so far.
         """
-        # The replica that was asked for the data was slow. The coordinator has noticed that, and
-        # will ask another replica for the data.
+        # The replica that was asked for the data was slow. The coordinator has noticed that, so it
+        # will ask another replica at the retry.
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
             return self.RETRY, consistency
         return self.RETHROW, None
@@ -107,12 +109,13 @@ class RetryPolicy:
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the same host if only the batch log timed out: then nothing was written.
+        """Retry once on the same host if the batch log timed out, because nothing was written then.
 
         :param query: the statement.
-        :param consistency: the level that was not reached, a value of `ConsistencyLevel`.
+        :param consistency: the consistency level that was not reached, a value of
+            `ConsistencyLevel`.
         :param write_type: the type of the write, a value of `WriteType`.
-        :param required_responses: the number of replicas that must respond for that level.
+        :param required_responses: the number of replicas that must respond for this level.
         :param received_responses: the number of replicas that responded.
         :param retry_num: the number of retries so far.
         """
@@ -131,23 +134,26 @@ class RetryPolicy:
         """Retry once on the next host, because this coordinator may be cut off from the replicas.
 
         :param query: the statement.
-        :param consistency: the level that cannot be reached, a value of `ConsistencyLevel`.
-        :param required_replicas: the number of replicas that the level needs.
+        :param consistency: the consistency level that cannot be reached, a value of
+            `ConsistencyLevel`.
+        :param required_replicas: the number of replicas that this level needs.
         :param alive_replicas: the number of live replicas, as seen by the coordinator.
         :param retry_num: the number of retries so far.
         """
-        # We do not check idempotence: the coordinator rejected the request before sending anything
+        # Idempotence does not matter: the coordinator rejected the request before it sent anything
         # to a replica.
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        """Retry on the next host if the request is idempotent, or if the node has refused it as it
-        is shutting down. Other requests may have been executed.
+        """Retry on the next host if the request is idempotent, or if the node is shutting down.
+
+        A node that is shutting down has not executed the request. With other errors, the server may
+        have executed it.
 
         :param query: the statement.
-        :param consistency: the level of the request, a value of `ConsistencyLevel`.
+        :param consistency: the consistency level of the request, a value of `ConsistencyLevel`.
         :param error: the server's error message, or the error of a broken connection.
         :param retry_num: the number of retries so far.
         """
@@ -156,7 +162,7 @@ class RetryPolicy:
 
 
 class FallthroughRetryPolicy(RetryPolicy):
-    """Never retries: every error is raised, so your code decides what to do."""
+    """Never retries: every error is raised, so that your code decides what to do."""
 
     def on_read_timeout(self, *args: Any, **kwargs: Any) -> Decision:
         return self.RETHROW, None
@@ -178,7 +184,8 @@ class NeverRetryPolicy(FallthroughRetryPolicy):
 class DowngradingConsistencyRetryPolicy(RetryPolicy):
     """Retries once with the highest consistency level that the responding replicas allow.
 
-    This guarantees less than you asked for. Use it only if that is better than an error.
+    The result then has weaker guarantees than you asked for. Use this policy only if that is better
+    than an error.
 
     :param args: passed to further bases of a subclass. `RetryPolicy` takes no arguments.
     :param kwargs: passed to further bases of a subclass.
@@ -188,7 +195,10 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         super().__init__(*args, **kwargs)
 
     def _retry_with(self, replicas: int) -> Decision:
-        """Retry at the highest level that this number of replicas can reach; rethrow if it is 0."""
+        """Retry at the highest level that `replicas` replicas can reach.
+
+        Rethrow if there are none.
+        """
         levels = ((3, ConsistencyLevel.THREE), (2, ConsistencyLevel.TWO), (1, ConsistencyLevel.ONE))
         for needed, level in levels:
             if replicas >= needed:
@@ -204,13 +214,16 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        # Retry only once, and never serial reads: a weaker level would break their guarantees.
+        # Retry only once. Never retry serial reads, because a weaker level would break their
+        # guarantees.
         if retry_num or ConsistencyLevel.is_serial(consistency):
             return self.RETHROW, None
-        # Fewer replicas than required responded: retry at the level that they can reach.
+        # Fewer replicas than required have responded: retry at a level that these replicas can
+        # reach.
         if received_responses < required_responses:
             return self._retry_with(received_responses)
-        # Enough replicas responded. If only the data was missing, the same level may succeed now.
+        # Enough replicas have responded. If only the data is missing, the same level may succeed
+        # now.
         return (self.RETRY, consistency) if not data_retrieved else (self.RETHROW, None)
 
     def on_write_timeout(
@@ -225,14 +238,15 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         if retry_num:  # retry only once
             return self.RETHROW, None
         if write_type in (WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER):
-            # At least one replica has the write, and the others will get it by hints or repair, so
-            # report success.
+            # At least one replica has the write, and the other replicas will get it by hints or
+            # repair, so report success.
             return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
-        # Some statements of the batch may be applied. To complete the batch, execute all of them
-        # again.
+        # Some statements of the batch may have been applied. Execute the batch again to complete
+        # it.
         if write_type == WriteType.UNLOGGED_BATCH:
             return self._retry_with(received_responses)
-        # The batch log is written first, so nothing is applied yet if it times out.
+        # The batch log is written before the batch is applied. If it times out, nothing is applied
+        # yet.
         return (
             (self.RETRY, consistency) if write_type == WriteType.BATCH_LOG else (self.RETHROW, None)
         )
@@ -254,17 +268,16 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 
 
 class ExponentialBackoffRetryPolicy(RetryPolicy):
-    """Retries several times, and waits twice as long each time.
+    """Retries several times, and doubles the delay before each retry.
 
     :param max_num_retries: the maximum number of retries.
-    :param min_interval: seconds before the first retry.
-    :param max_interval: the longest delay, in seconds.
+    :param min_interval: the delay before the first retry, in seconds.
+    :param max_interval: the maximum delay, in seconds.
     :param args: passed to further bases of a subclass. `RetryPolicy` takes no arguments.
     :param kwargs: passed to further bases of a subclass.
     """
 
-    # The source of random numbers: the module `random`, and after `attach` that of the cluster's
-    # engine.
+    # The source of random numbers: the module `random`; after `attach`, the cluster's engine.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:
@@ -292,13 +305,15 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         self.max_interval = max_interval
 
     def _delay(self, attempt: int) -> float:
-        """Return the delay in seconds before retry number `attempt`, varied randomly by up to 15
-        %.
+        """Return the delay before a retry in seconds, varied randomly by up to 15 %.
+
+        :param attempt: the number of retries so far.
         """
-        # Stop doubling at 2 ** 64: the limit has long been reached, and a greater exponent would
-        # overflow.
+        # Stop doubling at 2 ** 64: the delay has reached its limit long before, and a greater
+        # exponent would overflow.
         delay = min(self.max_interval, self.min_interval * 2.0 ** min(attempt, 64))
-        # The random variation keeps clients that failed together from retrying together.
+        # The random variation prevents clients that failed at the same time from retrying at the
+        # same time.
         return delay * float(self._random.uniform(0.85, 1.15))
 
     def _retry_later(
@@ -310,7 +325,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     ) -> Decision:
         """Return `action` with a delay, or RETHROW after the last allowed retry.
 
-        :param delay: seconds; None for the exponential backoff.
+        :param delay: the delay in seconds; None for the exponential backoff.
         """
         if retry_num < self.max_num_retries:
             return action, consistency, self._delay(retry_num) if delay is None else delay
@@ -325,8 +340,8 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        # Enough replicas responded, but not the one that was asked for the data. For the retry, the
-        # coordinator will ask another replica for the data.
+        # Enough replicas have responded, but not the replica that was asked for the data. At the
+        # retry, the coordinator will ask another replica for the data.
         if received_responses >= required_responses and not data_retrieved:
             return self._retry_later(self.RETRY, consistency, retry_num)
         return self.RETHROW, None
@@ -341,7 +356,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         retry_num: int,
     ) -> Decision:
         # The coordinator writes the batch log before it applies any statement of the batch, so
-        # nothing is applied yet.
+        # nothing has been applied yet.
         if write_type == WriteType.BATCH_LOG:
             return self._retry_later(self.RETRY, consistency, retry_num)
         return self.RETHROW, None
@@ -360,28 +375,28 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        # We cannot know if the server executed the request before the connection broke.
+        # If the connection broke, we cannot know if the server has executed the request.
         if getattr(query, "is_idempotent", False) or is_shutting_down(error):
             return self._retry_later(self.RETRY_NEXT_HOST, None, retry_num)
         return self.RETHROW, None
 
 
 class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
-    """Retries lightweight transactions on the same host, and waits twice as long each time.
+    """Retries lightweight transactions on the same host, and doubles the delay before each retry.
 
-    Competing transactions on a partition end with time-outs. On another host, a retry would compete
-    with the first attempt, which may still be running. The same host completes the first attempt
-    before the retry.
+    If several transactions compete for a partition, they time out. On another host, a retry would
+    compete with the first attempt, which may still be running. The same host completes the first
+    attempt before the retry.
 
-    Other requests are handled as by `ExponentialBackoffRetryPolicy`.
+    Other requests are handled in the same way as by `ExponentialBackoffRetryPolicy`.
 
-    If the first attempt of a transaction was applied after all, the second attempt returns
-    ``applied=False`` with the values that the first attempt wrote. Compare them with the values
-    that you sent.
+    The first attempt of a transaction may have been applied although it timed out. The second
+    attempt then returns ``applied=False`` with the values that the first attempt wrote. Compare
+    these values with the values that you sent.
 
     :param max_num_retries: the maximum number of retries.
-    :param min_interval: seconds before the first retry.
-    :param max_interval: the longest delay, in seconds.
+    :param min_interval: the delay before the first retry, in seconds.
+    :param max_interval: the maximum delay, in seconds.
     """
 
     def __init__(
@@ -398,8 +413,8 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        # A serial read times out when transactions contend for its partition: retry after a delay,
-        # so that they can finish.
+        # A serial read times out when transactions compete for its partition. Retry after a delay,
+        # so that the transactions can finish.
         if ConsistencyLevel.is_serial(consistency):
             return self._retry_later(self.RETRY, consistency, retry_num)
         return super().on_read_timeout(
@@ -417,32 +432,34 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
     ) -> Decision:
         if write_type == WriteType.CAS:
             # `consistency` is the level of the phase that timed out, which may be a serial level.
-            # So do not pass it on: None keeps the request's own level.
+            # Do not return it: None keeps the request's own level.
             return self._retry_later(self.RETRY, None, retry_num)
         return super().on_write_timeout(
             query, consistency, write_type, required_responses, received_responses, retry_num
         )
 
 
-# Azure Cosmos DB includes the time to wait in the error message.
+# Azure Cosmos DB puts the time to wait into the error message.
 _RETRY_AFTER = pattern(r"RetryAfterMs\s*=\s*(\d[\d,]*)")
 
 
 class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
-    """Waits as long as a service with a rate limit asks for, and retries on the same host.
+    """Retries on the same host, after the delay that a service with a rate limit asks for.
 
-    Managed services reject requests beyond the purchased throughput. Azure Cosmos DB sends
+    Managed services reject requests that exceed the purchased throughput. Azure Cosmos DB sends
     OVERLOADED with ``RetryAfterMs=...``. Such a request was not executed, so it is retried even if
     it is not idempotent. After an OVERLOADED without ``RetryAfterMs``, only idempotent requests are
     retried, with exponential backoff. Amazon Keyspaces sends a time-out with 0 responses. After
     such a time-out, reads and idempotent writes are retried, with exponential backoff.
 
-    Other errors are handled as by `ExponentialBackoffRetryPolicy`. No policy is asked about
-    `cassandra.RateLimitReached`, ScyllaDB's error for partitions with a rate limit.
+    Other errors are handled in the same way as by `ExponentialBackoffRetryPolicy`. Retry policies
+    are not asked about `cassandra.RateLimitReached`, ScyllaDB's error for partitions with a rate
+    limit.
 
     :param max_num_retries: the maximum number of retries.
-    :param min_interval: seconds before the first retry, if the service does not name a time.
-    :param max_interval: the longest delay, in seconds, even if the service asks for more.
+    :param min_interval: the delay before the first retry in seconds, if the service does not name a
+        time.
+    :param max_interval: the maximum delay in seconds, even if the service asks for more.
     """
 
     def __init__(
@@ -484,15 +501,16 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        # Search for RetryAfterMs only in OVERLOADED: the message of another error may quote the
-        # application's data.
+        # Search for RetryAfterMs only in OVERLOADED, because the message of another error may quote
+        # the application's data.
         if getattr(error, "error_code", None) == _OVERLOADED:
             match = _RETRY_AFTER.search(str(error))
             if match is not None:
-                # The service rejected the request without executing it, so it need not be
+                # The service rejected the request without executing it, so the request need not be
                 # idempotent.
                 seconds = int(match[1].replace(",", "")) / 1000  # "1,234" milliseconds
-                # Wait up to 15 % longer, so that clients rejected together do not retry together.
+                # Wait up to 15 % longer, so that clients that were rejected at the same time do not
+                # retry at the same time.
                 seconds *= 1 + 0.15 * float(self._random.random())
                 return self._retry_later(
                     self.RETRY, None, retry_num, min(seconds, self.max_interval)

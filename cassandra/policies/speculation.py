@@ -1,4 +1,4 @@
-"""Speculative executions: a slow idempotent request is also sent to another host."""
+"""Speculative execution policies: a slow idempotent request is also sent to another host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.query.statement import Statement
 
-# A longer delay was probably meant in milliseconds: requests end after 10 s by default.
+# Seconds. A longer delay was probably meant in milliseconds: requests end after 10 s by default.
 LONG_DELAY = 60
 
 
@@ -21,18 +21,18 @@ class SpeculativeExecutionPlan:
     """Decides when further attempts of one request start."""
 
     def next_execution(self, host: Host | None) -> float:
-        """Return the seconds until the next attempt starts, in addition to the running attempts.
+        """Return in how many seconds another attempt starts; running attempts continue.
 
-        :param host: the host of the last attempt, or None if there was none yet.
+        :param host: the host of the last attempt; None before the first attempt.
         :returns: a negative number if there is no further attempt.
         """
         raise NotImplementedError
 
 
 class SpeculativeExecutionPolicy:
-    """Decides when further attempts of a request start, while earlier ones are still running.
+    """Decides when further attempts of a request start, while earlier attempts are still running.
 
-    The driver uses it only for statements that are marked as idempotent.
+    The driver uses the policy only for statements that are marked as idempotent.
     """
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
@@ -52,7 +52,7 @@ class NoSpeculativeExecutionPlan(SpeculativeExecutionPlan):
 
 
 class NoSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """Sends each request once. The default."""
+    """The default policy: sends each request only once, unless a retry policy decides to retry."""
 
     def new_plan(self, keyspace: str | None, statement: Statement) -> SpeculativeExecutionPlan:
         return NoSpeculativeExecutionPlan()
@@ -68,15 +68,15 @@ class _ConstantPlan(SpeculativeExecutionPlan):
     def next_execution(self, host: Host | None) -> float:
         if self._remaining <= 0:
             return -1
-        # Count attempts here and not in the policy: a plan belongs to one request.
+        # The plan counts the attempts, not the policy: a plan belongs to a single request.
         self._remaining -= 1
         return self._delay
 
 
 class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
-    """Starts another attempt after each `delay`.
+    """Starts another attempt each time that `delay` has passed without a response.
 
-    :param delay: seconds between attempts.
+    :param delay: the time between attempts, in seconds.
     :param max_attempts: the maximum number of further attempts.
     :raises TypeError: if an argument is not a number.
     """

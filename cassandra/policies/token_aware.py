@@ -1,9 +1,10 @@
-"""Token awareness: a request goes to a host that holds its partition.
+"""Token awareness: a request is sent to a host that has the request's partition.
 
 A `Router` (`cassandra.policies.plans`) returns the replicas of a key, sorted by distance, in one
-call. It is built for each keyspace, and again after each change of the cluster. This is only
-possible if the child policy's distances do not change without an event. For any other child policy,
-such as one that an application has defined, each plan asks for the distances again.
+call. A router is built for each keyspace, and again after each change of the cluster. This is only
+possible if the child policy's distances do not change without an event. With any other child
+policy, such as a policy that an application has defined, each query plan asks for the distances
+again.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from cassandra.policies.plans import Planner, Router
     from cassandra.query.statement import Statement
 
-    # The replicas to try, the best first, and the number of replicas at the shortest distance.
+    # (the replicas to try, best first; the number of replicas at the shortest distance).
     Ranked = tuple[tuple[Host, ...], int]
 else:
     from cassandra._impl import bases
@@ -56,7 +57,7 @@ else:
 
 _LEFT_OUT = 255  # the tier by which a `Router` excludes a host
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
-_FURTHEST = 7  # the furthest tier that a router distinguishes
+_FURTHEST = 7  # the number of the last tier of a router
 
 
 class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
@@ -67,26 +68,27 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
 
     :param child_policy: decides the distance of each host, and which hosts follow the replicas.
     :param shuffle_replicas: True to try replicas at the same distance in random order. Lightweight
-        transactions and serial reads always keep the ring's order: they are fastest if every client
-        uses the same replica.
+        transactions and serial reads always keep the ring's order, because they are fastest if
+        every client uses the same replica.
     """
 
-    # The base class has a slot for `_planner`, because each plan reads it. Other attributes are in
-    # the instance's dict.
+    # The base class has a slot for `_planner`, because each query plan reads it. Other attributes
+    # are in the instance's dict.
     __slots__ = ()
 
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
         self._shuffle_replicas = shuffle_replicas
-        # The type is Any, because an application's substitute for `Metadata` only needs
-        # `get_replicas`.
+        # The type is Any, because an application may pass its own object instead of `Metadata`,
+        # which only needs the method `get_replicas`.
         self._metadata: Any = None
         # True if routers may be built and cached.
         self._has_routing = False
-        # `Metadata.placement_version` when the routers were built; -1 before that.
+        # `Metadata.placement_version` when the routers were built; -1 before the first router is
+        # built.
         self._placement_version = -1
         self._routers: dict[str | None, Router] = {}  # by keyspace
-        # Builds plans with the routers; None if there is no router yet.
+        # Builds plans with the routers; None until there is a router.
         self._planner: Planner | None = None
         self._random = random.Random()
 
@@ -103,21 +105,22 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._random = engine.random
-        # Drop the existing routers: their seeds come from the previous source of random numbers.
+        # Drop the existing routers, because their seeds come from the previous source of random
+        # numbers.
         self._forget_routers()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
         self._metadata = cluster.metadata
         super().populate(cluster, hosts)
-        # An application's substitute for `Metadata` may return other replicas each time, so nothing
-        # from it is cached.
+        # If the application passes its own object instead of `Metadata`, that object may return
+        # other replicas each time, so do not cache anything.
         self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(
             self._child_policy
         )
         self._forget_routers()
 
-    # This method is the function of the module `plans` (compiled or Python), because a Python
-    # method that calls it would cost as much as the plan. The module imports prepared statements,
+    # This method is a function of the module `plans` (compiled or Python). A Python method that
+    # called the function would cost as much as the plan. The module imports prepared statements,
     # and with them all types, so it is imported only when the first cluster is created.
     if TYPE_CHECKING:
         make_query_plan = plans.make_query_plan
@@ -125,29 +128,29 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         make_query_plan = LazyAttribute("cassandra._impl", "plans", for_engine=True)
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
-        """Build a plan if `Planner.plan` cannot: the keyspace has no router, or not yet."""
+        """Build a plan if `Planner.plan` cannot, because the keyspace has no router (yet)."""
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
             return self._child_policy.make_query_plan(working_keyspace, query)
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
         shuffle = self.shuffle_replicas and not keeps_order(query)
-        # A router is for a whole keyspace, but with tablets the replicas depend on the table.
+        # A router is for a whole keyspace. With tablets, the replicas depend on the table.
         if router is not None and not self._has_tablets(keyspace):
             return router.plan(key, shuffle, self._child_policy, working_keyspace, query)
         replicas, _ = self._ranked_replicas(keyspace, key, query)
         return plans.replica_plan(replicas, self._child_policy, working_keyspace, query)
 
     def _has_tablets(self, keyspace: str | None) -> bool:
-        """Return True if `keyspace` uses tablets: its replicas then do not follow from the ring."""
+        """Return True if `keyspace` uses tablets: the ring does not determine its replicas."""
         return isinstance(self._metadata, Metadata) and self._metadata.tablets.has_keyspace(
             keyspace
         )
 
     def _router_of(self, keyspace: str | None) -> Router | None:
-        """Return the router for `keyspace`, after building it if necessary.
+        """Return the router for `keyspace`; build the router if necessary.
 
-        If this is None, each plan has to ask the metadata for the replicas.
+        If the result is None, each plan has to ask the metadata for the replicas.
         """
         metadata = self._metadata
         if not self._has_routing:
@@ -177,38 +180,37 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         routers[keyspace] = router
         planner = self._make_planner()
         version = routing.placement_version
-        # Publish the planner only if nothing has changed since its routers were built: other
-        # threads use it as soon as it is published.
+        # Publish the planner only if nothing has changed since its routers were built, because
+        # other threads use it as soon as it is published.
         if (
             self._routers is routers
             and version == self._placement_version == self._metadata.placement_version
         ):
             self._planner = planner
-        # Another thread may have changed the cluster in the meantime. Then drop the cached routers,
+        # Another thread may have changed the cluster since. In this case, drop the cached routers,
         # and use this router for this plan only.
         if self._routers is not routers or self._planner is not planner:
             self._forget_routers()
         return router
 
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
-        """Return a `Router`, which finds the replicas of a key in `replica_map` and sorts them by
-        the child policy's distances.
-        """
+        """Return a `Router` for `replica_map`, which sorts by the child policy's distances."""
         tier_of = self._tier_function()
-        # None stands for a host that has tablets, but is not known (yet).
+        # The host is None if it has tablets, but is not known (yet).
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
         return plans.Router(replica_map, tiers, self._random.getrandbits(64))
 
     def _tier_function(self) -> Callable[[Host], int]:
-        """Return a function that maps a host to its tier: 0 is the nearest, `_LEFT_OUT` is
-        ignored.
+        """Return a function that maps a host to its tier.
+
+        Tier 0 is the nearest, and hosts with `_LEFT_OUT` are not used.
         """
         distance_of = self._child_policy.distance
         ranks = _ranks_of_remote_dcs(self._child_policy)
 
         def tier_of(host: Host) -> int:
             distance = distance_of(host)
-            # Each preferred remote data centre has a tier of its own.
+            # Each preferred remote data centre has its own tier.
             if ranks and distance == HostDistance.REMOTE:
                 rank = ranks.get(host.datacenter, len(ranks))
                 return min(_TIERS[HostDistance.REMOTE] + rank, _FURTHEST)
@@ -217,11 +219,14 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return tier_of
 
     def _router_over(self, hosts: tuple[Any, ...]) -> Router:
-        """Return a `Router` for `hosts`, which hold tablets. It needs no token ring."""
+        """Return a `Router` for hosts that have tablets. Such a router needs no token ring."""
         return self._router_over_map(ring.ReplicaMap(ring.TokenRing([]), hosts, []))
 
     def _make_planner(self) -> Planner | None:
-        """Return a `Planner` that uses the current routers. `AdaptivePolicy` may return None."""
+        """Return a `Planner` that uses the current routers.
+
+        The override in `AdaptivePolicy` may return None.
+        """
         return plans.Planner(
             self._metadata,
             self._routers,
@@ -234,7 +239,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def _ranked_replicas(self, keyspace: str | None, key: bytes, query: Statement | None) -> Ranked:
         """Return the replicas of a partition that are not ignored, sorted by distance.
 
-        This asks the metadata and the child policy and uses no cached router.
+        This asks the metadata and the child policy, and uses no cached router.
         """
         if not keyspace or self._metadata is None:
             return (), 0
@@ -253,8 +258,9 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return tuple(itertools.chain.from_iterable(ordered)), nearest_count
 
     def _find_replicas(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
-        """Return the replicas of a partition: those of the statement's table, if tables have their
-        own.
+        """Return the replicas of a partition.
+
+        If tables have their own replicas, these are the replicas in the statement's table.
         """
         table_replicas = getattr(self._metadata, "table_replicas", None)
         table = getattr(query, "table", None)
@@ -284,7 +290,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
 
 
 # These policies are thread-safe: they build plans from tuples that are never changed, and from
-# counters with atomic steps.
+# counters whose steps are atomic.
 _THREAD_SAFE = frozenset(
     {
         DCAwareRoundRobinPolicy,
@@ -293,15 +299,15 @@ _THREAD_SAFE = frozenset(
         WhiteListRoundRobinPolicy,
     }
 )
-# Wrappers that are thread-safe if their child policy is.
+# These wrappers are thread-safe if their child policy is thread-safe.
 _WRAPPERS = frozenset({DSELoadBalancingPolicy, DefaultLoadBalancingPolicy, TokenAwarePolicy})
 
 
 def plans_in_any_thread(policy: object) -> bool:
     """Return True if several threads may build plans with `policy` at the same time.
 
-    Return False for a policy that an application has defined: the documentation promises to call it
-    only on the engine's event loop.
+    Return False for a policy that an application has defined, because the documentation promises to
+    call such policies only on the engine's event loop.
     """
     while type(policy) in _WRAPPERS:
         policy = policy._child_policy  # type: ignore[attr-defined]  # they are wrappers
@@ -320,7 +326,7 @@ TokenAwarePolicy.__module__ = "cassandra.policies"
 
 
 def _ranks_of_remote_dcs(policy: LoadBalancingPolicy) -> dict[str | None, int]:
-    """Return the rank of each preferred remote data centre of a policy or its innermost child."""
+    """Return the ranks of the preferred remote data centres of `policy`'s innermost child."""
     while (child := getattr(policy, "_child_policy", None)) is not None:
         policy = child
     return {name: rank for rank, name in enumerate(getattr(policy, "preferred_remote_dcs", ()))}

@@ -1,6 +1,4 @@
-"""Address translators: they map the addresses that nodes advertise to addresses that clients can
-reach.
-"""
+"""Address translators map addresses that nodes advertise to addresses that clients can reach."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ class IdentityTranslator(AddressTranslator):
 
 
 class EC2MultiRegionTranslator(AddressTranslator):
-    """Turns public addresses into private ones for nodes of the same EC2 region.
+    """Translates public addresses to private addresses, for nodes of the client's EC2 region.
 
     Within a region, the DNS name of a public address resolves to the private address.
     """
@@ -37,8 +35,8 @@ class EC2MultiRegionTranslator(AddressTranslator):
     def translate(self, addr: str) -> str:
         family = socket.AF_INET6 if ":" in addr else socket.AF_INET
         try:
-            # Look up the DNS name of the public address, then the address of that name.
+            # Look up the DNS name of the public address, and then the address for that name.
             name = socket.getfqdn(addr)
             return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
-        except OSError:  # no such name: use the public address
+        except OSError:  # there is no such name: use the public address
             return addr
