@@ -116,8 +116,8 @@ def outcomes(
 
     `Session.execute_concurrent` documents most parameters.
 
-    :param path: the session's happy path, which makes the requests of common statements; None if each statement must be executed with
-        `execute`.
+    :param path: the session's happy path, which makes the requests of common statements; None if
+        each statement must be executed by `execute`.
     :param in_order: False yields outcomes as they come, each with the position of its statement.
     :param iteration_check: warns if the generator is dropped before anyone has iterated over it.
         The object is deleted together with the generator.

@@ -1,17 +1,18 @@
-"""``python -m cassandra.migrate check``: finds what differs for code that used another driver.
+"""``python -m cassandra.migrate check``: lists what differs for code written for other drivers.
 
-The check reads the source of an application written for cassandra-driver or scylla-driver, and
-never runs it. How the modules cooperate:
+The check reads the source of an application that was written for cassandra-driver or scylla-driver.
+It never runs the application. The modules cooperate as follows:
 
 * `files` finds the files and parses them.
 * `reader` walks through the syntax tree of a file and collects facts (`facts`): names, calls,
-  attributes and strings that have to do with the driver. `scopes` finds out which names are objects
-  of the driver. `noticed` and `forks` find facts that several expressions together show.
-* `table` lists the differences between the drivers (`entries`). Each has matchers (`matchers`),
-  which decide if a fact shows the difference.
+  attributes and strings that have to do with the driver. `scopes` finds out which names refer to
+  objects of the driver. `noticed` and `forks` find facts that only several expressions together
+  show.
+* `table` lists the differences between the drivers (`entries`). Each difference has matchers
+  (`matchers`), which decide if a fact shows the difference.
 * `check` compares all facts with the table, and `cli` prints the findings.
 
-``docs/upgrading.rst`` shows the table, too. The driver itself imports nothing from this package.
+``docs/upgrading.rst`` shows the same table. The driver itself imports nothing from this package.
 """
 
 from __future__ import annotations

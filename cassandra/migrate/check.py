@@ -1,4 +1,4 @@
-"""Compares the facts found in an application's files with the table of differences."""
+"""Compares the facts that were found in an application's files with the table of differences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Finding:
     :param column: the number of the column, from 1.
     :param severity: ``breaks``, ``differs`` or ``note``.
     :param code: the application's code that shows the difference, shortened.
-    :param difference: the entry of the table.
+    :param difference: the entry of the table of differences.
     """
 
     location: str
@@ -41,7 +41,7 @@ class Report:
 
     :param findings: the differences, in the order of files, lines and columns.
     :param unread: the files that could not be read or parsed.
-    :param count: the number of all files, including those in `unread`.
+    :param count: the number of all files, including the files in `unread`.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -57,15 +57,15 @@ class Report:
 
 
 def check(paths: Iterable[Path]) -> Report:
-    """Read an application's files and return the differences.
+    """Read an application's files, and return a report of the differences.
 
-    :param paths: files and folders.
+    :param paths: files, and folders whose files are read.
     """
     report = Report()
     program = Program()
     sources = []
     seen_paths: set[str] = set()
-    # Read all files before any is compared with the table, because whether code in one file shows a
+    # Read all files before comparing any with the table: whether code in one file shows a
     # difference may depend on another file.
     for requested_path in paths:
         for path in files.walk(requested_path):
@@ -91,8 +91,8 @@ def check(paths: Iterable[Path]) -> Report:
 def _own_modules(path: Path) -> list[str]:
     """Return the modules that a file defines if it is in a folder ``cassandra``.
 
-    An application may have such a folder of its own: src/cassandra/my/part.py defines cassandra.my
-    and cassandra.my.part.
+    An application may have its own folder with this name: src/cassandra/my/part.py defines the
+    modules cassandra.my and cassandra.my.part.
     """
     parts = path.with_suffix("").parts
     # The positions of folders named "cassandra" in the path.
@@ -104,7 +104,7 @@ def _own_modules(path: Path) -> list[str]:
 
 def _findings(source: files.Source, program: Program) -> list[Finding]:
     """Return the findings in a file, sorted by line."""
-    # Several facts may show the same difference in the same code. Report it only once.
+    # Several facts may show the same difference in the same code. Report the difference only once.
     findings_by_key = {}
     for fact in reader.read(source.tree):
         for difference in DIFFERENCES:
@@ -120,14 +120,14 @@ def _findings(source: files.Source, program: Program) -> list[Finding]:
 def _finding(
     source: files.Source, program: Program, fact: Fact, difference: Difference
 ) -> Finding | None:
-    """Return the finding if a fact shows a difference; otherwise None."""
+    """Return the finding if a fact shows a difference; otherwise return None."""
     for matcher in difference.matchers:
         code = matcher.match(fact, program)
         if not code:
             continue
         cell = getattr(fact.node, "cell", None)  # set in notebooks only
         location = source.location if cell is None else f"{source.location}[{cell}]"
-        # If the application itself handles a failure of this code, the difference is only a note.
+        # If the application itself handles a failure of this code, reduce the severity to a note.
         severity = NOTE if fact.is_guarded else matcher.severity
         return Finding(
             location, fact.node.lineno, fact.node.col_offset + 1, severity, code, difference

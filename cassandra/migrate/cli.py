@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.migrate check PATH...``."""
+"""The command ``python -m cassandra.migrate check PATH...``, which prints the findings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ is nothing to read, or a file could not be read
 """
 
 
-# For options of other commands: what to write instead.
+# Users may type options and words of other tools' commands. Maps each to the advice in the error.
 _COUNTERPARTS = {
     **dict.fromkeys(("--json", "-json"), "write --format json"),
     **dict.fromkeys(
@@ -71,7 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--format", choices=("text", "json"), default="text", help="how findings are printed"
     )
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    # If the user has left out `check`, argparse would only report the path as an invalid choice.
+    # If the user has left out `check`, argparse would report the path as an invalid choice, so
+    # explain the mistake instead.
     if arguments and arguments[0] != "check" and _is_path(arguments[0]):
         command_line = ["python", "-m", "cassandra.migrate", "check", *arguments]
         parser.error(f"write {shlex.join(command_line)}")
@@ -94,12 +95,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there are no Python files in {', '.join(map(str, options.paths))}")
     print(as_json(report) if options.format == "json" else as_text(report))
     if report.unread:
-        # The check is not complete: there may be differences in these files.
+        # The check is incomplete, because there may be differences in these files.
         unread_count = len(report.unread)
         files = "1 file was" if unread_count == 1 else f"{unread_count} files were"
         print(f"{parser.prog}: {files} not read, so the exit code is 2", file=sys.stderr)
         return 2
-    # 1 if something breaks, 0 otherwise.
+    # The exit code is 1 if something breaks, otherwise 0.
     return int(report.counts()[BREAKS] > 0)
 
 
@@ -110,9 +111,9 @@ def _is_path(argument: str) -> bool:
 
 
 def as_text(report: Report) -> str:
-    """Return a report as text. Each difference is explained once, after its first finding.
+    """Return a report as plain text. Each difference is explained once, after its first finding.
 
-    :param report: the findings.
+    :param report: the report of a check.
     """
     lines = []
     explained = set()
@@ -122,7 +123,7 @@ def as_text(report: Report) -> str:
             f"{finding.location}:{finding.line}:{finding.column}: "
             f"{finding.severity}: {finding.code} [{key}]"
         )
-        # Explain a difference only at its first finding.
+        # The difference was already explained after its first finding.
         if key in explained:
             continue
         explained.add(key)
@@ -142,7 +143,7 @@ def as_text(report: Report) -> str:
 
 
 def _count_summary(counts: dict[str, int]) -> str:
-    """Return how many findings there are of each severity, as a phrase."""
+    """Return a phrase with the number of findings of each severity."""
     breaks, differs = counts[BREAKS], counts[DIFFERS]
     return (
         f"{breaks} {'breaks' if breaks == 1 else 'break'}, "
@@ -151,7 +152,7 @@ def _count_summary(counts: dict[str, int]) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Return a paragraph as indented lines."""
+    """Wrap a paragraph into indented lines."""
     return textwrap.wrap(
         text,
         WIDTH,
@@ -163,9 +164,9 @@ def _wrapped(text: str) -> list[str]:
 
 
 def as_json(report: Report) -> str:
-    """Return a report as JSON.
+    """Return a report as a JSON document.
 
-    :param report: the findings.
+    :param report: the report of a check.
     """
     findings = [
         {

@@ -1,4 +1,4 @@
-"""An entry of the table of differences."""
+"""The class of the entries in the table of differences."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Difference:
     :param key: the name of the difference, in findings and in the documentation.
     :param what: what differs, in reStructuredText.
     :param why: why it differs, in reStructuredText.
-    :param do: what an application has to do, in reStructuredText; "" for nothing.
-    :param matchers: they find the difference in source code. () if it only shows at run time.
+    :param do: what an application has to do, in reStructuredText; "" if nothing has to be done.
+    :param matchers: find the difference in source code. () if it only shows at run time.
     """
 
     key: str

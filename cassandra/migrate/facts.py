@@ -1,8 +1,8 @@
 """Facts: what the source of an application shows about its use of the driver.
 
-`reader` collects the facts, and `matchers` decide which of them show a difference. Names of
-modules, classes and functions are full, dotted names. A class of the driver always has the same
-name, even if the application imported it from another module: ``cassandra.cluster.Session``.
+`reader` collects the facts, and `matchers` decide which facts show a difference. Names of modules,
+classes and functions are full, dotted names. A class of the driver always has the same name, even
+if the application has imported it from another module: ``cassandra.cluster.Session``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Program:
-    """What is known about all files of the application together.
+    """What the check knows about all files of the application together.
 
-    :param imports: the top-level modules that some file imports.
+    :param imports: the top-level modules that at least one file imports.
     :param defined: names of the application's own functions and classes.
     :param stored: names of variables and attributes that the application assigns.
     :param lists: names of columns of cqlengine models that are lists.
     :param other_columns: names of all other columns of cqlengine models.
     :param own_modules: modules that the application itself adds to the package ``cassandra``.
     :param forks: True if child processes may be forks of their parent; False if the application
-        sets another start method of `multiprocessing`.
+        sets another start method of `multiprocessing`, such as "spawn".
     """
 
     imports: set[str] = field(default_factory=set)
@@ -37,11 +37,11 @@ class Program:
 
 @dataclass
 class Fact:
-    """The base class of facts. Each is at one location of a file.
+    """The base class of facts. Each fact belongs to one location in a file.
 
     :param node: the syntax node that shows the fact.
-    :param is_guarded: True if the application can cope with a failure of this code, because it is
-        in a ``try`` with a suitable handler, or under ``if TYPE_CHECKING``.
+    :param is_guarded: True if the application can cope with a failure of this code. For example,
+        the code is in a ``try`` with a suitable handler, or under ``if TYPE_CHECKING``.
     """
 
     node: ast.expr | ast.stmt | ast.alias
@@ -50,11 +50,12 @@ class Fact:
 
 @dataclass
 class Name(Fact):
-    """A name of the driver that the application imports, or uses as an attribute of a module or
-    class.
+    """A name of the driver that the application imports or uses.
+
+    The application may use it as an attribute of a module or class.
 
     :param name: the full name by which the application refers to it.
-    :param is_there: True if this driver has the name, False if not, None if we cannot know.
+    :param is_there: True if this driver has the name, False if it does not, None if we cannot know.
     :param is_import: True if an import statement has the name.
     """
 
@@ -79,9 +80,10 @@ class Attribute(Fact):
 
     :param owner: the object's class.
     :param name: the attribute.
-    :param is_there: True if objects of the class have the attribute in this driver, False if not,
-        None if we cannot know.
-    :param is_own: True if the object is of an application's class that is derived from `owner`.
+    :param is_there: True if objects of the class have the attribute in this driver, False if they
+        do not, None if we cannot know.
+    :param is_own: True if the object belongs to an application's class that is derived from
+        `owner`.
     """
 
     owner: str
@@ -97,8 +99,8 @@ class Stored(Fact):
     :param owner: the object's class.
     :param name: the attribute.
     :param value: the assigned expression; None if it is not known.
-    :param is_refused: True if this driver would raise an error, because it takes the name for a
-        misspelt setting.
+    :param is_refused: True if this driver would raise an error, because it would take the name for
+        a misspelt setting.
     """
 
     owner: str
@@ -115,7 +117,7 @@ class Call(Fact):
     :param method: the last part of the name that the application calls: "execute" for
         ``session.execute(...)``.
     :param arguments: the positional arguments.
-    :param keywords: the keyword arguments by name.
+    :param keywords: the keyword arguments, by name.
     :param unknown: the names of keyword arguments that this driver's function does not accept.
     """
 
@@ -131,8 +133,8 @@ class Text(Fact):
     """A string literal in the source.
 
     :param value: the string.
-    :param callee: the function that gets the string as an argument; for a keyword argument,
-        "function:keyword". "" if the string is not an argument.
+    :param callee: the name of the function that gets the string as an argument; for a keyword
+        argument, "function:keyword". "" if the string is not an argument.
     """
 
     value: str
@@ -143,7 +145,8 @@ class Text(Fact):
 class ClassAttribute(Fact):
     """A name that is defined in the body of an application's class.
 
-    :param bases: the classes of the driver from which that class is derived.
+    :param bases: the classes of the driver that the application's class is derived from.
+    :param name: the defined name.
     """
 
     bases: Sequence[str]
@@ -162,9 +165,9 @@ class Derived(Fact):
 
 @dataclass
 class Noticed(Fact):
-    """A difference that only shows in several expressions together, such as a callback that blocks.
+    """A difference that only several expressions together show, such as a callback that blocks.
 
-    :param kind: the kind of fact, for `NoticedAs`.
+    :param kind: the kind of fact, which the matcher `NoticedAs` compares.
     :param code: the application's code, shortened.
     """
 
@@ -176,7 +179,7 @@ LONGEST = 50  # the maximum number of characters of code in a finding
 
 
 def short(node: ast.AST) -> str:
-    """Return the code of an expression, cut if it is long.
+    """Return the code of an expression; cut it if it is longer than `LONGEST`.
 
     :param node: the syntax node of the expression.
     """

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ENDINGS = (".py", ".pyw", ".ipynb")  # of the files that are read in a folder
+ENDINGS = (".py", ".pyw", ".ipynb")  # endings of the files that are read in a folder
 SKIPPED = {"node_modules", "site-packages", "dist-packages", "venv", "__pycache__", "virtualenv"}
-# A file without any of these words does not use a driver, and need not be parsed.
+# A file that contains none of these words does not use a driver, and need not be parsed.
 WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I)
 # Lines of a notebook that are not Python: %magic, !command, ?help.
 MAGIC = re.compile(r"^(\s*)[%!?].*$", re.M)
@@ -22,9 +22,9 @@ MAGIC = re.compile(r"^(\s*)[%!?].*$", re.M)
 
 @dataclass(frozen=True)
 class Source:
-    """A file that was parsed. All cells of a notebook are one source.
+    """A parsed file. All cells of a notebook are one source.
 
-    :param location: the file name, as findings show it.
+    :param location: the file name, as shown in findings.
     :param tree: the syntax tree.
     """
 
@@ -49,7 +49,7 @@ class Unread:
 def walk(path: Path) -> Iterator[Path]:
     """Yield the files to read: `path` itself, or all Python files and notebooks in it.
 
-    Hidden files, hidden folders, virtual environments and installed packages are left out.
+    Hidden files, hidden folders, virtual environments and installed packages are skipped.
 
     :param path: a file or folder.
     """
@@ -71,8 +71,11 @@ def walk(path: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> Iterator[Source | Unread]:
-    """Yield the parsed file as a `Source`; an `Unread` if it, or a cell of it, cannot be read or
-    parsed; or nothing if no word in the file hints at a driver.
+    """Read and parse a file.
+
+    Yield the parsed file as a `Source`. Yield an `Unread` for the file, or for a cell of a
+    notebook, if it cannot be read or parsed. Yield nothing if no word in the file hints at a
+    driver.
 
     :param path: the file.
     """
@@ -89,10 +92,11 @@ def read(path: Path) -> Iterator[Source | Unread]:
 
 
 def _parsed(location: str, text: str) -> Source | Unread:
-    """Parse the text of a file or cell."""
+    """Parse the content of a file or of a cell."""
     try:
         with warnings.catch_warnings():
-            # The parser warns of invalid escapes in the application's strings, for example.
+            # Suppress the parser's warnings about the application, for example about invalid
+            # escapes in strings.
             warnings.simplefilter("ignore")
             return Source(location, ast.parse(text, location))
     except SyntaxError as error:
@@ -104,8 +108,8 @@ def _parsed(location: str, text: str) -> Source | Unread:
 def _notebook(path: Path) -> Iterator[Source | Unread]:
     """Yield all code cells of a notebook as one source, because a cell uses names of earlier cells.
 
-    We parse each cell separately, and then join the syntax trees. So line numbers count from the
-    beginning of a cell. Each node gets the number of its cell as the attribute `cell`.
+    Each cell is parsed separately, and then the syntax trees are joined. So line numbers count from
+    the beginning of a cell. Each node gets the number of its cell as the attribute `cell`.
     """
     location = str(path)
     try:
@@ -117,11 +121,11 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
     notebook = ast.Module(body=[], type_ignores=[])
     for number, text in enumerate(texts, 1):
         if text.startswith("%%"):
-            continue  # a cell magic: such a cell is mostly in another language
-        # Magics are not Python, so replace each of them by `pass`.
+            continue  # a cell magic: such a cell is usually in another language
+        # Magics are not Python, so replace each of these lines by `pass`.
         cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
-            # This cell cannot be parsed; the others are read all the same.
+            # This cell cannot be parsed, but the other cells are read in spite of that.
             yield cell
             continue
         for node in ast.walk(cell.tree):

@@ -1,6 +1,6 @@
 """Finds code in which a forked child process uses a cluster or session of its parent.
 
-The connections of a cluster only work in the process that has created it.
+The connections of a cluster only work in the process that has created the cluster.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ PROCESSES = {
     "multiprocessing.context.ForkProcess",
     "multiprocessing.context.Process",
 }
-# Maps a class to those of its methods whose first argument is a function that is run in another
-# process.
+# Maps a class to the methods whose first argument is a function that is run in another process.
 STARTS = {
     POOL: (
         "apply", "apply_async", "imap", "imap_unordered", "map", "map_async", "starmap",
@@ -41,24 +40,24 @@ STARTS = {
     ),
     EXECUTOR: ("map", "submit"),
 }  # fmt: skip
-# Names of keyword arguments whose value is a function that is run in another process.
+# The keyword arguments whose value is a function that is run in another process.
 FUNCTION = ("target", "func", "fn", "initializer")
-# Attributes of its parent's cluster or session that a child may use without harm.
+# The attributes of its parent's cluster or session that a child process may use without harm.
 HARMLESS = {"shutdown", "is_shutdown"}
 
 
 def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a `Noticed` if a call starts a process that uses a cluster or session of its parent.
+    """Yield a `Noticed` if a call starts a process that uses its parent's cluster or session.
 
     :param node: the call.
     :param called: the value of the called expression.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
     """
-    # Collect the functions that the call runs in another process.
+    # Collect the functions that this call runs in another process.
     functions_to_run = [keyword.value for keyword in node.keywords if keyword.arg in FUNCTION]
     if isinstance(called, Named) and called.name in PROCESSES:
-        # Process(group, target): the function is the second argument.
+        # The signature is Process(group, target, ...): the function is the second argument.
         functions_to_run += node.args[1:2]
         for keyword in node.keywords:
             if keyword.arg != "args" or not isinstance(keyword.value, (ast.Tuple, ast.List)):
@@ -70,10 +69,10 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
                 )
                 return
     elif isinstance(called, Method) and called.name in STARTS.get(called.owner, ()):
-        # The methods of pools get the function to run as their first argument.
+        # The methods of pools and executors get the function to run as their first argument.
         functions_to_run += node.args[:1]
     else:
-        # The call may create a pool. Its `initializer` is called in each process of the pool.
+        # The call may create a pool, whose `initializer` is called in each process of the pool.
         instance = scopes.value(node, scope)
         if not isinstance(instance, Instance) or instance.owner not in STARTS:
             return
@@ -95,8 +94,9 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
 
 
 def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a `Noticed` for a subclass of Process whose method `run` uses a cluster or session of
-    the parent process.
+    """Yield a `Noticed` for a subclass of Process that uses its parent's cluster or session.
+
+    The class does so if its method `run`, which runs in the child process, uses one.
 
     :param node: the class.
     :param scopes: the file's scopes.
@@ -118,14 +118,15 @@ def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Notic
 
 
 def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a `Noticed` if the child of an ``os.fork`` uses a cluster or session of its parent.
+    """Yield a `Noticed` if the child of ``os.fork`` uses its parent's cluster or session.
 
-    :param node: an ``if``, which may test the result of ``os.fork`` (0 means that this is the
-        child).
+    :param node: an ``if`` statement, which may test the result of ``os.fork`` (0 means that this
+        process is the child).
     :param scopes: the file's scopes.
     :param scope: the scope of the ``if``.
     """
-    # Find out which branch the child runs: `if not pid`, `if pid == 0`, or the `else` of `if pid`.
+    # Find out which branch the child executes: `if not pid`, `if pid == 0`, or the `else` of `if
+    # pid`.
     test = node.test
     is_child = False
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -167,18 +168,18 @@ def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
 
 
 def _used_by(function: UserDefined, scopes: Scopes) -> str:
-    """Return the first cluster or session that a function uses, and that is older than the fork.
+    """Return the first cluster or session from before the fork that a function uses.
 
-    Return "" if there is none.
+    Return "" if the function uses no such object.
     """
-    # If a class is called in the child, we do not examine its constructor.
+    # If a class is called in the child process, its constructor is not examined.
     if isinstance(function.node, ast.ClassDef):
         return ""
     function_scope = scopes.by_node[function.node]
     for name, bindings in _uses(list(own_nodes(function.node)), scopes, function_scope):
-        # Only report an object that is created in the module or in `__init__`: this code has run
-        # before the fork. Any other function may be called in the child, and then creates an object
-        # of the child's own.
+        # Report only objects that are created in the module or in `__init__`, because this code has
+        # run before the fork. Any other function may be called in the child process, and then
+        # creates a separate object there.
         if name not in function_scope.globals and all(
             binding.scope is scopes.root or getattr(binding.scope.node, "name", "") == "__init__"
             for binding in bindings
@@ -190,7 +191,7 @@ def _used_by(function: UserDefined, scopes: Scopes) -> str:
 def _uses(
     nodes: Iterable[ast.AST], scopes: Scopes, scope: Scope
 ) -> Iterator[tuple[str, list[Binding]]]:
-    """Yield (name, bindings) of each cluster and session that the nodes use."""
+    """Yield (name, bindings) for each cluster and session that the nodes use."""
     nodes = list(nodes)
     harmless = {
         id(attribute.value)

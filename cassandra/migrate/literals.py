@@ -1,4 +1,4 @@
-"""Finds the content of dicts in the source, for arguments that are passed as ``**settings``."""
+"""Finds the content of dicts in the source, to know the arguments in ``call(**settings)``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from cassandra.migrate.scopes import Scope, Scopes
 
-# Methods of a dict that do not change it.
+# Methods that read a dict, but do not change it.
 READS = {"copy", "get", "items", "keys", "values"}
 
 
 def arguments(node: ast.Call, scopes: Scopes, scope: Scope) -> dict[str, ast.expr]:
-    """Return the keyword arguments of a call by name, including those in ``**`` dicts that we know.
+    """Return the keyword arguments of a call by name, including those in known ``**`` dicts.
 
     :param node: the call.
     :param scopes: the file's scopes.
@@ -28,9 +28,9 @@ def arguments(node: ast.Call, scopes: Scopes, scope: Scope) -> dict[str, ast.exp
 
 
 def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.expr]:
-    """Return the entries of a dict that the source shows for certain, by their string keys.
+    """Return the entries of a dict by their string keys, as far as the source shows them.
 
-    :param node: an expression that creates the dict, or its name.
+    :param node: an expression that creates the dict, or the name of the dict.
     :param scopes: the file's scopes.
     :param scope: the scope of the expression.
     """
@@ -38,14 +38,14 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
         return _displayed(node)
     if isinstance(node, ast.Call):
         is_dict = isinstance(node.func, ast.Name) and node.func.id == "dict"
-        # Only read ``dict(a=1)``: we do not know the entries of ``dict(other)``.
+        # Accept only ``dict(a=1)``, because we do not know the entries of ``dict(other)``.
         return arguments(node, scopes, scope) if is_dict and not node.args else {}
     if isinstance(node, ast.Name):
         owner_scope = scope.binding_scope(node.id)
         bindings = owner_scope.bindings[node.id] if owner_scope is not None else []
         if len(bindings) != 1 or bindings[0].kind != "value":
             return {}
-        # If the dict had a second name, code could change it by way of that name. So only accept a
+        # If the dict had a second name, code could change it through that name. So accept only a
         # name that is bound directly to the expression that creates the dict.
         definition = bindings[0].node
         if isinstance(definition, (ast.Dict, ast.Call)) and not _changes(scopes, node.id):
@@ -54,7 +54,7 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
 
 
 def _displayed(node: ast.Dict) -> dict[str, ast.expr]:
-    """Return the entries of a dict that is written as ``{...}``."""
+    """Return the entries of a dict display, ``{...}``."""
     by_key: dict[str, ast.expr] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
@@ -65,8 +65,9 @@ def _displayed(node: ast.Dict) -> dict[str, ast.expr]:
 
 
 def _changes(scopes: Scopes, name: str) -> bool:
-    """Return True if the file may change the dict with this name, or pass it to code that may
-    change it.
+    """Return True if the file may change the dict with this name.
+
+    This includes code that passes the dict to other code, which may change it.
     """
     nodes = list(ast.walk(scopes.root.node))
     harmless = {id(read) for node in nodes for read in _reads(node)}
@@ -80,8 +81,9 @@ def _changes(scopes: Scopes, name: str) -> bool:
 
 
 def _reads(node: ast.AST) -> list[ast.expr]:
-    """Return the child expressions that a node only reads. If one of them is a dict, the node does
-    not change the dict.
+    """Return the child expressions that `node` only reads.
+
+    If such a child is a dict, `node` does not change it.
     """
     if isinstance(node, ast.keyword) and node.arg is None:  # call(**settings)
         return [node.value]

@@ -1,8 +1,8 @@
 """Matchers decide which facts about an application show a difference between the drivers.
 
 The method `match` of a matcher returns the application's code, shortened, if a fact shows the
-difference; otherwise "". If a matcher cannot be sure, it does not match: a false alarm costs more
-than a missed difference.
+difference; otherwise it returns "". If a matcher cannot be sure, it does not match, because a false
+alarm costs more than a missed difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SEVERITIES = (BREAKS, DIFFERS, NOTE)
 
 
 def constant(value: ast.expr | None) -> object:
-    """Return the value of a constant; `...` (Ellipsis) for any other expression.
+    """Return the value of a constant; `...` (Ellipsis) if the expression is not a constant.
 
     :param value: the expression.
     """
@@ -56,10 +56,11 @@ def named_text(value: ast.expr) -> str:
 
 @functools.cache
 def definition_names(callees: tuple[str, ...]) -> frozenset[str]:
-    """Convert public names of functions and methods to the names that they have in the modules that
-    define them.
+    """Return the names that functions and methods have in the modules that define them.
 
-    :param callees: the public names, by which applications use them.
+    Facts have these names, whatever module the application imports from.
+
+    :param callees: the public names, as applications use them.
     """
     definitions = set()
     for callee in callees:
@@ -79,8 +80,9 @@ class Matcher:
     severity: str
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the code, shortened, if a fact shows the difference; otherwise "".
+        """Return the application's code, shortened, if a fact shows the difference; otherwise "".
 
+        :param fact: the fact.
         :param program: what is known about all files of the application.
         """
         raise NotImplementedError
@@ -90,10 +92,9 @@ class Matcher:
 class MissingName(Matcher):
     """Matches a name that this driver does not have.
 
-    :param is_private: True matches private names only: some part of the dotted name begins with an
-        underscore. False matches public names only.
-    :param besides: names that do not match, because another entry of the table of differences
-        reports them.
+    :param is_private: True matches private names only (a part of the dotted name begins with an
+        underscore). False matches public names only.
+    :param besides: names that do not match, because another entry of the table reports them.
     """
 
     is_private: bool
@@ -101,7 +102,7 @@ class MissingName(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the name if this driver does not have it; otherwise ""."""
-        # `is_there` is None if we cannot know whether this driver has the name. Only False matches.
+        # `is_there` is None if we cannot know if this driver has the name. Only False matches.
         if not isinstance(fact, Name) or fact.is_there is not False or fact.name in self.besides:
             return ""
         parts = fact.name.split(".")
@@ -118,8 +119,8 @@ class MissingName(Matcher):
 class NameOf(Matcher):
     """Matches names of the driver.
 
-    :param names: the names. All names in such a module or class match, too.
-    :param is_import: True matches imports only, False matches all other uses only.
+    :param names: the names. Names inside these modules and classes match, too.
+    :param is_import: True matches imports only. False matches all other uses only.
     """
 
     names: tuple[str, ...]
@@ -137,7 +138,7 @@ class NameOf(Matcher):
 class ModuleOf(Matcher):
     """Matches the import of a module that is not part of the driver.
 
-    :param names: the modules. Modules and names in them match, too.
+    :param names: the modules. Modules and names inside them match, too.
     :param is_alone: True also matches if the application does not import the driver at all.
     """
 
@@ -161,15 +162,14 @@ class PrivateAttribute(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return "Class.attribute" if the application uses such an attribute; otherwise ""."""
-        # `is_there` is None if we cannot know whether this driver has the attribute. Only False
-        # matches.
+        # `is_there` is None if we cannot know if this driver has the attribute. Only False matches.
         if not isinstance(fact, Attribute) or fact.is_there is not False:
             return ""
-        # Names with two leading and trailing underscores belong to Python.
+        # Names with two leading and two trailing underscores belong to Python itself.
         if not fact.name.startswith("_") or fact.name.endswith("__"):
             return ""
         # If the application itself sets or defines an attribute with this name, its code may refer
-        # to that attribute, and not to the driver's.
+        # to that attribute instead of an attribute of the driver.
         if fact.name in program.stored or fact.name in program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -187,17 +187,17 @@ OF_MOCKS = re.compile(
 class MissingAttribute(Matcher):
     """Matches a public attribute that objects of this driver do not have.
 
-    :param owners: the classes of these objects. They must be classes whose objects only the driver
-        creates: an object of another class, such as a policy, may belong to a subclass in the
-        application that has more attributes.
+    :param owners: the classes of these objects. Only the driver may create objects of these
+        classes. An object of any other class, such as a policy, may belong to an application's
+        subclass that has more attributes.
     """
 
     owners: tuple[str, ...]
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return "Class.attribute" if the application uses such an attribute; otherwise ""."""
-        # `is_there` is None if we cannot know whether this driver has the attribute. Only False
-        # matches. `is_own` marks objects of the application's subclasses, which may have it.
+        # `is_there` is None if we cannot know if this driver has the attribute. Only False matches.
+        # `is_own` marks objects of an application's subclass, which may have the attribute.
         if not isinstance(fact, Attribute) or fact.is_there is not False or fact.is_own:
             return ""
         if fact.owner not in definition_names(self.owners) or OF_MOCKS.fullmatch(fact.name):
@@ -211,14 +211,14 @@ class MissingAttribute(Matcher):
 
 @dataclass(frozen=True)
 class Setting(Matcher):
-    """Matches an argument, or the assignment of an attribute, with certain values.
+    """Matches an argument, or the assignment of an attribute, that has certain values.
 
     :param callees: the functions, classes or methods that have the argument.
     :param name: the name of the argument.
-    :param values: the constants that match. If it is empty, all values match except `harmless`.
+    :param values: the constants that match. If this is empty, all values match except `harmless`.
     :param members: the names of enumeration members that match, too.
-    :param harmless: constants that do not match.
-    :param is_stored: True also matches an assignment to the attribute with this name.
+    :param harmless: the constants that do not match.
+    :param is_stored: True also matches an assignment to the attribute that is called `name`.
     """
 
     callees: tuple[str, ...]
@@ -233,7 +233,8 @@ class Setting(Matcher):
         if isinstance(fact, Stored):
             if not self.is_stored or fact.name != self.name:
                 return ""
-            # The callees are constructors, whose classes own the attributes of the same names.
+            # The callees are constructors. Their classes have the attributes with the arguments'
+            # names.
             if fact.value is None or fact.owner not in definition_names(self.callees):
                 return ""
             if not self._is_concerned(fact.value):
@@ -252,24 +253,24 @@ class Setting(Matcher):
         position = names.position(call.callee, self.name)
         if position is None or len(call.arguments) <= position:
             return None
-        # After a `*args`, we cannot know which argument has this position.
+        # If a `*args` precedes it, we cannot know which argument has this position.
         is_known = not any(
             isinstance(argument, ast.Starred) for argument in call.arguments[: position + 1]
         )
         return call.arguments[position] if is_known else None
 
     def _is_concerned(self, argument: ast.expr) -> bool:
-        """Return True if the difference applies to the value of an argument."""
+        """Return True if the difference applies to this value of the argument."""
         value = constant(argument)
         if self.values:
             if named_text(argument) in self.members:
                 return True
             return any(
-                # Compare the types, too, because True equals 1 in Python.
+                # Compare the types, too, because True == 1 in Python.
                 type(value) is type(concerned) and value == concerned
                 for concerned in self.values
             )
-        # Without a list of values, all values count except harmless ones.
+        # Without a list of values, all values match except harmless values.
         return not any(value is harmless for harmless in self.harmless)
 
 
@@ -278,7 +279,7 @@ class UnknownSetting(Matcher):
     """Matches a keyword argument or attribute that is not a setting of this driver."""
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the call with the arguments, or the assignment."""
+        """Return the call with the unknown arguments, or the assignment; "" for no match."""
         if isinstance(fact, Stored) and fact.is_refused:
             return f"{fact.owner.rpartition('.')[2]}.{fact.name} = ..."
         if not isinstance(fact, Call) or not fact.unknown:
@@ -292,8 +293,8 @@ class CallOf(Matcher):
 
     :param callees: the functions and methods.
     :param methods: names of methods that only drivers have. A call of such a method matches even if
-        we do not know the class of the object, unless the application defines a function or class
-        with this name.
+        the class of the object is not known. It does not match if the application defines a
+        function or class with this name.
     """
 
     callees: tuple[str, ...] = ()
@@ -304,11 +305,12 @@ class CallOf(Matcher):
         if not isinstance(fact, Call):
             return ""
         is_known = fact.callee in definition_names(self.callees)
-        # A call of a method of an object whose class we do not know.
+        # Or the call is a method call on an object whose class we do not know.
         is_method = (
             not fact.callee
             and fact.method in self.methods
-            # If the application defines this name, it may call its own function.
+            # If the application defines this name, the call may be of the application's own
+            # function.
             and fact.method not in program.defined
             and isinstance(fact.node, ast.Call)
             and isinstance(fact.node.func, ast.Attribute)
@@ -321,10 +323,10 @@ class TextOf(Matcher):
     """Matches a string literal.
 
     :param pattern: a regular expression that must match the whole string.
-    :param callees: the ends of the names of functions. If it is not empty, only an argument of such
-        a function matches.
-    :param not_of: the ends of the names of functions whose arguments do not match, because other
-        entries of the table handle them.
+    :param callees: endings of function names. If this is not empty, the string must be an argument
+        of such a function.
+    :param not_of: endings of function names. A string that is an argument of such a function does
+        not match, because another entry of the table reports it.
     """
 
     pattern: str
@@ -346,16 +348,17 @@ class TextOf(Matcher):
 
 @dataclass(frozen=True)
 class AttributeOfClass(Matcher):
-    """Matches a name that is defined in an application's subclass of a class of the driver.
+    """Matches a name that an application's subclass of a driver class defines in its body.
 
     :param base: the class of the driver.
+    :param name: the defined name.
     """
 
     base: str
     name: str
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the name if such a class defines it; otherwise ""."""
+        """Return the name if such a subclass defines it; otherwise ""."""
         matches = (
             isinstance(fact, ClassAttribute)
             and not definition_names((self.base,)).isdisjoint(fact.bases)
@@ -389,11 +392,12 @@ class DerivedFrom(Matcher):
 
 @dataclass(frozen=True)
 class NoticedAs(Matcher):
-    """Matches a `Noticed` of a certain kind (a fact that only shows in several expressions
-    together).
+    """Matches a `Noticed` of a certain kind.
+
+    A `Noticed` is a fact that only several expressions together show.
 
     :param kind: the kind of the fact.
-    :param unless: a function of the application; if it returns True, nothing matches.
+    :param unless: called with the `Program`. If it returns True, nothing matches.
     """
 
     kind: str
@@ -415,6 +419,7 @@ class RemovedFromList(Matcher):
         if not isinstance(fact, Noticed) or not fact.kind.startswith(LIST_REMOVE):
             return ""
         column = fact.kind.removeprefix(LIST_REMOVE)
-        # We do not know which model is updated, so the column must be a list in all models.
+        # We do not know which model is updated, so the column must be a list in all models that
+        # have it.
         is_list = column in program.lists and column not in program.other_columns
         return fact.code if is_list else ""

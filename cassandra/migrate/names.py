@@ -1,6 +1,7 @@
-"""Looks up names in this driver: does a name exist, and which attributes and parameters has it?
+"""Looks up names in this driver: if a name exists, and which attributes and parameters it has.
 
-Modules of the driver are imported when they are needed. Modules of the application never are.
+Modules of the driver are imported when they are needed. Modules of the application are never
+imported.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from cassandra._impl import TWINS
 PACKAGE = "cassandra"
 COMPILED = "cassandra._accel."
 
-MISSING = object()  # the result of `find` for a name that does not exist
-UNKNOWN = object()  # the result of `find` if a module cannot be imported on this machine
+MISSING = object()  # `find` returns this for a name that does not exist
+UNKNOWN = object()  # `find` returns this if a module cannot be imported on this machine
 
 
 def is_ours(name: str) -> bool:
@@ -31,7 +32,7 @@ def is_ours(name: str) -> bool:
 
 @functools.cache
 def find(name: str) -> object:
-    """Return the object with a dotted name; `MISSING` or `UNKNOWN` if there is none.
+    """Return the object with a dotted name; `MISSING` or `UNKNOWN` if it cannot be found.
 
     :param name: a name in the driver's package.
     """
@@ -48,16 +49,16 @@ def find(name: str) -> object:
     except AttributeError:
         if isinstance(parent_object, ModuleType):
             return _module(name)
-        # A class or function may have the same name as a module in its package, which it then
-        # hides: ``cassandra.util.sortedset``. So look in the module too.
+        # A class or function may hide a module of the same name in its package, for example
+        # ``cassandra.util.sortedset``. So also look in the module.
         return getattr(_module(parent), attribute_name, MISSING)
     except Exception:  # the name is imported on demand, and its module needs a missing package
         return UNKNOWN
 
 
 def _is_found(value: object) -> bool:
-    # Compare by identity, because some objects redefine ``==``: that of a cqlengine column returns
-    # a filter.
+    # Compare by identity, because some objects redefine ``==``: comparing a cqlengine column
+    # returns a filter.
     return value is not MISSING and value is not UNKNOWN
 
 
@@ -68,7 +69,7 @@ def _module(name: str) -> object:
             warnings.simplefilter("ignore")
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # If the error is about another module, this module exists, but needs one that is not
+        # If the error is about another module, this module exists, but needs a package that is not
         # installed.
         return MISSING if error.name == name else UNKNOWN
     except Exception:  # for example, an optional package is too old
@@ -77,9 +78,9 @@ def _module(name: str) -> object:
 
 @functools.cache
 def home(name: str) -> str:
-    """Return the name of a class or function in the module that defines it.
+    """Return the name that a class or function has in the module that defines it.
 
-    Any other name is returned unchanged.
+    A name of anything else is returned unchanged.
 
     :param name: a name in the driver's package.
     """
@@ -88,14 +89,14 @@ def home(name: str) -> str:
         return name
     module = getattr(target, "__module__", None)
     qualified_name = getattr(target, "__qualname__", None)
-    # "<locals>" and "<lambda>" cannot be looked up in a module.
+    # Names with "<locals>" or "<lambda>" cannot be looked up in a module.
     if not module or not qualified_name or not is_ours(module) or "<" in qualified_name:
         return name
     return f"{module}.{qualified_name}"
 
 
 def is_there(name: str) -> bool | None:
-    """Return True if this driver has a name, False if not, and None if we cannot know.
+    """Return True if this driver has a name, False if it does not, and None if we cannot know.
 
     :param name: a name in the driver's package.
     """
@@ -104,7 +105,7 @@ def is_there(name: str) -> bool | None:
 
 
 def public(module: str) -> list[str]:
-    """Return the names that ``from module import *`` binds; [] for modules of others.
+    """Return the names that ``from module import *`` binds; [] for modules outside the driver.
 
     :param module: the name of the module.
     """
@@ -119,8 +120,9 @@ def public(module: str) -> list[str]:
 
 @functools.cache
 def has_attribute(owner: str, name: str) -> bool | None:
-    """Return True if objects of a class have an attribute, False if not, and None if we cannot
-    know.
+    """Return True if objects of a class have an attribute.
+
+    Return False if they do not have it, and None if we cannot know.
 
     :param owner: the class.
     :param name: the attribute.
@@ -128,27 +130,27 @@ def has_attribute(owner: str, name: str) -> bool | None:
     cls = find(owner)
     if not isinstance(cls, type):
         return None
-    # Search the dicts of the class and its bases. hasattr() would call descriptors, of which some
-    # raise an error for a class.
+    # Search the dicts of the class and its bases. hasattr() would call descriptors, and some
+    # descriptors raise an error for a class.
     classes = [_python_twin(base) for base in cls.__mro__]
     if any(name in vars(base) for base in classes):
         return True
     driver_classes = [base for base in classes if is_ours(base.__module__)]
-    # With `__getattr__`, objects may have any attribute.
+    # With `__getattr__`, objects may have any attribute, so we cannot know.
     if any("__getattr__" in vars(base) for base in driver_classes):
         return None
     assigned = [_attributes_set_by(base) for base in driver_classes]
     if any(names is not None and name in names for names in assigned):
         return True
-    # None in the list stands for a class whose attributes we cannot know.
+    # A None in the list stands for a class whose attributes we cannot know.
     return None if None in assigned else False
 
 
 def _python_twin(cls: type) -> type:
-    """Return the pure Python implementation of a compiled class; any other class unchanged.
+    """Return the pure Python version of a compiled class; any other class unchanged.
 
-    With the Python implementation, the result of a check does not depend on whether the driver's
-    compiled modules are used. Also, only Python classes have source code that we can read.
+    With the pure Python version, the result of a check does not depend on whether the driver's
+    compiled modules are used. Besides, only Python classes have source code that we can read.
     """
     twin = TWINS.get(cls.__module__.removeprefix(COMPILED))
     python_twin = find(f"{twin}.{cls.__qualname__}") if twin is not None else cls
@@ -177,15 +179,15 @@ def _attributes_set_in_method(method: object) -> frozenset[str] | None:
     twin_module = TWINS.get(str(getattr(function, "__module__", "")).removeprefix(COMPILED))
     if twin_module is not None:
         function = find(f"{twin_module}.{getattr(function, '__qualname__', '')}")
-    # Do not read the source of a compiled function: it has a code object too, but that names a
-    # Cython file.
+    # Do not read the source of a compiled function. It has a code object, too, but that object
+    # names a Cython file.
     if not isinstance(function, FunctionType):
         return None
     file = function.__code__.co_filename
     if os.path.isfile(file):
         return _attributes_set_in_file(file)
     # The driver generates some methods at run time, so they have no source file. Return all names
-    # that their code uses, which include the attributes that it assigns.
+    # that their code uses. These include the attributes that the code assigns.
     return frozenset(function.__code__.co_names)
 
 
@@ -201,7 +203,7 @@ def _attributes_set_in_file(file: str) -> frozenset[str]:
     )
 
 
-# The name of a ``**`` parameter that collects unknown arguments only to raise an error for them.
+# The name of a ``**`` parameter that only collects unknown arguments to raise an error for them.
 _REFUSED = "_unknown"
 
 
@@ -221,8 +223,8 @@ def parameters(name: str) -> frozenset[str] | None:
     except (TypeError, ValueError):
         return None
     if any(
-        # A parameter ``**_unknown`` does not mean that any argument is accepted: it only exists to
-        # refuse them.
+        # A parameter ``**_unknown`` does not accept any argument: it only exists to reject unknown
+        # arguments.
         parameter.kind is parameter.VAR_KEYWORD and parameter.name != _REFUSED
         for parameter in signature
     ):
@@ -245,7 +247,7 @@ def position(name: str, argument: str) -> int | None:
     except (TypeError, ValueError):
         return None
     if isinstance(find(name.rpartition(".")[0]), type) and not isinstance(target, type):
-        del signature[:1]  # self
+        del signature[:1]  # the parameter `self`
     for index, parameter in enumerate(signature):
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             return None
@@ -256,7 +258,7 @@ def position(name: str, argument: str) -> int | None:
 
 @functools.cache
 def refuses(owner: str, name: str) -> bool:
-    """Return True if assigning an attribute raises an error, because it seems a misspelt setting.
+    """Return True if assigning an attribute raises an error about a misspelt setting.
 
     :param owner: the class.
     :param name: the attribute.
@@ -264,16 +266,16 @@ def refuses(owner: str, name: str) -> bool:
     cls: Any = find(owner)
     if not isinstance(cls, type) or name.startswith("_") or has_attribute(owner, name):
         return False
-    # Only a class with its own `__setattr__` can refuse an assignment.
+    # Only a class with its own `__setattr__` can reject an assignment.
     if not any("__setattr__" in vars(base) for base in cls.__mro__ if base is not object):
         return False
     create_object: Any = cls.__new__
     try:
-        # Try the assignment on a new object. Its constructor is not called, because it may need
+        # Try the assignment on a new object. The constructor is not called, because it may need
         # arguments.
         setattr(create_object(cls), name, None)
     except AttributeError as error:
-        # The object is not initialized, so the error may also be about a missing attribute.
+        # The object is not initialized, so check that the error is not about a missing attribute.
         return repr(name) in str(error) and "setting" in str(error)
     except Exception:
         return False
@@ -287,7 +289,7 @@ def _callable(name: str) -> Callable[..., Any] | None:
 
 def _settings() -> frozenset[str]:
     """Return the names of the settings of `Cluster`, and of its other attributes."""
-    # Some settings are not in the signature of `Cluster`, but all of them are attributes of the
+    # Some settings are not in the signature of `Cluster`, but all settings are attributes of the
     # class.
     cluster = find("cassandra.cluster.Cluster")
     signature = inspect.signature(cluster)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""Finds differences that only show in several expressions together, as `Noticed` objects.
+"""Finds differences that only several expressions together show, as `Noticed` objects.
 
 For example, it finds a callback of a future that calls `Session.execute`, which waits for a
-response. The module `forks` finds those that have to do with forked processes.
+response. The module `forks` finds the differences that have to do with forked processes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EVENTLET = "eventlet"
 LIST_REMOVE = "list-remove "  # followed by the column's name
 
 ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")
-# (class, method) of calls that wait for a response.
+# (class, method) of the calls that wait for a response.
 BLOCKS = {
     (SESSION, "execute"),
     (SESSION, "prepare"),
@@ -43,14 +43,14 @@ BLOCKS = {
     (CLUSTER, "connect"),
     (CLUSTER, "refresh_schema_metadata"),
 }
-# CHANGES has the methods that change a dict. SENDS has (class, method) of calls that bind or send
-# values.
+# CHANGES lists the methods that change a dict. SENDS lists (class, method) of the calls that bind
+# or send values.
 CHANGES = {"pop", "clear", "update", "setdefault", "popitem"}
 SENDS = {(SESSION, "execute"), (SESSION, "execute_async"), (PREPARED, "bind")}
 
 
 def texts(nodes: Iterable[ast.AST]) -> list[str]:
-    """Return the string constants among some expressions.
+    """Return the values of the string constants among some expressions.
 
     :param nodes: the expressions.
     """
@@ -62,7 +62,7 @@ def texts(nodes: Iterable[ast.AST]) -> list[str]:
 
 
 def handled(handler: ast.ExceptHandler) -> list[str]:
-    """Return the errors that a handler recovers from: their class names, without modules.
+    """Return the errors that a handler recovers from, as class names without their modules.
 
     :param handler: the handler. If it ends with ``raise`` or ``exit()``, it does not recover, and
         the result is [].
@@ -77,11 +77,10 @@ def handled(handler: ast.ExceptHandler) -> list[str]:
 
 
 def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a `Noticed` if a ``try`` handles ``struct.error`` for a call that binds or sends
-    values.
+    """Yield a `Noticed` if a ``try`` handles ``struct.error`` of a call that sends values.
 
     Yield nothing if another handler of the ``try`` catches the errors that this driver raises
-    instead.
+    instead of ``struct.error``.
 
     :param node: the ``try``.
     :param scopes: the file's scopes.
@@ -95,7 +94,7 @@ def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Notic
             for other_handler in node.handlers
             for error_name in _error_names(other_handler.type)
         }
-        # "" stands for ``except:`` without a class, which catches all errors.
+        # "" stands for an ``except:`` without a class, which catches all errors.
         if error_names & {"", "Exception", "BaseException", "TypeError", "ValueError"}:
             return
         called_values = [
@@ -118,8 +117,9 @@ def _error_names(error_type: ast.expr | None) -> list[str]:
 
 
 def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a `Noticed` for ``mapping[key] = ...`` or ``del mapping[key]``, if the mapping belongs
-    to the schema metadata.
+    """Yield a `Noticed` for code that changes a mapping of the schema metadata.
+
+    The code is ``mapping[key] = ...`` or ``del mapping[key]``.
 
     :param node: the subscript.
     :param scopes: the file's scopes.
@@ -137,16 +137,16 @@ def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Notic
 def forwarded_arguments(
     constructor: ast.stmt, keywords: Mapping[str, ast.expr]
 ) -> dict[str, ast.expr] | None:
-    """Return the keyword arguments of a call that a constructor forwards to its base class.
+    """Return the keyword arguments that an application's constructor forwards to its base class.
 
-    None if we cannot know them.
+    Return None if we cannot know them.
 
     :param constructor: the constructor of an application's class.
     :param keywords: the keyword arguments of the call.
     """
     if not isinstance(constructor, ast.FunctionDef) or constructor.args.kwarg is None:
         return None
-    # Its `**rest` must have a single use: in the call of the base class's constructor.
+    # The parameter `**rest` must have a single use, in the call of the base class's constructor.
     rest = constructor.args.kwarg.arg
     uses = [
         name_node
@@ -160,11 +160,11 @@ def forwarded_arguments(
         and ast.unparse(call.func).endswith((".__init__", ".__new__"))
         and any(keyword.arg is None and keyword.value in uses for keyword in call.keywords)
     ]
-    # With other uses of `**rest`, the constructor may change the arguments.
+    # If `**rest` has other uses, the constructor may change the arguments.
     if len(uses) != 1 or len(calls) != 1:
         return None
-    # Leave out the arguments that are parameters of the constructor itself, or that it passes
-    # explicitly.
+    # Leave out arguments that are parameters of the constructor itself, and arguments that it
+    # passes explicitly.
     consumed_names = {
         parameter.arg for parameter in (*constructor.args.args, *constructor.args.kwonlyargs)
     }
@@ -182,7 +182,7 @@ def in_call(
     """Yield a `Noticed` for each difference that a call shows.
 
     :param node: the call.
-    :param called: what is called.
+    :param called: the value of the called expression.
     :param keywords: the keyword arguments by name.
     :param scopes: the file's scopes.
     :param scope: the scope of the call.
@@ -194,7 +194,7 @@ def in_call(
             yield Noticed(node, is_guarded=False, kind=EVENTLET, code="eventlet.monkey_patch()")
     elif isinstance(node.func, ast.Attribute) and node.func.attr == "update":
         for name in keywords:
-            # This may be a queryset's `update(tags__remove=...)`. The matcher `RemovedFromList`
+            # This may be `update(tags__remove=...)` of a queryset. The matcher `RemovedFromList`
             # checks later if the column is a list.
             if name.endswith("__remove"):
                 column = name.removesuffix("__remove")
@@ -206,7 +206,7 @@ def in_call(
 def _in_method_call(
     node: ast.Call, called: Method, scopes: Scopes, scope: Scope
 ) -> Iterator[Noticed]:
-    """Yield a `Noticed` for each difference that a call of a method of the driver shows."""
+    """Yield a `Noticed` for each difference that a call of a driver's method shows."""
     if called.owner == FUTURE and called.name in ADDS_CALLBACKS:
         # A callback that waits for a response would block the event loop.
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -224,7 +224,7 @@ def _in_method_call(
 
 
 def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
-    """Return the first call in a function that waits for a response; "" if there is none."""
+    """Return the first call in a function that waits for a response; "" if no call does."""
     scope = scopes.by_node.get(function.node)
     if scope is None or isinstance(function.node, ast.ClassDef):
         return ""
@@ -233,17 +233,18 @@ def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
             called = scopes.value(node.func, scope)
             if not isinstance(called, Method) or (called.owner, called.name) not in BLOCKS:
                 continue
-            # A callback gets its own future when that is done, so its method `result` returns at
-            # once. Only a future that was created in this function may have to be waited for.
+            # A callback gets its own future when the future is complete, so the future's `result`
+            # returns at once. Only a future that was created in this function may have to be waited
+            # for.
             if called.owner != FUTURE or _is_created_here(node.func, scope):
                 return short(node.func)
     return ""
 
 
 def _is_created_here(method: ast.expr, scope: Scope) -> bool:
-    """Return True if a future is created in this function.
+    """Return True if the future whose method is called was created in this function.
 
-    Only then does its method `result` wait: a future that a callback got from outside is complete.
+    Only then may its method `result` wait: a future that a callback got from outside is complete.
     """
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):

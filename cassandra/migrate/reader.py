@@ -1,5 +1,6 @@
-"""Walks through the syntax tree of a file, and collects what it shows about its use of the driver,
-as objects of the classes in `facts`.
+"""Walks through the syntax tree of a file, and collects facts about its use of the driver.
+
+The facts are objects of the classes in `facts`.
 """
 
 from __future__ import annotations
@@ -33,22 +34,24 @@ from cassandra.migrate.scopes import (
 )
 
 COLUMNS = "cassandra.cqlengine.columns"
-# If the application handles one of these errors, it can cope with a missing module (SAVES_IMPORTS),
-# a missing attribute (SAVES_NAMES), or a distribution that is not installed (SAVES_VERSIONS).
+# The errors whose handling shows that the application can cope with a missing module
+# (SAVES_IMPORTS), a missing attribute (SAVES_NAMES), or a distribution that is not installed
+# (SAVES_VERSIONS).
 SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 SAVES_NAMES = {"AttributeError", "Exception", "BaseException"}
 SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORTS
 
-# The functions in LOOK_UP resolve their first argument, a dotted name. Those in LOOK_INSIDE look up
-# their second argument, a name, in their first argument, a module or class.
+# The functions in LOOK_UP resolve their first argument, a dotted name. The functions in LOOK_INSIDE
+# look up their second argument, a name, in their first argument, which is a module or class.
 LOOK_UP = ("patch", "import_module", "__import__", "setattr")
 LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
 CONSTRUCTORS = ("__init__", "__new__")
 
 
 def survey(tree: ast.Module, program: Program) -> None:
-    """Add to `program` what a file shows. This is called for all files before `read` is called for
-    any.
+    """Add to `program` what a file shows.
+
+    This is called for all files before `read` is called for the first file.
 
     :param tree: the file.
     :param program: what is known about all files.
@@ -73,8 +76,8 @@ def survey(tree: ast.Module, program: Program) -> None:
 
 
 def _survey_columns(tree: ast.Module, program: Program) -> None:
-    """Add the names of the columns of cqlengine models to `program`."""
-    # Most files do not import cqlengine. Analysing their scopes would only cost time.
+    """Add the names of the columns of cqlengine models in a file to `program`."""
+    # Most files do not import cqlengine, and analysing their scopes would only take time.
     if not any(
         isinstance(node, (ast.Import, ast.ImportFrom)) and "cqlengine" in ast.unparse(node)
         for node in ast.walk(tree)
@@ -108,7 +111,7 @@ def read(tree: ast.Module) -> list[Fact]:
 
 
 class _Reader(ast.NodeVisitor):
-    """Visits the nodes of a file, and adds what they show to `facts`."""
+    """Visits the nodes of a file, and adds what the nodes show to `facts`."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.scopes = Scopes(tree)
@@ -127,14 +130,14 @@ class _Reader(ast.NodeVisitor):
     def _add_name(
         self, node: ast.expr | ast.alias | ast.stmt, name: str, *, is_import: bool
     ) -> None:
-        """Add a fact for a name of the driver; it says whether this driver has the name."""
+        """Add a fact for a name of the driver. The fact says if this driver has the name."""
         saves = SAVES_IMPORTS if is_import else SAVES_NAMES
         self.facts.append(
             Name(node, self._is_guarded_against(saves), name, names.is_there(name), is_import)
         )
 
     def visit_Import(self, node: ast.Import) -> None:
-        """Add a fact for each module that is imported, of the driver or another package."""
+        """Add a fact for each imported module, of the driver or of another package."""
         for alias in node.names:
             if names.is_ours(alias.name):
                 self._add_name(alias, alias.name, is_import=True)
@@ -145,7 +148,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         """Add a fact for each name that is imported from the driver, and for other modules."""
-        # A relative import refers to the application's own package.
+        # A relative import refers to the application's own package, not to the driver.
         if node.level or not node.module:
             return
         if not names.is_ours(node.module):
@@ -153,7 +156,7 @@ class _Reader(ast.NodeVisitor):
                 name = f"{node.module}.{alias.name}"
                 self.facts.append(Module(alias, self._is_guarded_against(SAVES_IMPORTS), name))
         elif names.is_there(node.module) is False:
-            # If the whole module is missing, report the module, and not each of its names.
+            # If the whole module is missing, report the module instead of each of its names.
             self._add_name(node, node.module, is_import=True)
         else:
             for alias in node.names:
@@ -171,7 +174,7 @@ class _Reader(ast.NodeVisitor):
         self.scope = outer
 
     def _without_docstring(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Return the statements without docstrings, because text in docstrings has no effect."""
+        """Return the statements without docstrings and other strings, which have no effect."""
         return [
             statement
             for statement in body
@@ -183,11 +186,12 @@ class _Reader(ast.NodeVisitor):
             self.visit(statement)
 
     def visit_FunctionDef(self, node: Function) -> None:
-        """Read a function in its own scope."""
+        """Read a function in the function's own scope."""
         for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
             if part is not None:
                 self.visit(part)
-        # A ``try`` around a definition does not handle errors of the function, which runs later.
+        # A ``try`` around a definition does not handle errors of the function, because it runs
+        # later.
         outer_guards, self._guards = self._guards, []
         self._visit_in_scope(node, self._without_docstring(node.body))
         self._guards = outer_guards
@@ -202,7 +206,7 @@ class _Reader(ast.NodeVisitor):
         for part in [*node.decorator_list, *node.bases, *node.keywords]:
             self.visit(part)
         self._add_facts(forks.in_class(node, self.scopes, self.scope))
-        # Leave out the bases that we do not know ("").
+        # Leave out "", which stands for a base that we do not know.
         bases = [base for base in dict.fromkeys(self.scopes.bases(node)) if base]
         for base in bases:
             self.facts.append(Derived(node, is_guarded=False, base=base))
@@ -215,14 +219,14 @@ class _Reader(ast.NodeVisitor):
         self._visit_in_scope(node, self._without_docstring(node.body))
 
     def visit_Try(self, node: ast.Try) -> None:
-        """Read a ``try``. Its body is guarded by its handlers."""
+        """Read a ``try``. Its handlers guard its body."""
         handled = {name for handler in node.handlers for name in noticed.handled(handler)}
         self._guards.append(handled)
         for child in node.body:
             self.visit(child)
         self._guards.pop()
         self._add_facts(noticed.struct_errors(node, self.scopes, self.scope))
-        # This ``try`` does not handle errors in its handlers, ``else`` and ``finally``.
+        # This ``try`` does not handle errors in its own handlers, ``else`` and ``finally``.
         for part in (node.handlers, node.orelse, node.finalbody):
             for statement in part:
                 self.visit(statement)
@@ -231,7 +235,7 @@ class _Reader(ast.NodeVisitor):
         """Read an ``if`` or a conditional expression. Its test may guard its body."""
         # The body of ``if hasattr(...)`` or ``if TYPE_CHECKING`` counts as guarded.
         test = ast.unparse(node.test)
-        # Such a test guards the body like a handler of these errors.
+        # Such a test guards the body in the same way as a handler of these errors.
         handled_errors = SAVES_NAMES if "hasattr(" in test else set()
         if test.endswith("TYPE_CHECKING"):
             handled_errors = SAVES_IMPORTS | SAVES_NAMES
@@ -248,7 +252,7 @@ class _Reader(ast.NodeVisitor):
     visit_IfExp = visit_If
 
     def visit_With(self, node: ast.With) -> None:
-        """Read a ``with``: ``suppress(...)`` and ``raises(...)`` guard its body."""
+        """Read a ``with``. The errors of ``suppress(...)`` and ``raises(...)`` guard its body."""
         calls = [
             item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)
         ]
@@ -292,13 +296,14 @@ class _Reader(ast.NodeVisitor):
         if scope is None or not isinstance(scope.node, ast.ClassDef):
             return
         bases = list(self.scopes.bases(scope.node))
-        # "" stands for a base that we do not know. Attributes that the class itself defines are not
-        # the driver's.
+        # "" stands for a base that we do not know. An attribute that the class itself defines is
+        # not an attribute of the driver.
         if not bases or "" in bases or node.attr in scope.bindings:
             return
         answers = [names.has_attribute(base, node.attr) for base in bases]
         is_there: bool | None = any(answers)
-        # If no base has the attribute, but we do not know it of some base, the answer is not known.
+        # If no base is known to have the attribute, and for some base we cannot know, the answer is
+        # unknown.
         if not is_there and None in answers:
             is_there = None
         self._add_attribute(node, bases[0], is_there, is_own=True)
@@ -318,8 +323,8 @@ class _Reader(ast.NodeVisitor):
     def _add_stores(self, target: ast.expr, value: ast.expr | None) -> None:
         """Add a fact for each attribute that an assignment sets."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            # ``a.x, a.y = 1, 2`` assigns each value to the target at its position. If the right
-            # side is anything else, the assigned values are not known.
+            # ``a.x, a.y = 1, 2`` assigns each value to the target at the same position. If the
+            # right side is not such a tuple, the assigned values are not known.
             values = value.elts if isinstance(value, ast.Tuple) else []
             is_pairwise = len(values) == len(target.elts)
             for index, element in enumerate(target.elts):
@@ -343,7 +348,7 @@ class _Reader(ast.NodeVisitor):
             self.facts.append(Stored(node, is_guarded, base.owner, name, value, is_refused))
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Add the facts that a call shows."""
+        """Add the facts that a call shows, about its function, arguments and names in strings."""
         called = self.scopes.value(node.func, self.scope)
         keywords = arguments(node, self.scopes, self.scope)
         function_name = self._add_call(node, node.func, called, node.args, keywords)
@@ -394,7 +399,7 @@ class _Reader(ast.NodeVisitor):
             accepted = names.parameters(callee)
             if accepted is not None:
                 unknown = [name for name in keywords if name not in accepted]
-        # Matchers compare constants. So replace each name that is bound to a constant by the
+        # Matchers compare constants. So replace each name that is bound to a constant by that
         # constant.
         arguments = [self.scopes.constant(argument, self.scope) for argument in arguments]
         keywords = {
@@ -423,7 +428,7 @@ class _Reader(ast.NodeVisitor):
             "" if the application's class may change the arguments.
         """
         bases = set(self.scopes.bases(node))
-        # A decorator or a metaclass may change what a call of the class does.
+        # A decorator or a metaclass may change the effect of calling the class.
         if len(bases) != 1 or "" in bases or node.decorator_list or node.keywords:
             return "", arguments, keywords
         for cls in self.scopes.ancestry(node):
@@ -438,7 +443,7 @@ class _Reader(ast.NodeVisitor):
         return bases.pop(), arguments, keywords
 
     def _note_callees(self, node: ast.Call, function_name: str) -> None:
-        """Record for each argument which function, and which keyword, it is passed to."""
+        """Record for each argument the function, and the keyword, that it is passed to."""
         for argument in node.args:
             self._callee_of_argument[id(argument)] = function_name
         for keyword in node.keywords:
@@ -447,12 +452,12 @@ class _Reader(ast.NodeVisitor):
                 self._callee_of_argument[id(argument)] = f"{function_name}:{keyword.arg}"
 
     def _add_looked_up_names(self, node: ast.Call, function_name: str) -> None:
-        """Add facts for names in strings that a call resolves, such as ``mock.patch("...")``."""
+        """Add facts for names in strings that a call looks up, such as ``mock.patch("...")``."""
         # With the argument `create` or `raising`, the name need not exist.
         if any(keyword.arg in ("create", "raising") for keyword in node.keywords):
             return
         first_argument = node.args[0] if node.args else None
-        # The first argument is a string with a name, or an expression that refers to a name.
+        # The first argument may be a string with a name, or an expression that refers to a name.
         name = first_argument.value if isinstance(first_argument, ast.Constant) else ""
         target = self.scopes.value(first_argument, self.scope)
         if isinstance(target, Named):
@@ -468,7 +473,7 @@ class _Reader(ast.NodeVisitor):
             self._add_name(first_argument, name, is_import=True)
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """Add a fact for a string, with the function that it is passed to."""
+        """Add a fact for a string literal, with the function that gets it as an argument."""
         if isinstance(node.value, str):
             guarded = self._is_guarded_against(SAVES_VERSIONS)
             self.facts.append(
@@ -486,7 +491,7 @@ class _Reader(ast.NodeVisitor):
 def _is_module_or_class(name: str) -> bool:
     """Return True if a name is a module or class, whose attributes we can look up.
 
-    Attributes of other objects may be set at run time.
+    Attributes of other objects may be set at run time, so we cannot look them up.
     """
     target = names.find(name)
     return isinstance(target, (type, type(ast)))

@@ -1,9 +1,9 @@
-"""Finds out which names of a file are imported from the driver, or are objects of the driver.
+"""Finds out which names of a file are imported from the driver, or refer to objects of the driver.
 
 `Scopes` collects the bindings of all names by scope: assignments, imports, parameters, loops and so
 on. Its method `value` returns what an expression is: a `Named`, `Instance`, `Method` or
 `UserDefined`; or None if that is not known. If a name has several bindings, its value is only known
-if all of them have the same value (bindings to None are ignored). We never guess.
+if all bindings have the same value (bindings to None are ignored). We never guess.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
 FUTURE = "cassandra.cluster.ResponseFuture"
 PREPARED = "cassandra.query.PreparedStatement"
-# `Instance.owner` is the name of a class, which may have one of the prefixes below.
-# LIVE: an object of the class that belongs to the driver's metadata (the application did not create
-# it).
+# `Instance.owner` is the name of a class, which may have one of the prefixes below. The prefix LIVE
+# means that the object belongs to the driver's metadata. The application has not created such an
+# object.
 LIVE = "live "
 METADATA = LIVE + "cassandra.metadata.Metadata"
 KEYSPACE = LIVE + "cassandra.metadata.KeyspaceMetadata"
@@ -32,8 +32,8 @@ PAIRS = "pairs of "  # an iterable of (key, object of the class that follows)
 POOL = "multiprocessing.pool.Pool"
 EXECUTOR = "concurrent.futures.ProcessPoolExecutor"
 
-# RETURNED maps (class, method) to the class of the method's result. HELD maps (class, attribute) to
-# the class of the attribute's value.
+# RETURNED maps (class, method) to the class of the object that the method returns. HELD maps
+# (class, attribute) to the class of the attribute's value.
 RETURNED = {
     (CLUSTER, "connect"): SESSION,
     (CLUSTER, "__enter__"): CLUSTER,
@@ -65,15 +65,15 @@ HELD = {
     (TABLE, "columns"): MAPPING,
     (TABLE, "indexes"): MAPPING,
 }
-# Classes of the standard library that also get an `Instance`. Maps each public name of such a class
-# to the name that we use for it.
+# Classes of the standard library whose objects are also represented by an `Instance`. Maps each
+# public name of such a class to the name that we use for the class.
 OTHERS = {
     "multiprocessing.Pool": POOL,
     POOL: POOL,
     EXECUTOR: EXECUTOR,
     "concurrent.futures.process.ProcessPoolExecutor": EXECUTOR,
 }
-# Builtin functions that return an iterable of the same elements as their argument.
+# Builtin functions that return an iterable over the elements of their argument.
 PASSES_ON = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
 
@@ -81,7 +81,7 @@ PASSES_ON = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 class Named:
     """A module, class or function that was imported, or is an attribute of an imported object.
 
-    :param name: its full, dotted name.
+    :param name: the full, dotted name.
     """
 
     name: str
@@ -92,7 +92,8 @@ class Instance:
     """An object of a class of the driver, or of a class derived from it.
 
     :param owner: the class of the driver, possibly with prefixes such as `MAPPING`.
-    :param user_class: the application's class, if that is derived from `owner`; otherwise None.
+    :param user_class: the application's class, if the object's class is derived from `owner`;
+        otherwise None.
     """
 
     owner: str
@@ -101,7 +102,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of an object of the driver. `owner` is as for `Instance`."""
+    """A method of an object of the driver. `owner` has the same meaning as for `Instance`."""
 
     owner: str
     name: str
@@ -122,11 +123,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Binding:
     """Code that binds a name to a value: an assignment, an import, a parameter and so on.
 
-    :param kind: how the value follows from `node`. ``value``: it is the value of the expression.
-        ``annotation``: an object of the annotated class. ``context``: the result of entering the
-        expression by ``with``. ``each``: an element of the iterated expression. ``second``: the
-        second item of such an element. ``own``: the defined function or class. ``name``: the
-        imported `name`. ``unknown``: we do not know the value.
+    :param kind: how the name's value follows from `node`. ``value``: it is the value of the
+        expression. ``annotation``: it is an object of the annotated class. ``context``: it is the
+        result of entering the expression by ``with``. ``each``: it is an element of the iterated
+        expression. ``second``: it is the second item of such an element. ``own``: it is the defined
+        function or class. ``name``: it is the imported `name`. ``unknown``: the value is not known.
     :param scope: the scope of the expression.
     :param node: the expression or definition.
     :param name: the imported name.
@@ -140,8 +141,9 @@ class Binding:
     default: ast.expr | None = None
 
     def is_none(self) -> bool:
-        """Return True if this binding assigns None. Such bindings are ignored, because None is
-        often only the initial value of a name.
+        """Return True if this binding assigns None.
+
+        Such bindings are ignored, because None is often only the initial value of a name.
         """
         return self.kind == "value" and _is_none_expression(self.node)
 
@@ -177,17 +179,23 @@ class Scope:
     def bind(self, name: str, binding: Binding) -> None:
         """Add a binding of a name.
 
-        :param binding: its new binding.
+        If the name is declared ``global``, add it to the module's scope.
+
+        :param name: the name.
+        :param binding: the new binding.
         """
         scope = self.module() if name in self.globals else self
         scope.bindings.setdefault(name, []).append(binding)
 
     def binding_scope(self, name: str) -> Scope | None:
-        """Return the scope that binds a name which is used here; None if no scope does."""
+        """Return the scope that binds a name which is used in this scope.
+
+        None if no scope binds it.
+        """
         scope: Scope | None = self
         while scope is not None:
-            # Skip the scope of a class if the name is used in one of its functions: these do not
-            # see the names of the class body.
+            # If the name is used in a function of a class, skip the scope of the class: functions
+            # do not see the names of the class body.
             if name in scope.bindings and (scope is self or not _is_class(scope)):
                 return scope
             scope = scope.parent
@@ -199,7 +207,7 @@ def _is_class(scope: Scope) -> bool:
 
 
 class Scopes(ast.NodeVisitor):
-    """All scopes of a file.
+    """All scopes of a file, with the bindings of their names.
 
     :param tree: the file.
     """
@@ -208,7 +216,8 @@ class Scopes(ast.NodeVisitor):
         self.root = Scope(tree, None)
         self.by_node: dict[ast.AST, Scope] = {tree: self.root}
         self._scope = self.root  # the scope of the node that is visited
-        # The names whose values are being computed, as (id of the scope, name).
+        # The names whose values are being computed, as (id of the scope, name), to detect
+        # recursion.
         self._in_progress: set[tuple[int, str]] = set()
         self.visit(tree)
 
@@ -218,14 +227,15 @@ class Scopes(ast.NodeVisitor):
         return Binding("unknown", self._scope)
 
     def _bind_target(self, target: ast.expr, binding: Binding) -> None:
-        """Add a binding to each name, and each attribute of ``self``, in the target of an
-        assignment.
+        """Add a binding to the target of an assignment.
+
+        The targets are names, attributes of ``self``, and tuples or lists of these.
         """
         if isinstance(target, ast.Name):
             self._scope.bind(target.id, binding)
         elif isinstance(target, ast.Starred):
             self._bind_target(target.value, self._unknown())
-        # We do not know the items of the assigned value.
+        # For a tuple or list of targets, we do not know the items of the assigned value.
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self._bind_target(element, self._unknown())
@@ -257,7 +267,7 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        """Bind the target of ``+=`` and others to an unknown value."""
+        """Bind the target of ``+=``, ``-=`` and so on to an unknown value."""
         self._bind_target(node.target, self._unknown())
         self.generic_visit(node)
 
@@ -279,8 +289,9 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _bind_each(self, target: ast.expr, iterated: ast.expr) -> None:
-        """Bind the target of a loop. Two names, as in ``for a, b in ...``, get the items of
-        pairs.
+        """Bind the target of a loop.
+
+        Two names, as in ``for a, b in ...``, get the items of pairs.
         """
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
             self._bind_target(target, Binding("each", self._scope, iterated))
@@ -303,13 +314,13 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        """Bind the name of the error to an unknown value."""
+        """Bind the name of the caught error to an unknown value."""
         if node.name:
             self._scope.bind(node.name, self._unknown())
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
-        """Record the names that ``global`` declares: this scope binds them in the module."""
+        """Record the names that ``global`` declares, which this scope binds in the module."""
         self._scope.globals.update(node.names)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -345,14 +356,17 @@ class Scopes(ast.NodeVisitor):
         return scope
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        """Bind the class, and the names in it."""
+        """Bind the class, and the names in its body."""
         self._scope.bind(node.name, Binding("own", self._scope, node))
         self._visit_in_scope(self._enter(node), node.body)
         for part in [*node.bases, *node.keywords, *node.decorator_list]:
             self.visit(part)
 
     def visit_FunctionDef(self, node: Function) -> None:
-        """Bind the function, its parameters and the names in it."""
+        """Bind the function, its parameters and the names in its body.
+
+        Bind the parameters of a lambda.
+        """
         is_decorated = bool(node.decorator_list)
         # A decorator may replace the function by any other object.
         binding = self._unknown() if is_decorated else Binding("own", self._scope, node)
@@ -397,8 +411,9 @@ class Scopes(ast.NodeVisitor):
     # Values.
 
     def value(self, node: ast.AST | None, scope: Scope) -> Value:
-        """Return the value of an expression if it has to do with the driver; None if it has not, or
-        is not known.
+        """Return the value of an expression if it has to do with the driver.
+
+        Return None for any other value, and for a value that is not known.
 
         :param node: the expression.
         :param scope: the scope that contains the expression.
@@ -414,15 +429,17 @@ class Scopes(ast.NodeVisitor):
             return self._call_result(node, scope)
         if isinstance(node, ast.Subscript):
             base = self.value(node.value, scope)
-            # mapping["key"], or sequence[0].
+            # This is mapping["key"], or sequence[0].
             return self._element_of(base, MAPPING if not _is_number(node.slice) else EACH)
         if isinstance(node, ast.Lambda):
             return UserDefined(node)
         return None
 
     def constant(self, node: ast.expr, scope: Scope) -> ast.expr:
-        """Return the constant for a name that has a single binding: to a constant, or as a
-        parameter with a constant default. Return any other expression unchanged.
+        """Return the constant that a name stands for; return any other expression unchanged.
+
+        The name must have a single binding: to a constant, or as a parameter with a constant
+        default.
 
         :param node: the expression.
         :param scope: the scope that contains the expression.
@@ -435,8 +452,9 @@ class Scopes(ast.NodeVisitor):
         return default if isinstance(default, ast.Constant) and not other_bindings else node
 
     def _common_value(self, bindings: list[Binding], owner_scope: Scope, name: str) -> Value:
-        """Return the value of a name, if all its bindings have the same value."""
-        # The value of a name may depend on itself, as in ``x = x.parent``: end the recursion then.
+        """Return the value of a name, if all its bindings have the same value; otherwise None."""
+        # The value of a name may depend on the name itself, as in ``x = x.parent``. End the
+        # recursion then.
         key = (id(owner_scope), name)
         if key in self._in_progress:
             return None
@@ -458,8 +476,8 @@ class Scopes(ast.NodeVisitor):
         if binding.kind == "value":
             return self.value(binding.node, binding.scope)
         if binding.kind == "context":
-            # For the classes in RETURNED, `__enter__` returns the object itself, unless the
-            # application overrides it.
+            # For the classes in RETURNED, `__enter__` returns the object itself, unless an
+            # application's subclass overrides the method.
             entered_object = self.value(binding.node, binding.scope)
             is_same = (
                 isinstance(entered_object, Instance)
@@ -476,15 +494,15 @@ class Scopes(ast.NodeVisitor):
         return None
 
     def _annotated_object(self, node: ast.AST | None, scope: Scope) -> Value:
-        """Return an object of the annotated class; also for "X", X | None and Optional[X]."""
-        # An annotation in quotes.
+        """Return an object of the annotated class. Also accepts "X", X | None and Optional[X]."""
+        # The annotation is a string.
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
             except SyntaxError:
                 return None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            # ``X | None`` means X. For any other union we do not know the class.
+            # ``X | None`` means X. For any other union, we do not know which class it is.
             sides = [side for side in (node.left, node.right) if not _is_none_expression(side)]
             return self._annotated_object(sides[0], scope) if len(sides) == 1 else None
         if isinstance(node, ast.Subscript):
@@ -501,7 +519,7 @@ class Scopes(ast.NodeVisitor):
                 bindings = owner.attributes.get(node.attr, []) + owner.bindings.get(node.attr, [])
                 if bindings:
                     return self._common_value(bindings, owner, f"self.{node.attr}")
-                # The class does not define the attribute, but may inherit it.
+                # The class does not define the attribute, but may inherit it from the driver.
                 return self._attribute_of(self.self_of(scope), node.attr)
         base = self.value(node.value, scope)
         if isinstance(base, Named):
@@ -515,14 +533,15 @@ class Scopes(ast.NodeVisitor):
         bindings, owner_scope = self._user_bindings(base, name)
         if owner_scope is not None:
             return self._common_value(bindings, owner_scope, f"self.{name}")
-        # The attribute belongs to the driver's class. HELD has those that are objects of a class of
-        # the driver, such as `session.cluster`. Any other attribute counts as a method.
+        # The attribute belongs to the driver's class. HELD has the attributes that are objects of a
+        # driver class, such as `session.cluster`. Any other attribute counts as a method.
         owner = HELD.get((base.owner, name))
         return Instance(owner) if owner is not None else Method(base.owner, name)
 
     def _user_bindings(self, base: Instance, name: str) -> tuple[list[Binding], Scope | None]:
-        """Return (bindings, scope) of an attribute that the application's classes of an object
-        define; ([], None) if they do not.
+        """Return (bindings, scope) of an attribute that an application's class defines.
+
+        Return ([], None) if none of the application's classes of the object defines the attribute.
         """
         for cls in self.ancestry(base.user_class):
             scope = self.by_node[cls]
@@ -532,7 +551,7 @@ class Scopes(ast.NodeVisitor):
         return [], None
 
     def _instance_of(self, cls: Value) -> Value:
-        """Return the value that objects of a class have; None if we do not know the class."""
+        """Return the value that stands for objects of a class; None if we do not know the class."""
         if isinstance(cls, UserDefined) and isinstance(cls.node, ast.ClassDef):
             bases = set(self.bases(cls.node))
             # "" stands for a base that we do not know.
@@ -544,8 +563,9 @@ class Scopes(ast.NodeVisitor):
         return Instance(names.home(cls.name)) if isinstance(names.find(cls.name), type) else None
 
     def self_of(self, scope: Scope) -> Value:
-        """Return the value of ``self`` in a method; None if its class is not derived from a class
-        of the driver.
+        """Return the value of ``self`` in a method.
+
+        Return None if the method's class is not derived from a class of the driver.
 
         :param scope: the scope of the method.
         """
@@ -555,12 +575,13 @@ class Scopes(ast.NodeVisitor):
         return self._instance_of(UserDefined(owner.node))
 
     def bases(self, node: ast.ClassDef, depth: int = 0) -> Iterator[str]:
-        """Yield the classes of the driver from which an application's class is derived.
+        """Yield the classes of the driver that an application's class is derived from.
 
         Yield "" for each base that we do not know.
 
-        :param node: the class.
-        :param depth: how many classes of the application are between this class and the first one.
+        :param node: the application's class.
+        :param depth: how many classes of the application are between this class and the first
+            class.
         """
         for base in node.bases:
             base_value = self.value(base, self.by_node[node].parent or self.root)
@@ -569,7 +590,7 @@ class Scopes(ast.NodeVisitor):
             elif (
                 isinstance(base_value, UserDefined)
                 and isinstance(base_value.node, ast.ClassDef)
-                # Limit the depth: in code with errors, classes may be derived from each other in a
+                # Limit the depth: in faulty code, classes may be derived from each other in a
                 # circle.
                 and depth < 20
             ):
@@ -578,7 +599,7 @@ class Scopes(ast.NodeVisitor):
                 yield ""
 
     def ancestry(self, node: ast.ClassDef | None) -> list[ast.ClassDef]:
-        """Return an application's class and those from which it is derived, the nearest first.
+        """Return an application's class and its ancestors in the application, the nearest first.
 
         :param node: the class.
         """
@@ -607,27 +628,27 @@ class Scopes(ast.NodeVisitor):
         return Instance(element_class) if element_class else None
 
     def _call_result(self, node: ast.Call, scope: Scope) -> Value:
-        """Return the value of a call's result, as far as we can infer it; None if we cannot."""
+        """Return the value of a call's result, as far as we can infer it; otherwise None."""
         called = self.value(node.func, scope)
         if isinstance(node.func, ast.Name) and called is None:
             return self._builtin_result(node, node.func.id, scope)
         if not isinstance(called, Named):
             return self._result_of_callable(called)
         if called.name == "functools.partial":
-            # Treat a partial like its function only if it has no further arguments. With arguments,
-            # the positions of the others would be different.
+            # Treat a partial like its function only if it has no further arguments. Otherwise the
+            # positions of the arguments would be different.
             return self.value(node.args[0], scope) if len(node.args) == 1 else None
         if called.name == "multiprocessing.get_context":
             method_arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            # We are only interested in the start method "fork": only forked processes have the
-            # objects of their parent.
+            # Only the start method "fork" matters, because only forked processes have the objects
+            # of their parent.
             is_fork = not method_arguments or getattr(method_arguments[0], "value", "") == "fork"
             return Named("multiprocessing") if is_fork else None
         instance = self._instance_of(called)
         if isinstance(instance, Instance) and instance.owner == EXECUTOR:
             for keyword in node.keywords:
-                # With a context that is not for forks, or with a limit of tasks, the executor may
-                # start new interpreters instead of forks.
+                # With a context that is not for forks, or with a limit of tasks per child, the
+                # executor may start new interpreters instead of forks.
                 if keyword.arg == "max_tasks_per_child" or (
                     keyword.arg == "mp_context" and self.value(keyword.value, scope) is None
                 ):
@@ -635,8 +656,8 @@ class Scopes(ast.NodeVisitor):
         return instance
 
     def _builtin_result(self, node: ast.Call, name: str, scope: Scope) -> Value:
-        """Return the value of the result of a builtin function: super(), next() and the like."""
-        # If some scope binds the name, it is not the builtin function.
+        """Return the value of the result of a builtin function, such as super() or next()."""
+        # If a scope binds the name, the name does not refer to the builtin function.
         if scope.binding_scope(name) is not None:
             return None
         if name == "super":
@@ -650,8 +671,10 @@ class Scopes(ast.NodeVisitor):
         return None
 
     def _super(self, scope: Scope) -> Value:
-        """Return the value of ``super()``: like ``self``, but its attributes are looked up in the
-        next class of the application, or in the driver's class if there is none.
+        """Return the value of ``super()``.
+
+        It is like ``self``, but its attributes are looked up in the application's next class, or in
+        the driver's class if there is none.
         """
         instance = self.self_of(scope)
         if not isinstance(instance, Instance):
@@ -661,7 +684,7 @@ class Scopes(ast.NodeVisitor):
         return Instance(instance.owner, next_classes[0] if next_classes else None)
 
     def _result_of_callable(self, called: Value) -> Value:
-        """Return the value of a call's result, as far as we can infer it; None if we cannot.
+        """Return the value of a call's result, as far as we can infer it; otherwise None.
 
         :param called: a method of the driver, or a function or class of the application.
         """
@@ -673,10 +696,13 @@ class Scopes(ast.NodeVisitor):
         return self._instance_of(called)
 
     def _result_of_function(self, node: ast.FunctionDef) -> Value:
-        """Return the value of what a function returns, if it is the same at each ``return``."""
+        """Return the value of a function's result, if each ``return`` has the same value.
+
+        Otherwise None.
+        """
         scope = self.by_node[node]
         nodes = list(own_nodes(node))
-        # Calling a generator function returns a generator, not the value of ``return``.
+        # Calling a generator function returns a generator instead of the value of ``return``.
         if any(isinstance(child, (ast.Yield, ast.YieldFrom)) for child in nodes):
             return None
         bindings = [

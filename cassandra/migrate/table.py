@@ -1,4 +1,7 @@
-"""The table of differences, for findings, ``docs/upgrading.rst`` and ``tox -e differential``."""
+"""The table of differences between the drivers.
+
+It is used by the check, by ``docs/upgrading.rst`` and by ``tox -e differential``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences of clusters, connections and policies."""
+"""Differences that concern clusters, connections and policies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BLOCKING = (
 )
 
 
-GREENLETS = {"gevent", "eventlet"}  # callbacks run in greenlets with these, and may wait
+GREENLETS = {"gevent", "eventlet"}  # with these, callbacks run in greenlets, and may wait
 
 DRIVER = [
     Difference(

@@ -1,4 +1,4 @@
-"""Differences of the object mapper, ``cassandra.cqlengine``."""
+"""Differences that concern the object mapper, ``cassandra.cqlengine``."""
 
 from __future__ import annotations
 

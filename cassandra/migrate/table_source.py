@@ -1,4 +1,4 @@
-"""Differences of names, settings and packages that the source shows."""
+"""Differences that concern names, settings and packages in the application's source."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMPILED = tuple(
         "row_parser",
     )
 )
-# Classes whose objects the driver passes to applications.
+# Classes whose objects the driver creates and passes to applications.
 OBJECTS = (
     "cassandra.cluster.Cluster",
     "cassandra.cluster.ExecutionProfile",

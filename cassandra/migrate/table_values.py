@@ -1,4 +1,4 @@
-"""Differences of values, statements and results."""
+"""Differences that concern values, statements and results."""
 
 from __future__ import annotations
 
