@@ -1,6 +1,6 @@
-"""`Cluster.report`: the state of a cluster, as the driver sees it without asking the servers.
+"""`Cluster.report`: the state of a cluster, as far as the driver knows it without asking servers.
 
-``python -m cassandra.doctor`` queries the cluster instead.
+In contrast, ``python -m cassandra.doctor`` sends queries to the cluster.
 """
 
 from cassandra._foreign import check_files

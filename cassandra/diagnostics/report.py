@@ -1,7 +1,7 @@
-"""A readable summary of a cluster, as the driver sees it: `Cluster.report`.
+"""`Cluster.report`: a readable summary of a cluster, as the driver sees it.
 
-The report has what the driver already knows: it sends no queries. It never has passwords, keys or
-certificates.
+The report contains what the driver already knows, so it sends no queries. It never contains
+passwords, keys or certificates.
 """
 
 from __future__ import annotations
@@ -19,35 +19,36 @@ from cassandra.observability.counters import ClusterGauges, HostGauges
 
 __all__ = ["ClusterReport", "HostReport", "report_of"]
 
-# Settings with values of these types are shown as they are. Any other object may contain a secret,
-# so only the name of its class is shown.
+# Settings whose values have these types are shown as they are. Any other object may contain a
+# secret, so only the name of its class is shown.
 _PLAIN = (bool, int, float, str, type(None))
 _MAX_TEXT_LENGTH = 200  # maximum characters of an error, or of a setting
 
 
 @dataclass(frozen=True)
 class HostReport:
-    """A host, and the connections of all sessions to it.
+    """One host, and the connections of all sessions to it.
 
     :param address: the address and port of the host.
-    :param state: "up", "down", "draining" (it has announced that it will stop, and only finishes
-        requests in flight) or "unknown".
+    :param state: "up", "down", "draining" (the host has announced that it will stop, and only
+        finishes requests in flight) or "unknown".
     :param datacenter: the data centre of the host; None if unknown.
     :param rack: the rack of the host; None if unknown.
     :param version: the release of the server; None if unknown.
     :param connections: the number of open connections to the host.
     :param in_flight: the number of requests that wait for a response.
     :param waiting: the number of requests that wait for a free stream.
-    :param orphans: the number of streams whose request was given up before the response came.
+    :param orphans: the number of streams whose request was abandoned before the response came.
     :param shards: the number of shards of a ScyllaDB node; None for other servers.
     :param is_control: True if the control connection uses this host.
-    :param error: the most recent reason why a session has no connections to the host; None if
+    :param error: the last error because of which a session has no connections to the host; None if
         there is no such error.
-    :param down_since: when the driver noticed that the host is down, in UTC (ISO 8601); None if it
-        is up.
-    :param error_at: when the host's last error happened, in UTC (ISO 8601); None if it has none.
-    :param is_given_up: True if the driver does not try to reach the host any more by itself, for
-        example because the host has refused the login. `Host.state` is "forced down" then.
+    :param down_since: when the driver noticed that the host is down, in UTC (ISO 8601); None if the
+        host is up.
+    :param error_at: when the host's last error happened, in UTC (ISO 8601); None if it has no
+        error.
+    :param is_given_up: True if the driver no longer tries to reach the host by itself, for example
+        because the host has refused the login. `Host.state` is "forced down" then.
     """
 
     address: str
@@ -69,19 +70,19 @@ class HostReport:
 
 @dataclass(frozen=True)
 class ClusterReport:
-    """A cluster, as the driver sees it now. Use ``str(report)``; notebooks show a table.
+    """A cluster, as the driver sees it now. ``str(report)`` is readable; notebooks show tables.
 
-    :param driver: name and version of the driver.
+    :param driver: the name and version of the driver.
     :param implementation: "c" for the compiled modules, "python" for the pure Python modules.
     :param fallback_reason: why the compiled modules could not be loaded; None if they are used, or
-        if the Python modules were requested.
-    :param python: implementation and version of Python.
+        if the pure Python modules were requested.
+    :param python: the implementation and version of Python.
     :param cluster: the cluster's name; None before `connect`.
     :param state: "connected", "not connected" or "shut down".
     :param protocol_version: the protocol version that the connections use; before `connect`, the
         version that the driver will try first.
     :param hosts: all known hosts.
-    :param sessions: for each open session its keyspace; None for a session without one.
+    :param sessions: the keyspace of each open session; None for a session without a keyspace.
     :param prepared_statements: the number of prepared statements in use.
     :param tablets: the number of known ScyllaDB tablets.
     :param settings: settings that differ from their defaults, by name. An object is represented by
@@ -109,7 +110,7 @@ class ClusterReport:
         return report
 
     def _summary_rows(self) -> list[tuple[str, str]]:
-        """Return (label, text) of the lines above the table of hosts."""
+        """Return (label, text) for each line above the table of hosts."""
         implementation = "compiled" if self.implementation == "c" else "pure Python"
         if self.fallback_reason is not None:
             implementation += f" ({self.fallback_reason})"
@@ -126,14 +127,14 @@ class ClusterReport:
         return rows
 
     def _outage_note(self) -> str:
-        """Return a text to append to the state if no host is up; otherwise ""."""
+        """Return a note to append to the state if no host is up; otherwise ""."""
         hosts = self.hosts
         if self.state != "connected" or not hosts or any(host.state == "up" for host in hosts):
             return ""
         if any(host.state == "unknown" for host in hosts):
             return ", but no host is known to be up"
         subject = f"all {len(hosts)} hosts are" if len(hosts) > 1 else "its only host is"
-        # No host has been up since the last one went down, so take the latest time.
+        # No host has been up since the last host went down, so use the latest time.
         times = [host.down_since for host in hosts if host.down_since is not None]
         return f", but {subject} down" + (f" since {max(times)}" if times else "")
 
@@ -141,7 +142,7 @@ class ClusterReport:
         lines = [f"{name + ':':<11}{text}" for name, text in self._summary_rows()]
         rows = [_HEADINGS, *map(_cells, self.hosts)] if self.hosts else []
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        # The table of hosts: strings are aligned to the left, numbers to the right.
+        # In the table of hosts, strings are aligned to the left, and numbers to the right.
         lines.append("")
         lines += [
             "  ".join(
@@ -154,14 +155,14 @@ class ClusterReport:
         if self.settings:
             lines += ["", "settings that differ from their defaults:"]
             lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
-        # A block without lines leaves several blank lines in a row: keep one of them.
+        # A block without lines leaves several blank lines in a row: keep only one blank line.
         return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        # Make three tables: a summary, the hosts, and the settings, which are folded.
+        # Make three tables: the summary, the hosts, and the settings, which are collapsed.
         summary = "".join(
             f"<tr><th style='text-align:left'>{name}</th>"
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
@@ -191,7 +192,7 @@ _HEADINGS = (
     "host", "state", "data centre", "rack", "version",
     "connections", "in flight", "waiting", "orphans", "shards",
 )  # fmt: skip
-_TEXT_COLUMNS = 5  # the first columns are strings; the others are numbers
+_TEXT_COLUMNS = 5  # the first columns are strings, the other columns are numbers
 # HTML attributes of the row of a host with an error.
 _TITLE = ' title="{}" style="color:#c0392b"'
 
@@ -206,8 +207,9 @@ def _reason(host: HostReport) -> str:
 
 
 def _cells(host: HostReport) -> tuple[str, ...]:
-    """Return the cells of a host's row, in the order of `_HEADINGS`. A star marks the host of the
-    control connection.
+    """Return the cells of a host's row, in the order of `_HEADINGS`.
+
+    A star marks the host of the control connection.
     """
     return (
         f"{host.address}{' *' if host.is_control else ''}",
@@ -227,9 +229,9 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
     """Return the report of a cluster. You may call this in any thread, at any time.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param table: the descriptions of all settings by name, which have the defaults.
+    :param table: the descriptions of all settings, by name. They have the default values.
     """
-    # Before `connect`, a cluster has no core, and so neither sessions nor connections.
+    # Before `connect`, a cluster has no core, and so it has no sessions and no connections.
     core = cluster._core
     gauges = ClusterGauges.of(cluster)
     sessions = list(core.sessions) if core is not None else []
@@ -253,15 +255,15 @@ def report_of(cluster: Any, table: Mapping[str, Any]) -> ClusterReport:
 
 
 def _host_report(gauges: HostGauges, sessions: list[Any], is_control: bool) -> HostReport:
-    """Return the report of one host, over all sessions."""
+    """Return the report of one host, summed over all sessions."""
     host = gauges.host
-    # Each session may have an error of its own; show the last one.
+    # Each session may have a separate error: show the last of them.
     errors = [error for session in sessions if (error := session.pool_error(host)) is not None]
     sharding = host.sharding_info
     since, failed_at = host.down_since, host.last_failure_at
     return HostReport(
         address=str(host.endpoint),
-        # In the report, "forced down" (down, and not tried any more) is shown as "down".
+        # A host that is "forced down" (down, and not tried any more) is shown as "down".
         state="down" if host.state == "forced down" else host.state,
         datacenter=host.datacenter,
         rack=host.rack,
@@ -286,7 +288,7 @@ def _time(moment: datetime | None) -> str | None:
 def _changed_settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of `cluster` that differ from their defaults, by name.
 
-    :param table: the descriptions of all settings by name, which have the defaults.
+    :param table: the descriptions of all settings, by name. They have the default values.
     """
     settings = {}
     for name, setting in table.items():
@@ -295,15 +297,16 @@ def _changed_settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
             continue
         shown_value = _showable(value)
         # Compare what would be shown: the value may be another object of the same class as the
-        # default.
+        # default value.
         if shown_value not in (_showable(setting.default), setting.shown_default):
             settings[name] = shown_value
     return settings
 
 
 def _showable(value: object) -> object:
-    """Return a value to show: a plain value itself, and only the class of any other object, which
-    may contain secrets.
+    """Return a plain value itself; for any other object, return only the name of its class.
+
+    Other objects may contain secrets.
     """
     if isinstance(value, _PLAIN):
         return _shorten(value) if isinstance(value, str) else value
@@ -320,5 +323,5 @@ def _shorten(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    # `_showable` has replaced objects by "<Class>", which is shown without quotes.
+    # `_showable` has replaced objects by "<Class>", which is not put into quotes.
     return value if isinstance(value, str) and value.startswith("<") else repr(value)

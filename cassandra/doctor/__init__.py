@@ -1,7 +1,7 @@
-"""``python -m cassandra.doctor HOST...`` checks if, and how well, a cluster can be used from here.
+"""``python -m cassandra.doctor HOST...`` checks if a cluster can be used from here, and how well.
 
-`cassandra.doctor.cli` is the command, `cassandra.doctor.network` checks the network before there is
-a session, and `cassandra.doctor.checks` queries the cluster.
+`cassandra.doctor.cli` is the command. `cassandra.doctor.network` checks the network before there is
+a session. `cassandra.doctor.checks` queries the cluster through a session.
 """
 
 from cassandra._foreign import check_files

@@ -1,6 +1,7 @@
 """The checks of ``python -m cassandra.doctor`` that use a connected session.
 
-Each check is a function of a session and a timeout (seconds for each query), and yields findings.
+Each check is a function of a session and a timeout (in seconds, for each query). It yields
+findings.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LOGIN = (
     "give --user, and --password-env or --password-file; if you did, the server does not know this "
     "name with this password"
 )
-# Pairs of a part of a connection's error message, and what to do about such an error.
+# Pairs: a part of a connection's error message, and what to do about such an error.
 _ADVICE = (
     (
         "client certificate",
@@ -62,16 +63,16 @@ _ADVICE = (
     ("did not answer", "the process hangs: look at the node's log, take a jstack, restart it"),
     ("did not complete the", "the process hangs: look at the node's log, restart it"),
 )
-_LATENCY_SAMPLES = 10  # queries to measure the latency of a host
+_LATENCY_SAMPLES = 10  # how many queries measure the latency of a host
 _SLOW_ROUND_TRIP = 0.1  # warn of a median round trip longer than this many seconds
-_STALL = 0.5  # warn of a single round trip longer than this and longer than _STALL_RATIO medians
+_STALL = 0.5  # warn of a round trip longer than this many seconds and _STALL_RATIO medians
 _STALL_RATIO = 20
 _MAX_CLOCK_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
 _BROKEN_CLOCK_SKEW = 2.0  # a clock that differs by more than this many seconds is a problem
-# Keyspaces in which each node has its own data. Their replication is not checked.
+# Keyspaces in which each node has its own data, so their replication is not checked.
 _NODE_LOCAL_KEYSPACES = {"system", "system_schema", "system_views", "system_virtual_schema"}
-# Keyspaces that the server creates with a fixed replication factor, however many nodes the cluster
-# has. The factor is not compared with the number of nodes.
+# Keyspaces that the server creates with a fixed replication factor, regardless of the size of the
+# cluster. So the factor is not compared with the number of nodes.
 _FIXED_REPLICATION_KEYSPACES = {
     "system_distributed",
     "system_distributed_everywhere",
@@ -80,7 +81,7 @@ _FIXED_REPLICATION_KEYSPACES = {
 
 
 def advice(problem: str) -> str:
-    """Return what to do about an error of a connection; "" if we do not know.
+    """Return what to do about a connection's error; "" if we do not know.
 
     :param problem: the message of the error.
     """
@@ -88,7 +89,7 @@ def advice(problem: str) -> str:
 
 
 def hosts(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check that all hosts are up, and that the session has connections to them."""
+    """Check that all hosts are up, and that the session has connections to all of them."""
     pools = session.get_pool_state()
     all_hosts = session.cluster.metadata.all_hosts()
     for host in sorted(all_hosts, key=lambda host: str(host.endpoint)):
@@ -144,7 +145,7 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
     elif by_version:
         ((version, addresses),) = by_version.items()
         host_count = len(_connected_hosts(session))
-        # `addresses` does not have the hosts that did not respond, so say how many have agreed.
+        # `addresses` lacks the hosts that did not respond, so report how many hosts agree.
         hosts_text = (
             "all hosts"
             if len(addresses) == host_count
@@ -162,7 +163,7 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
     }
     bad_skews = [skew for skew in skews.values() if skew.exceeds(_MAX_CLOCK_SKEW)]
     seconds = [skew.seconds for skew in bad_skews]
-    # If all hosts agree with each other, the clock of this machine is wrong. That is one fault.
+    # If all hosts agree with each other, only the clock of this machine is wrong. Report that once.
     if 1 < len(skews) == len(bad_skews) and max(seconds) - min(seconds) < _MAX_CLOCK_SKEW:
         skew = max(bad_skews, key=lambda skew: abs(skew.seconds))
         way = "behind" if skew.seconds > 0 else "ahead of"
@@ -192,7 +193,10 @@ _CLOCK_HARM = (
 
 
 class _Skew(NamedTuple):
-    """How far a host's clock is ahead of this machine's, in seconds."""
+    """How far a host's clock is ahead of the clock of this machine, and how uncertain that is.
+
+    Both numbers are in seconds.
+    """
 
     seconds: float
     uncertainty: float
@@ -203,19 +207,20 @@ class _Skew(NamedTuple):
 
 
 def _clock_skew(session: Session, host: Host, timeout: float) -> _Skew | None:
-    """Return the skew of a host's clock; None if the host does not answer."""
-    # The function toTimestamp exists since Cassandra 2.2.
+    """Return the skew of a host's clock; None if the host does not respond."""
+    # The CQL function toTimestamp exists since Cassandra 2.2.
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
     started = time.time()
     row = _first_row_or_none(session, query, host, timeout)
     ended = time.time()
     if row is None:
         return None
-    # A time without a time zone is in UTC here, but `timestamp` would take it for local time.
+    # A datetime without a time zone is in UTC here, but its method `timestamp` would treat it as
+    # local time.
     server_time = row.now.timestamp() if row.now.tzinfo else _seconds_since_epoch(row.now)
     # The server has read its clock at an unknown time between `started` and `ended`, and has
-    # rounded it to milliseconds. Compare with the middle of the interval: then the result is
-    # uncertain by half of it.
+    # rounded it to milliseconds. Compare it with the middle of the interval: the result is then
+    # uncertain by half of the interval.
     return _Skew(server_time - (started + ended) / 2, (ended - started) / 2 + 0.001)
 
 
@@ -241,7 +246,7 @@ def latency(session: Session, timeout: float) -> Iterator[Finding]:
             f"answers in {median * 1000:.1f} ms (median of {len(durations)}; "
             f"{min(durations) * 1000:.1f} to {max(durations) * 1000:.1f})"
         )
-        # Decide by the median, because a single query may be slow by chance.
+        # Use the median, because a single query may be slow by chance.
         if median > _SLOW_ROUND_TRIP:
             yield finding(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
         elif max(durations) > max(_STALL, _STALL_RATIO * median):
@@ -276,10 +281,10 @@ def ring(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check that each keyspace has more than one replica, and enough nodes for its replicas."""
+    """Check that each keyspace has more than one replica, and that there are enough nodes."""
     metadata = session.cluster.metadata
     nodes_by_dc = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
-    faultless_count = 0  # keyspaces without a fault
+    faultless_count = 0  # the number of keyspaces without a fault
     for name, keyspace in sorted(metadata.keyspaces.items()):
         if name in _NODE_LOCAL_KEYSPACES:
             continue
@@ -291,9 +296,9 @@ def replication(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> Iterator[Finding]:
-    """Yield what is wrong with the replication of a keyspace.
+    """Yield a finding for each fault in the replication of a keyspace.
 
-    :param nodes_by_dc: the number of nodes by data centre.
+    :param nodes_by_dc: the number of nodes in each data centre.
     """
     subject = f"keyspace {name}"
     node_count = sum(nodes_by_dc.values())
@@ -326,8 +331,8 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
                     subject, factor, nodes_by_dc[datacenter], datacenter
                 )
         factors = [factor for factor in strategy.dc_replication_factors.values() if factor]
-        # A login reads roles only from the local data centre. So for the keyspace system_auth, a
-        # single replica in any one of the data centres is too few.
+        # A login only reads roles in the local data centre. So for the keyspace system_auth, a
+        # single replica in one of the data centres is too few.
         is_login_at_risk = name == "system_auth" and 1 in factors
         if (sum(factors) == 1 or is_login_at_risk) and node_count > 1:
             yield _single_replica_finding(subject)
@@ -385,10 +390,10 @@ def _connected_hosts(session: Session) -> list[Host]:
 
 
 def _first_row_or_none(session: Session, query: str, host: Host, timeout: float) -> Any:
-    """Return the first row of a query to `host`; None if the query fails."""
+    """Return the first row of a query to `host`; None if the query fails or returns no row."""
     try:
         return _first_row(session, query, host, timeout)
-    except Exception:  # ignored here: the check `latency` reports the error
+    except Exception:  # ignored here, because the check `latency` reports the error
         return None
 
 
@@ -399,7 +404,7 @@ def _first_row(session: Session, query: str, host: Host, timeout: float) -> Any:
 def _first_row_of_each_host(
     session: Session, query: str, timeout: float
 ) -> Iterator[tuple[Host, Any]]:
-    """Send a query to each connected host; yield (host, first row) of each that responds."""
+    """Send a query to each connected host; yield (host, first row) for each host that responds."""
     for host in _connected_hosts(session):
         row = _first_row_or_none(session, query, host, timeout)
         if row is not None:
@@ -407,7 +412,7 @@ def _first_row_of_each_host(
 
 
 def _seconds_since_epoch(utc_time: Any) -> float:
-    """Convert a time in UTC that has no time zone."""
+    """Return the seconds since 1970 of a UTC time that has no time zone."""
     epoch: float = (utc_time - type(utc_time)(1970, 1, 1)).total_seconds()
     return epoch
 

@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.doctor HOST...``."""
+"""The command ``python -m cassandra.doctor HOST...``, which runs all checks and prints findings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ command cannot be understood
 _MARKS = {OK: "ok", NOTE: "note", WARNING: "WARNING", PROBLEM: "PROBLEM"}
 
 
-# For options of other commands: what to write instead.
+# Users may type options of other commands. Maps each such option to the advice in the error.
 _COUNTERPARTS = {
     **dict.fromkeys(
         ("--contact-points", "--contact-point", "--seeds", "--address", "--url"),
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         findings.append(result)
         if not options.json:
             _print_finding(result)
-    # Any problem makes the exit code 1; with --strict, any warning, too.
+    # The exit code is 1 if there is a problem or, with --strict, a warning.
     levels = [result.level for result in findings]
     problems, warnings = levels.count(PROBLEM), levels.count(WARNING)
     if options.json:
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(problems: int, warnings: int) -> str:
-    """Return the last line of the output: how many problems and warnings there are."""
+    """Return the last line of the output, with the numbers of problems and warnings."""
     if not problems and not warnings:
         return "nothing is wrong"
     return f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
@@ -164,9 +164,9 @@ def _print_finding(result: Finding) -> None:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the keyword arguments of the `Cluster`, from the options of the command."""
-    # Use a policy that includes all data centres: with the default policy, the session would
-    # connect only to the local one.
+    """Convert the options of the command to keyword arguments for `Cluster`."""
+    # Use a policy that includes all data centres. With the default policy, the session would only
+    # connect to the local data centre.
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.timeout)
     return {
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
@@ -177,7 +177,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 class _Login(AuthProvider):
-    """Passes the login of another provider on, and notes if a node has asked for it."""
+    """Passes on the login of another provider, and records if a node has asked for it."""
 
     def __init__(self, provider: AuthProvider) -> None:
         self._provider = provider
@@ -194,9 +194,10 @@ class _Login(AuthProvider):
 def _run_checks(
     options: argparse.Namespace, settings: dict[str, Any], context: ssl.SSLContext | None
 ) -> Iterator[Finding]:
-    """Yield the findings of all checks, beginning with those that need no session.
+    """Yield the findings of all checks, beginning with the checks that need no session.
 
-    :param settings: the keyword arguments of the `Cluster`.
+    :param options: the parsed options of the command.
+    :param settings: the keyword arguments for `Cluster`.
     :param context: the TLS context of `settings`; None for no TLS.
     """
     yield from installation()
@@ -208,11 +209,11 @@ def _run_checks(
     examined: Examined = {}
     for host in options.hosts:
         for result in reach(host, options.port, options.timeout, context, examined=examined):
-            # A server rejects the client's certificate because of the problem that we have just
+            # A server rejects the client's certificate because of the problem that was just
             # reported.
             is_consequence = client_has_problem and result.do == GIVE_CERTIFICATE
             yield _consequence(result) if is_consequence else result
-    # If no contact point is usable, this is why the cluster cannot be connected to.
+    # If no contact point is usable, that explains why the driver cannot connect.
     no_contact_point_is_usable = bool(examined) and all(examined.values())
     login = _Login(settings["auth_provider"]) if settings.get("auth_provider") else None
     if login is not None:
@@ -221,7 +222,7 @@ def _run_checks(
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
         result = finding(PROBLEM, "settings", reason_of(error))
-        # A malformed contact point is a ValueError, too, which says what is wrong with it.
+        # A malformed contact point is a ValueError, too, but its message says what is wrong.
         is_consequence = (
             no_contact_point_is_usable
             and isinstance(error, UnresolvableContactPoints)
@@ -245,7 +246,7 @@ def _run_checks(
                 "connect",
                 "set authenticator in cassandra.yaml, or leave --user out",
             )
-        tls = cluster.ssl_context  # a secure connect bundle has its own
+        tls = cluster.ssl_context  # a secure connect bundle has its own TLS context
         if isinstance(tls, ssl.SSLContext):
             yield from _check_discovered(session, tls, options.timeout, examined)
         yield from _check_other_clusters(session, settings, examined)
@@ -255,8 +256,9 @@ def _run_checks(
 
 
 def _consequence(result: Finding) -> Finding:
-    """Return a note in place of a problem whose cause was reported before, so that each fault is
-    counted once.
+    """Return a note to replace a problem whose cause was already reported.
+
+    So each fault is counted only once.
     """
     return finding(NOTE, result.subject, f"{result.text} (because of the problem above)")
 
@@ -264,7 +266,7 @@ def _consequence(result: Finding) -> Finding:
 def _check_discovered(
     session: Session, context: ssl.SSLContext, timeout: float, examined: Examined
 ) -> Iterator[Finding]:
-    """Check the TLS of the nodes that are not contact points: each has its own certificate."""
+    """Check the TLS of nodes that are not contact points: each node has its own certificate."""
     hosts = session.cluster.metadata.all_hosts()
     for endpoint in sorted((host.endpoint for host in hosts), key=str):
         key = _examined_key(endpoint)
@@ -278,17 +280,17 @@ def _check_discovered(
 def _check_other_clusters(
     session: Session, settings: dict[str, Any], examined: Examined
 ) -> Iterator[Finding]:
-    """Report the contact points that belong to another cluster than the session.
+    """Report contact points that belong to another cluster than the session.
 
-    A contact point may have another address than its node has in the cluster, behind a proxy for
-    example. So connect to it, and compare the ids of the hosts.
+    A contact point may have another address than its node has in the cluster, for example behind a
+    proxy. So connect to the contact point, and compare the ids of the hosts.
 
-    :param settings: the keyword arguments of the `Cluster`.
+    :param settings: the keyword arguments for `Cluster`.
     """
     hosts = session.cluster.metadata.all_hosts()
     known_keys = {_examined_key(host.endpoint) for host in hosts}
     host_ids = {host.host_id for host in hosts}
-    # Policies belong to one cluster, so the other clusters get the default ones.
+    # A policy belongs to one cluster, so connect to the other clusters with default policies.
     settings = {name: value for name, value in settings.items() if name != "execution_profiles"}
     for key, has_problem in examined.items():
         address, port, server_name = key
@@ -300,7 +302,7 @@ def _check_other_clusters(
                 other_cluster.connect()
                 other_hosts = other_cluster.metadata.all_hosts()
         except (DriverException, OSError):
-            continue  # if it cannot be connected to, it is of no use, but does no harm
+            continue  # a contact point that cannot be connected to is useless, but harmless
         if host_ids.isdisjoint(host.host_id for host in other_hosts):
             yield finding(
                 PROBLEM,
@@ -312,7 +314,7 @@ def _check_other_clusters(
 
 
 def _examined_key(endpoint: EndPoint) -> tuple[str, int, str | None]:
-    """Return the key of an end point in `Examined`."""
+    """Return the key that stands for an end point in `Examined`."""
     server_name = (endpoint.ssl_options or {}).get("server_hostname")
     return (*endpoint.resolve(), server_name)
 
@@ -322,7 +324,7 @@ def _checks_of_session(
 ) -> Iterator[Finding]:
     """Yield the findings of the checks that query the cluster."""
     endpoints = [host.endpoint for host in session.cluster.metadata.all_hosts()]
-    # The hosts of which the checks of the network have reported a problem.
+    # The hosts for which the checks of the network have already reported a problem.
     subjects = {str(endpoint) for endpoint in endpoints if examined.get(_examined_key(endpoint))}
     checks = {check.__name__: partial(check, session, options.timeout) for check in CHECKS}
     checks["local_datacenter"] = partial(local_datacenter, session, options.local_dc)
@@ -332,6 +334,6 @@ def _checks_of_session(
             for result in check():
                 is_consequence = result.level == PROBLEM and result.subject in subjects
                 yield _consequence(result) if is_consequence else result
-        except Exception as error:  # report the failed check, and continue with the others
+        except Exception as error:  # report the failed check, and continue with the other checks
             text = f"could not be looked at: {type(error).__name__}: {error}"
             yield finding(WARNING, name, text)

@@ -1,5 +1,7 @@
-"""The checks of ``python -m cassandra.doctor`` for the options ``--local-dc`` and ``--keyspace``:
-does the cluster have what an application is configured for?
+"""The doctor's checks of what an application expects, for ``--local-dc`` and ``--keyspace``.
+
+They check that the cluster has the data centre and the keyspace that an application is configured
+for.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from cassandra.doctor.findings import (
 )
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 
-_ALL_KEYSPACES_SHOWN = 10  # up to this number of keyspaces, a message names all
+_ALL_KEYSPACES_SHOWN = 10  # a message names all keyspaces if there are at most this many
 
 
 def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
@@ -52,7 +54,7 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
         return
     up_count = sum(bool(host.is_up) for host in hosts if host.datacenter == name)
     yield finding(
-        # The check of hosts reports the hosts that are down, so this is not another problem.
+        # The check of hosts reports hosts that are down, so do not report another problem here.
         OK if up_count == counts[name] else NOTE,
         subject,
         f"nodes that are up: {up_count} of {counts[name]}",
@@ -60,12 +62,14 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
 
 
 def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterator[Finding]:
-    """Check that the cluster has the keyspace of ``--keyspace``, with replicas in the data centre
-    of ``--local-dc``, and that enough of its replicas are up for a quorum.
+    """Check that the cluster has the keyspace of ``--keyspace``, and that it can be used.
+
+    It must have replicas in the data centre of ``--local-dc``, and enough of its replicas must be
+    up for a quorum.
 
     :param session: a connected session.
-    :param name: the keyspace, as in system_schema; None if the option is not used.
-    :param local_dc: the data centre; None if the option is not used.
+    :param name: the keyspace, as spelt in system_schema; None if the option is not used.
+    :param local_dc: the data centre of ``--local-dc``; None if the option is not used.
     """
     if name is None:
         return
@@ -89,7 +93,7 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
         counts = ", ".join(f"{factor} in {dc}" for dc, factor in sorted(factors.items()))
         text = f"exists, with replicas: {counts}" if counts else "exists, without replicas"
         known_dcs = {host.datacenter for host in metadata.all_hosts()}
-        # If the data centre does not exist, `local_datacenter` reports that.
+        # If the cluster does not have this data centre, `local_datacenter` reports that.
         if local_dc is not None and local_dc in known_dcs and not factors.get(local_dc):
             yield finding(
                 PROBLEM,
@@ -111,12 +115,12 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
 def _check_quorum(
     session: Session, subject: str, keyspace: str, local_dc: str | None
 ) -> Iterator[Finding]:
-    """Warn if a quorum of the replicas of some partitions is down.
+    """Warn if some partitions do not have a quorum of replicas that are up.
 
-    This is only a warning: each host that is down is a problem already.
+    This is only a warning, because each host that is down is already reported as a problem.
     """
     token_map = session.cluster.metadata.token_map
-    # The replicas of tablets do not follow the ring.
+    # The replicas of tablets do not follow the token ring, so they are not checked.
     if token_map is None or not token_map.ring:
         return
     lost_count = 0
@@ -140,7 +144,7 @@ def _check_quorum(
 
 
 def _suggestion(name: str, names: Iterable[str]) -> str:
-    """Return advice with a similar name, for the beginning of a message; "" if none is similar."""
+    """Return advice that begins a message: a similar name, or "" if no name is similar."""
     by_lower_case = {known_name.lower(): known_name for known_name in names}
     similar_name = nearest(name.lower(), by_lower_case)
     return f"did you mean {by_lower_case[similar_name]!r}? " if similar_name else ""

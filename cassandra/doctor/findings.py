@@ -1,4 +1,4 @@
-"""The results of the checks of ``python -m cassandra.doctor``."""
+"""The results of the checks of ``python -m cassandra.doctor``, and helpers to word them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Finding:
     :param level: `OK`, `NOTE` (information), `WARNING` (the cluster can be used, but somebody
         should look at it) or `PROBLEM`.
     :param subject: what was checked: the address of a host, or a word such as "schema".
-    :param text: the result.
-    :param do: what to do about it; "" if there is nothing to do.
+    :param text: the result, as a sentence without a full stop.
+    :param do: what to do about the result; "" if there is nothing to do.
     """
 
     level: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 def finding(level: str, subject: str, text: str, do: str = "") -> Finding:
-    """Make a finding. Line ends and repeated blanks in its text become single blanks.
+    """Make a finding. Line ends and repeated spaces in `text` become single spaces.
 
     :param level: as in `Finding`.
     :param subject: as in `Finding`.
@@ -40,7 +40,7 @@ def finding(level: str, subject: str, text: str, do: str = "") -> Finding:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: "1 node", "2 nodes".
+    """Return a number with its noun, such as "1 node" or "2 nodes".
 
     :param count: the number.
     :param noun: the singular noun, whose plural ends in s.
@@ -49,11 +49,11 @@ def counted(count: int, noun: str) -> str:
 
 
 def all_named(noun: str, names: Collection[str], shown: int | None = None) -> str:
-    """Return a clause that names all objects of a kind: "the keyspaces are 'a', 'b'".
+    """Return a clause that names all objects of a kind, such as "the keyspaces are 'a', 'b'".
 
     :param noun: the singular noun, whose plural ends in s.
     :param names: the names of the objects.
-    :param shown: up to this number of names, the clause has all; None for no limit.
+    :param shown: the maximum number of names in the clause; None for no limit.
     """
     if not names:
         return f"there are no {noun}s"

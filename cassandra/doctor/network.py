@@ -1,5 +1,6 @@
-"""The checks of ``python -m cassandra.doctor`` that need no session: installation, names, ports,
-TLS.
+"""The doctor's checks that need no session: installation, host names, ports and TLS.
+
+TCP and TLS connections are made without the driver, so that the cause of a failure is found.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, findi
 # Warn about certificates that expire within this number of days.
 _EXPIRY_WARNING_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60
-# An OPTIONS request in protocol version 4. Servers that do not support this version answer it, too,
+# An OPTIONS request in protocol version 4. Servers that do not support this version respond, too,
 # with an error.
 _OPTIONS = bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
-_ANSWER_SIZE = 64  # enough bytes of an answer to know its protocol
-_PLAIN_TIMEOUT = 1.0  # seconds for the connection without TLS, if the answer is not TLS
-# The first bytes of answers in CQL's protocol: the version with the highest bit set.
+_ANSWER_SIZE = 64  # bytes of a response that are enough to recognise its protocol
+_PLAIN_TIMEOUT = 1.0  # seconds for connecting without TLS after a TLS handshake that failed
+# The first byte of a response in the CQL protocol: the version with the highest bit set.
 _CQL_ANSWERS = range(0x81, 0x90)
-# The first bytes of answers of servers that do not speak CQL, and what these servers are.
+# The first bytes that servers of other protocols send, and what these servers are.
 _OTHER_SERVERS = (
     (b"HTTP/", "a web server"),
     (b"<", "a web server"),
@@ -37,10 +38,10 @@ _OTHER_SERVERS = (
     (b"-ERR", "Redis"),
     (b"220", "a mail or FTP server"),
 )
-# The first bytes of a TLS alert, which a server sends that expects TLS.
+# The first bytes of a TLS alert. A server that expects TLS sends an alert.
 _TLS_ALERT = b"\x15\x03"
 _END_OF_LINE = b"\r\n\r\n"
-# Ports that Cassandra and ScyllaDB use for something else than CQL.
+# Ports that Cassandra and ScyllaDB use for other things than CQL.
 _OTHER_PORTS = {
     7000: "the port of the nodes among themselves",
     7001: "the port of the nodes among themselves, with TLS",
@@ -49,13 +50,15 @@ _OTHER_PORTS = {
     9180: "the port of ScyllaDB's metrics",
     10000: "the port of ScyllaDB's REST API",
 }
-# OpenSSL's error codes for a certificate that has expired, and for one that is not valid yet.
+# OpenSSL's error codes for a certificate that has expired, and for a certificate that is not valid
+# yet.
 _EXPIRED, _NOT_YET_VALID = 10, 9
-# OpenSSL's error codes for a certificate of another name or of another IP address.
+# OpenSSL's error codes for a certificate with another host name, and with another IP address.
 _OTHER_NAME = (62, 64)
-# OpenSSL's reasons if the answer to the TLS handshake is not TLS at all.
+# OpenSSL's reasons for a response to the TLS handshake that is not TLS at all.
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "UNKNOWN_PROTOCOL")
-# TLS alerts of servers that want a client certificate. The last one may also have other reasons.
+# TLS alerts that servers send if they want a client certificate. HANDSHAKE_FAILURE may also have
+# other reasons.
 _WANTS_CERTIFICATE = (
     "CERTIFICATE_REQUIRED",
     "BAD_CERTIFICATE",
@@ -96,7 +99,7 @@ def installation() -> Iterator[Finding]:
 
 
 def _check_build() -> Iterator[Finding]:
-    """In a source checkout, check that the compiled modules were built from the present sources."""
+    """In a source checkout, check that the compiled modules were built from the current sources."""
     if not _build_stamp.has_sources():
         return
     changed = _build_stamp.changed_files(thorough=True)
@@ -112,8 +115,9 @@ def _check_build() -> Iterator[Finding]:
 
 
 Examined = dict[tuple[str, int, str | None], bool]
-"""For each address that was examined, whether it has a problem. The keys are (address, port, TLS
-server name); the name is None except for nodes behind a proxy.
+"""Maps each examined address to whether it has a problem.
+
+The keys are (address, port, TLS server name). The name is None, except for nodes behind a proxy.
 """
 
 
@@ -126,15 +130,16 @@ def reach(
     server_name: str | None = None,
     examined: Examined | None = None,
 ) -> Iterator[Finding]:
-    """Check a contact point or a node: resolve its name, and connect to its port (by TLS if
-    configured).
+    """Check a contact point or a node: resolve its name, and connect to its port.
+
+    The connection uses TLS if there is a context.
 
     :param host: a name or an address.
     :param port: the port of the native protocol.
-    :param timeout: seconds for each step.
+    :param timeout: the maximum time of each step, in seconds.
     :param context: the TLS context, or None for no TLS.
     :param server_name: the TLS server name of a node behind a proxy; None to use `host`.
-    :param examined: gets an entry for each address of the host.
+    :param examined: a dict to which an entry is added for each address of the host.
     """
     subject = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if server_name is not None:
@@ -161,7 +166,10 @@ def reach(
 
 
 def _resolve(host: str, port: int, timeout: float) -> list[str]:
-    """Return the IP addresses of a host; raise `Late` if that takes longer than `timeout`."""
+    """Return the IP addresses of a host.
+
+    Raise `Late` if the look-up takes longer than `timeout`.
+    """
     lookup: Future[Any] = Future()
 
     def call_getaddrinfo() -> None:
@@ -171,7 +179,7 @@ def _resolve(host: str, port: int, timeout: float) -> list[str]:
             lookup.set_exception(error)
 
     # getaddrinfo has no timeout, so call it in a thread. The thread is a daemon, so that the
-    # process can end while the call still blocks.
+    # process can exit while the call still blocks.
     Thread(target=call_getaddrinfo, name="cassandra-doctor", daemon=True).start()
     return list(dict.fromkeys(str(result[4][0]) for result in lookup.result(timeout)))
 
@@ -184,7 +192,7 @@ def _check_address(
     timeout: float,
     context: ssl.SSLContext | None,
 ) -> Iterator[Finding]:
-    """Check that an address accepts connections, and its TLS if there is a context."""
+    """Check that an address accepts connections, and check its TLS if there is a context."""
     started = time.monotonic()
     try:
         connection = socket.create_connection((address, port), timeout)
@@ -206,7 +214,7 @@ def _check_address(
 
 
 def _check_answer(subject: str, connection: socket.socket, port: int) -> Iterator[Finding]:
-    """Send an OPTIONS request, and yield a finding if the answer is not CQL, or missing."""
+    """Send an OPTIONS request, and yield a finding unless the server responds in CQL's protocol."""
     is_tls = isinstance(connection, ssl.SSLSocket)
     try:
         connection.sendall(_OPTIONS)
@@ -214,7 +222,7 @@ def _check_answer(subject: str, connection: socket.socket, port: int) -> Iterato
         if answer:
             yield from _check_first_bytes(subject, port, answer, is_tls)
             return
-        # Some servers close the connection without an alert if they miss a client certificate.
+        # Without a client certificate, some servers close the connection without sending an alert.
         if answer is not None and is_tls:
             yield _wants_certificate(subject, "it closed the connection after the handshake")
             return
@@ -225,7 +233,7 @@ def _check_answer(subject: str, connection: socket.socket, port: int) -> Iterato
             do = _cql_port_advice(port) if port in _OTHER_PORTS else _HANGS
     except OSError as error:
         # With TLS 1.3, a server rejects the client's certificate only after the handshake, so the
-        # error comes here.
+        # error is raised here.
         if _is_about_client_certificate(error):
             yield _wants_certificate(subject, error)
             return
@@ -237,14 +245,15 @@ def _check_answer(subject: str, connection: socket.socket, port: int) -> Iterato
 
 
 def _first_bytes(connection: socket.socket) -> bytes | None:
-    """Return the first bytes of the answer to a request that was sent. They are b"" if the server
-    closes the connection, and None if it stays silent.
+    """Return the first bytes of the response to the request that was sent.
+
+    Return b"" if the server closes the connection, and None if it stays silent.
     """
     try:
         return connection.recv(_ANSWER_SIZE)
     except TimeoutError:
         pass
-    # A web server waits for the end of a line. A node that hangs stays silent.
+    # A web server waits for the end of a line, so send it. A node that hangs stays silent.
     timeout = connection.gettimeout()
     try:
         connection.settimeout(min(timeout or 1.0, 1.0))
@@ -257,9 +266,9 @@ def _first_bytes(connection: socket.socket) -> bytes | None:
 
 
 def _check_first_bytes(subject: str, port: int, answer: bytes, is_tls: bool) -> Iterator[Finding]:
-    """Yield a problem if the answer to an OPTIONS request is not of CQL's protocol.
+    """Yield a problem if the response to an OPTIONS request is not in the CQL protocol.
 
-    :param answer: the first bytes of the answer; b"" if there was none.
+    :param answer: the first bytes of the response; b"" if there was none.
     """
     if not answer or answer[0] in _CQL_ANSWERS:
         return
@@ -276,7 +285,7 @@ def _check_first_bytes(subject: str, port: int, answer: bytes, is_tls: bool) -> 
 
 
 def _cql_port_advice(port: int) -> str:
-    """Return which port to use instead of a port that does not speak CQL."""
+    """Return advice on which port to use instead of a port that does not speak CQL."""
     advice = (
         "give --port with the port of CQL: native_transport_port of cassandra.yaml, usually 9042"
     )
@@ -284,16 +293,16 @@ def _cql_port_advice(port: int) -> str:
 
 
 def _is_about_client_certificate(error: OSError) -> bool:
-    """Return True if a server reported that it misses a client certificate, or rejects ours."""
+    """Return True if a server has reported a missing or rejected client certificate."""
     if not isinstance(error, ssl.SSLError):
         return False
-    # `reason` is None for errors that do not come from an alert of the server.
+    # `reason` is None for errors that do not come from a server's alert.
     reason = getattr(error, "reason", None) or ""
     return reason.endswith(_WANTS_CERTIFICATE)
 
 
 def _wants_certificate(subject: str, reason: OSError | str) -> Finding:
-    """Return the finding for a server that did not accept our client certificate, or got none."""
+    """Return the finding for a server that got no client certificate, or did not accept it."""
     return finding(
         PROBLEM,
         subject,
@@ -303,7 +312,7 @@ def _wants_certificate(subject: str, reason: OSError | str) -> Finding:
 
 
 def _not_trusted(subject: str, error: ssl.SSLCertVerificationError) -> Finding:
-    """Return the finding for a server's certificate that is not accepted."""
+    """Return the finding for a server certificate that this client does not accept."""
     if error.verify_code == _EXPIRED:
         return finding(
             PROBLEM,
@@ -339,8 +348,9 @@ def _check_tls(
     peer: tuple[str, int],
     context: ssl.SSLContext,
 ) -> Iterator[Finding]:
-    """Check the TLS handshake on a connection, when the server's certificate expires, and that the
-    server answers.
+    """Check the TLS handshake on a connection, the server's certificate, and the server's response.
+
+    :param subject: the subject of the findings.
 
     :param host: the name to expect in the certificate.
     :param peer: the address and the port of the connection.
@@ -379,9 +389,9 @@ def _check_tls(
 
 
 def _not_tls(subject: str, peer: tuple[str, int], error: Exception) -> Finding:
-    """Return the finding for a server whose answer to the TLS handshake is not TLS.
+    """Return the finding for a server whose response to the TLS handshake is not TLS.
 
-    We connect again without TLS to find out if the server speaks CQL.
+    Connect again without TLS, to find out if the server speaks CQL.
     """
     try:
         with socket.create_connection(peer, _PLAIN_TIMEOUT) as connection:
@@ -400,8 +410,10 @@ def _not_tls(subject: str, peer: tuple[str, int], error: Exception) -> Finding:
 
 
 def _check_secured(subject: str, secure: ssl.SSLSocket, port: int) -> Iterator[Finding]:
-    """Check a connection after the TLS handshake: report its TLS version and cipher, when the
-    server's certificate expires, and whether the server answers.
+    """Check a connection after the TLS handshake.
+
+    Report the TLS version and cipher, when the server's certificate expires, and if the server
+    responds.
     """
     cipher, version = secure.cipher(), secure.version()
     certificate = secure.getpeercert() or {}
@@ -415,23 +427,23 @@ def _check_secured(subject: str, secure: ssl.SSLSocket, port: int) -> Iterator[F
 def client_certificate(path: str) -> Iterator[Finding]:
     """Check when the client's own certificate expires.
 
-    :param path: the PEM file; its first certificate is the client's.
+    :param path: the PEM file. Its first certificate is the client's certificate.
     """
-    # Use a private function, because `ssl` has no public one for this. If it is missing, skip the
+    # `ssl` has no public function for this, so use a private function. If it is missing, skip the
     # check.
     decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
     if decode is None:
         return
     try:
         expiry_text = decode(str(path)).get("notAfter")
-    except ssl.SSLError:  # the context was made of this file, so it has a certificate
+    except ssl.SSLError:  # cannot happen: the context was made from this file
         return
     if isinstance(expiry_text, str):
         yield _end_of(f"client certificate {path}", ssl.cert_time_to_seconds(expiry_text))
 
 
 def _end_of(subject: str, expiry: float) -> Finding:
-    """Return a finding that says when a certificate expires.
+    """Return a finding that reports when a certificate expires.
 
     :param expiry: when the certificate expires, in seconds since the epoch.
     """

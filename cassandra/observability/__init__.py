@@ -1,7 +1,7 @@
-"""Ready-made observers of requests: OpenTelemetry, a request logger, Prometheus, StatsD.
+"""Ready-made observers of requests: OpenTelemetry, a request logger, Prometheus and StatsD.
 
-Each one is a `cassandra.observers.RequestObserver`, or reports what such an observer has counted.
-Import each one from its own module, because some of them need another package.
+Each of them is a `cassandra.observers.RequestObserver`, or reports what such an observer has
+counted. Import each of them from its own module, because some modules need another package.
 """
 
 from cassandra._foreign import check_files
@@ -10,5 +10,6 @@ check_files()
 
 from cassandra._lazy import lazy_names
 
-# Define `__getattr__` in a way that type checkers do not see: they would allow every name.
+# Define `__getattr__` through `globals()`, which type checkers do not see. If they saw it, they
+# would accept every name as a name of this module.
 globals()["__getattr__"] = lazy_names(__name__)

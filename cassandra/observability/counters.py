@@ -1,7 +1,8 @@
-"""Counts of requests by host, and the state of a cluster's connections, for metrics.
+"""Counts of requests by host, and the current state of a cluster's connections, for metrics.
 
-`RequestCounters` counts from the moment it is registered. `gauges` reads the current state of a
-cluster. `cassandra.observability.prometheus` and `cassandra.observability.statsd` report both.
+`RequestCounters` counts from the moment at which it is registered. `gauges` of a cluster are read
+by `ClusterGauges.of`. `cassandra.observability.prometheus` and `cassandra.observability.statsd`
+report both.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class Histogram:
-    """Counts times by bucket. The last count is of the times above all bounds.
+    """Counts times by bucket. The last bucket has the times above all bounds.
 
-    :param bounds: the upper bounds of the buckets in seconds, in ascending order.
+    :param bounds: the upper bounds of the buckets, in seconds and in ascending order.
     """
 
     __slots__ = ("bounds", "counts", "sum")
@@ -59,7 +60,7 @@ class Histogram:
         return sum(self.counts)
 
     def cumulated(self) -> list[tuple[float, int]]:
-        """Return (upper bound of a bucket, number of times up to that bound) for each bucket."""
+        """Return the upper bound of each bucket, in seconds, and the number of times up to it."""
         total = 0
         buckets = []
         for bound, count in zip((*self.bounds, float("inf")), list(self.counts), strict=True):
@@ -69,7 +70,7 @@ class Histogram:
 
 
 class HostCounters:
-    """The counters of one host. They only grow.
+    """The counters of one host. Their values never decrease.
 
     :param bounds: the bucket bounds of the histogram.
     """
@@ -78,27 +79,27 @@ class HostCounters:
         self.attempts = 0
         """Attempts that were sent to the host."""
         self.latencies = Histogram(bounds)
-        """The latencies of responses, from sending the request to receiving the response."""
+        """The latencies of responses: from sending a request to receiving the response."""
         self.errors: dict[str, int] = {}
         """Failed attempts, by the name of the error's class."""
         self.retries = 0
-        """Failed attempts that were followed by a retry, on this host or another host."""
+        """Failed attempts that were followed by a retry, on this host or on another host."""
         self.speculations = 0
         """Attempts that were speculative executions."""
         self.bytes_out = 0
         """Bytes of the frames sent, before compression."""
         self.bytes_in = 0
-        """Bytes of response frames, after decompression."""
+        """Bytes of the response frames, after decompression."""
 
 
 class RequestCounters(RequestObserver):
     """Counts attempts by host, and the outcomes of requests in total.
 
-    Counting costs about 2 us a request. The numbers are written on the event loops of the cluster,
-    and may be read in any thread.
+    Counting takes about 2 microseconds per request. The counters are written on the event loops of
+    the cluster, and may be read in any thread.
 
     :param buckets: the upper bounds of the latency buckets, in seconds.
-    :raises ValueError: if the bounds do not rise, or are not positive.
+    :raises ValueError: if the bounds are not positive and ascending.
     """
 
     def __init__(self, buckets: Sequence[float] = BUCKETS) -> None:
@@ -108,13 +109,15 @@ class RequestCounters(RequestObserver):
         self._bounds = bounds
         self._hosts: dict[Host, HostCounters] = {}
         # This lock protects all counters: several event loops may count at the same time, and other
-        # threads may read `hosts`. It is reentrant because a signal handler or finalizer may read
-        # them while it is held.
+        # threads may read `hosts`. The lock is reentrant, because a signal handler or finalizer
+        # that interrupts its owner may read the counters.
         self._lock = RLock()
         renewed(self)
         self.requests: dict[str, int] = {"success": 0}
-        """Finished requests: successful ones under "success", failed ones under the name of the
-        error's class.
+        """Finished requests, by outcome.
+
+        Successful requests are counted under "success", failed requests under the error's class
+        name.
         """
         self.durations = Histogram(bounds)
         """The durations of whole requests, including all attempts and waits."""
@@ -126,14 +129,16 @@ class RequestCounters(RequestObserver):
 
     @property
     def hosts(self) -> Mapping[Host, HostCounters]:
-        """The counters of each host that a request was sent to. This is a copy."""
+        """A copy of the counters of each host that a request was sent to."""
         with self._lock:
-            # Return a copy, because the event loop may add a host while the caller iterates.
+            # Copy the dict, because the event loop may add a host while the caller iterates over
+            # it.
             return dict(self._hosts)
 
     def _counters_of(self, host: Host) -> HostCounters:
-        """Return the counters of a host, which are created at its first request. The caller holds
-        the lock.
+        """Return the counters of a host. They are created at the first request to the host.
+
+        The caller holds the lock.
         """
         counters = self._hosts.get(host)
         if counters is None:
@@ -150,9 +155,10 @@ class RequestCounters(RequestObserver):
 
     @property
     def connection_failures(self) -> Mapping[EndPoint, Mapping[str, int]]:
-        """For each end point, the connections that could not be opened, by kind: "authentication",
-        "tls", "timeout", "network", "protocol" or "other", as in
-        `RequestObserver.on_connection_failure`. This is a copy.
+        """A copy of the counts of connections that could not be opened, by end point and kind.
+
+        The kinds are "authentication", "tls", "timeout", "network", "protocol" and "other", as in
+        `RequestObserver.on_connection_failure`.
         """
         with self._lock:
             return {
@@ -160,7 +166,7 @@ class RequestCounters(RequestObserver):
             }
 
     def forget_endpoint(self, endpoint: EndPoint) -> None:
-        """Drop the counts of connections to an end point that nobody connects to any more.
+        """Drop the counts of an end point that the driver does not connect to any more.
 
         :param endpoint: the end point.
         """
@@ -173,7 +179,7 @@ class RequestCounters(RequestObserver):
         """Record the latency of a response.
 
         :param host: the host that responded.
-        :param seconds: from sending the request to receiving the response.
+        :param seconds: the time from sending the request to receiving the response.
         """
         with self._lock:
             self._counters_of(host).latencies.record(seconds)
@@ -182,17 +188,17 @@ class RequestCounters(RequestObserver):
         """Record the latency of an error response.
 
         :param host: the host that responded.
-        :param seconds: from sending the request to receiving the response.
+        :param seconds: the time from sending the request to receiving the response.
         """
         with self._lock:
             self._counters_of(host).latencies.record(seconds)
 
     def on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
-        """Count a failed attempt under the name of its error's class.
+        """Count a failed attempt at its host, under the name of the error's class.
 
-        :param host: the host of the attempt.
-        :param error: the error.
-        :param decision: the decision of the retry policy.
+        :param host: the host of the attempt; None if nothing was sent.
+        :param error: the error of the attempt.
+        :param decision: the decision of the retry policy, which is not used.
         """
         if host is not None:
             name = type(error).__name__
@@ -204,15 +210,15 @@ class RequestCounters(RequestObserver):
         """Count a connection that could not be opened.
 
         :param endpoint: the end point of the connection.
-        :param kind: the kind of the error.
-        :param error: the error.
+        :param kind: the kind of the error, as in `connection_failures`.
+        :param error: the error, which is not used.
         """
         with self._lock:
             counts = self._connection_failures.setdefault(endpoint, {})
             counts[kind] = counts.get(kind, 0) + 1
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
-        """Count an attempt at its host.
+        """Count an attempt at the host that it is sent to.
 
         :param request: the request.
         :param attempt: the attempt.
@@ -227,7 +233,7 @@ class RequestCounters(RequestObserver):
 
         :param request: the request.
         :param attempt: the attempt that failed.
-        :param error: the error.
+        :param error: the error of that attempt.
         :param decision: the decision of the retry policy.
         """
         with self._lock:
@@ -249,9 +255,9 @@ class RequestCounters(RequestObserver):
         """
         error = request.error
         name = "success" if error is None else type(error).__name__
-        # Every attempt sends a frame of the same size.
+        # Each attempt sends a frame of the same size.
         size = request.request_size
-        # `request.host` is the host whose response came; None if none came.
+        # `request.host` is the host whose response came; None if no response came.
         host = request.host
         attempts = request.attempts
         assert request.latency is not None  # every finished request has a latency
@@ -265,11 +271,11 @@ class RequestCounters(RequestObserver):
 
 
 def checked_cluster(cluster: ClusterT, owner: str) -> ClusterT:
-    """Return a cluster whose metrics are to be reported.
+    """Return `cluster` after checking that it is a cluster, whose metrics can be reported.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
-    :param owner: the class that reports them, for the message.
-    :raises TypeError: if it is a session or anything else.
+    :param owner: the class that reports the metrics, for the message.
+    :raises TypeError: if `cluster` is a session or anything else.
     """
     if hasattr(cluster, "add_request_observer") and hasattr(cluster, "metadata"):
         return cluster
@@ -284,21 +290,22 @@ class HostGauges(NamedTuple):
     :param host: the host.
     :param is_up: True if the host is known to be up.
     :param connections: the number of open connections.
-    :param in_flight: requests that wait for a response.
+    :param in_flight: the number of requests that wait for a response.
     :param streams_free: the number of requests that could be sent immediately.
-    :param orphans: streams that are still in use, although their requests were abandoned.
-    :param waiting: requests that wait for a free stream.
-    :param reconnections: the number of attempts to reconnect while the host was down; this only
-        grows.
-    :param draining: connections with requests in flight to a host that will close them soon. They
-        are not included in `connections`.
-    :param graceful_disconnects: how often the host announced that it will stop soon; this only
-        grows.
+    :param orphans: the number of streams that are still in use, although their requests were
+        abandoned.
+    :param waiting: the number of requests that wait for a free stream.
+    :param reconnections: the number of attempts to reconnect while the host was down. This number
+        never decreases.
+    :param draining: the number of connections with requests in flight to a host that will close
+        them soon. They are not included in `connections`.
+    :param graceful_disconnects: how often the host has announced that it will stop soon. This
+        number never decreases.
     :param is_ignored: True if the load balancing policies of all sessions ignore the host, for
-        example because it is in another data centre. The driver does not connect to such a host,
-        so it does not learn by itself whether it is up.
-    :param is_given_up: True if the driver no longer tries to reach the host, because it has refused
-        the login, or because the schedule of the reconnection policy is at its end.
+        example because it is in another data centre. The driver does not connect to such a host, so
+        it does not notice if the host is up.
+    :param is_given_up: True if the driver no longer tries to reach the host: the host has refused
+        the login, or the schedule of the reconnection policy has ended.
     """
 
     host: Host
@@ -322,11 +329,14 @@ class ClusterGauges(NamedTuple):
     :param sessions: the number of open sessions.
     :param prepared_statements: the number of prepared statements that the application holds.
     :param tablets: the number of ScyllaDB tablets whose replicas are known.
-    :param tablet_hits: requests to tables with tablets for which the driver knew the tablet.
-    :param tablet_misses: requests to tables with tablets for which it did not.
+    :param tablet_hits: the number of requests to tables with tablets for which the driver knew the
+        tablet.
+    :param tablet_misses: the number of requests to tables with tablets for which the driver did not
+        know the tablet.
     :param is_connected: True if there is a control connection.
-    :param throttled: requests that wait for the throttler; 0 if there is no throttler.
-    :param refused: requests rejected because the throttler's queue was full.
+    :param throttled: the number of requests that wait for the throttler; 0 without a throttler.
+    :param refused: the number of requests that were rejected because the throttler's queue was
+        full.
     :param schema_reads: how often parts of the schema were read again.
     :param failed_schema_reads: how often reading the schema failed.
     """
@@ -350,7 +360,7 @@ class ClusterGauges(NamedTuple):
         :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
         """
         core = cluster._core
-        # Copy the list, because the event loop may open and close sessions at the same time.
+        # Copy the list, because the event loop may open or close sessions at the same time.
         sessions = list(core.sessions) if core is not None else []
         metadata = cluster.metadata
         throttler = cluster.request_throttler
@@ -370,7 +380,7 @@ class ClusterGauges(NamedTuple):
 
 
 def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
-    """Read the gauges of one host, over all sessions."""
+    """Read the gauges of one host, summed over all sessions."""
     pools = [pool for session in sessions for pool in session.pools_to(host)]
     connections = list(_open_connections(pools))
     draining_connections = [
@@ -380,8 +390,9 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGau
         if pool.host == host
         for connection in pool.open_connections()
     ]
-    # `in_flight` of a connection is the number of its streams in use, including those of abandoned
-    # requests (orphans). Subtract these below, because nobody waits for their responses.
+    # `in_flight` of a connection is the number of its streams in use. This includes streams of
+    # abandoned requests (orphans), which are subtracted below, because nobody waits for their
+    # responses.
     orphans = sum(connection.orphans for connection in (*connections, *draining_connections))
     streams_in_use = sum(connection.in_flight for connection in connections)
     in_flight = (
@@ -404,12 +415,12 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGau
 
 
 def _is_ignored(host: Host, sessions: Sequence[Any]) -> bool:
-    """Return True if there are sessions, and the policies of all of them ignore `host`."""
+    """Return True if there are sessions, and the policies of all sessions ignore `host`."""
     try:
         return bool(sessions) and all(
             session.distance(host) == HostDistance.IGNORED for session in sessions
         )
-    except Exception:  # raised by a user's policy: metrics must be readable nevertheless
+    except Exception:  # raised by an application's policy; metrics must be readable nevertheless
         log.debug("a policy gives no distance of %s", host, exc_info=True)
         return False
 

@@ -1,4 +1,4 @@
-"""A log of slow, failed and sampled requests.
+"""An observer that logs slow and failed requests, and a sample of the other requests.
 
 .. code-block:: python
 
@@ -8,13 +8,13 @@
    cluster = Cluster(request_observers=[RequestLogger(slow=0.2, sample=0.001)])
 
 A line has the CQL of the statement without values, its keyspace and consistency level, and each
-attempt with its host, duration and error. Handlers that write structured fields (JSON) find the
+attempt with its host, duration and error. Log handlers that write structured fields (JSON) find the
 same data as a dict in ``record.request``.
 
-In an outage, thousands of requests may fail, or be slow, in the same way each second. The first one
-is logged at once. The following ones are only counted, and one line per `repeat_interval` reports
-their number, and shows the slowest of them, or the first that failed. `Cluster.shutdown` logs what
-was counted until then.
+In an outage, thousands of requests may fail, or be slow, in the same way each second. The first
+request is logged at once. The following requests are only counted. One line per `repeat_interval`
+reports their number, and shows the slowest request or the first failed request. `Cluster.shutdown`
+logs what has been counted until then.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ from cassandra.query.statement import InterpolatedText
 
 __all__ = ["RequestLogger"]
 
-# Few requests take longer than this: a longer time is probably meant in milliseconds.
+# If `slow` is at least this long, it was probably meant in milliseconds, because few requests take
+# so long.
 _LONG_TIME = 60.0  # seconds
-_MAX_ATTEMPTS = 10  # maximum number of attempts in a line: the last ones
+_MAX_ATTEMPTS = 10  # maximum number of attempts in a line; the last attempts are shown
 _MAX_STATEMENTS = 3  # maximum number of statements of a batch in a line
 _MAX_ERROR_LENGTH = 500  # maximum number of characters of an error message
 _ENCRYPTED = "<encrypted>"
@@ -63,12 +64,12 @@ _MAX_REPEATED = 1000  # maximum number of different reasons that are counted at 
 
 
 class _Reason(NamedTuple):
-    """Why requests are logged.
+    """Why requests are logged, and how lines about several requests are worded.
 
     :param name: "failed", "invalid", "slow" or "sampled".
-    :param level: the level of the lines.
-    :param shown: which one of the counted requests a line shows.
-    :param like: what the counted requests have in common.
+    :param level: the level of the log lines.
+    :param shown: the word for the counted request that a line shows: "first" or "slowest".
+    :param like: the phrase for what the counted requests have in common.
     """
 
     name: str
@@ -84,13 +85,15 @@ _SAMPLED = _Reason("sampled", logging.INFO)
 
 
 class _Repeated:
-    """Counts the requests that are like one that was logged, until the interval ends.
+    """Counts requests that are like a logged request, until the interval ends.
 
     `fields` is the content of the next line, and `latency` the latency of the request that the line
-    shows. The group does not keep the request itself, which would keep its values, its session and
-    a page of rows in memory. `hosts` has the number of requests by the host of their last attempt.
+    shows. The object does not keep the request itself, because that would keep the request's
+    values, its session and a page of rows in memory. `hosts` has the number of requests by the host
+    of their last attempt.
 
-    :param until: the end of the interval, as `time.monotonic` returns it.
+    :param reason: why the requests are logged.
+    :param until: the end of the interval, by `time.monotonic`.
     """
 
     __slots__ = ("count", "fields", "hosts", "latency", "reason", "until")
@@ -104,16 +107,20 @@ class _Repeated:
         self.hosts: dict[str, int] = {}
 
     def shows(self, latency: float) -> bool:
-        """Return True if the next line would show a request with this latency: the slowest one, or
-        the first failure. The following failures are similar, and collecting the fields of each one
-        would take time when the application has none.
+        """Return True if the next line would show a request with this latency.
+
+        It shows the slowest request, or the first failure. Later failures are similar, and
+        collecting the fields of each failure would take time that the application needs in an
+        outage.
         """
         return self.fields is None or (self.reason is _SLOW and latency > self.latency)
 
     def add(self, latency: float, host: str | None, fields: dict[str, Any] | None) -> None:
         """Count a request.
 
-        :param fields: the content of its line; None is allowed if `shows` returns False.
+        :param latency: the latency of the request, in seconds.
+        :param host: the host of its last attempt, or None.
+        :param fields: the content of its line. None is allowed only if `shows` returns False.
         """
         self.count += 1
         if host is not None:
@@ -123,20 +130,20 @@ class _Repeated:
 
 
 class RequestLogger(RequestObserver):
-    """Logs slow and failed requests, and a sample of the others.
+    """Logs slow and failed requests, and a sample of the other requests.
 
     Failed requests are logged as an ERROR. If the request itself was invalid (wrong CQL or values,
     a missing table or permission), the line is a WARNING and begins with "invalid request".
 
     Each parameter is an attribute with the same name, which you may set at any time.
 
-    :param slow: requests that take at least this many seconds are slow, and logged as a WARNING.
-        None logs no slow requests, and 0 each request by itself.
-    :param failed: True to log failed and invalid requests. Requests that the caller cancelled do
-        not count as failed.
-    :param repeat_interval: requests with the same CQL (without values) that fail with the same
-        error, or are slow, within this many seconds are counted, and logged as one line. 0 logs
-        each of them.
+    :param slow: a request that takes at least this many seconds is slow, and is logged as a
+        WARNING. None logs no slow requests, and 0 logs each request separately.
+    :param failed: True to log failed and invalid requests. Requests that the caller has cancelled
+        do not count as failed.
+    :param repeat_interval: the interval, in seconds, in which requests with the same CQL (without
+        values) are counted and logged as one line if they fail with the same error, or are slow. 0
+        logs each request separately.
     :param sample: the share of all requests to log as INFO, from 0 to 1.
     :param values: True to log values, shortened. Values of encrypted columns are never logged. If
         False, literals in the CQL are replaced by ?, and server error messages are left out because
@@ -144,8 +151,8 @@ class RequestLogger(RequestObserver):
     :param structured: True to write the message itself as JSON.
     :param longest_text: the maximum number of characters of a statement's CQL.
     :param longest_value: the maximum number of characters of a value.
-    :param most_values: the maximum number of values of a statement.
-    :param logger: the name of the logger, or the logger.
+    :param most_values: the maximum number of values that are logged for a statement.
+    :param logger: the logger, or its name.
     :raises TypeError: if a limit is not a number.
     :raises ValueError: if a limit is out of range.
     """
@@ -180,7 +187,7 @@ class RequestLogger(RequestObserver):
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a parameter, after checking its value."""
-        # Check the value when it is set: otherwise a wrong one would only raise an error at the
+        # Check the value when it is set: otherwise a wrong value would only raise an error at the
         # first request.
         if name == "slow" and value is not None:
             _check_number(name, value, maximum=None)
@@ -194,7 +201,10 @@ class RequestLogger(RequestObserver):
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters. What was counted stays with the original, which logs it."""
+        """Return the parameters for a copy.
+
+        Counted requests stay with the original, which logs them.
+        """
         return {
             name: value
             for name, value in vars(self).items()
@@ -202,22 +212,26 @@ class RequestLogger(RequestObserver):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Set the parameters of a copy."""
+        """Set the parameters of a copy, which has no counted requests."""
         self._renew_locks()
         renewed(self)
         vars(self).update(state)
 
     def _renew_locks(self) -> None:
-        """Begin without counted requests, which the original or the parent process logs, and with a
-        new lock: in a forked child, the thread that held the old one does not exist.
+        """Begin without counted requests, and with a new lock.
+
+        The original or the parent process logs the requests that it has counted. In a forked child,
+        the thread that held the old lock does not exist.
         """
         self._repeated: dict[tuple[Any, ...], _Repeated] = {}
-        # When counted requests must be logged for which no timer could be set.
+        # The time at which requests must be logged that were counted without a timer, by
+        # `monotonic`.
         self._due = math.inf
-        # This lock protects both attributes and the groups, because several event loops may count
-        # and any thread may call `flush`. It is only needed for slow and failed requests. It is
-        # reentrant because a signal handler or finalizer may call `flush` while it is held. Lines
-        # are written without it, because that may take long or run code of the application.
+        # This lock protects both attributes and the groups, because several event loops may count,
+        # and any thread may call `flush`. It is only acquired for slow and failed requests. It is
+        # reentrant, because a signal handler or finalizer that interrupts its owner may call
+        # `flush`. Lines are written without the lock, because writing may take long, or run code of
+        # the application.
         self._lock = RLock()
 
     def on_end(self, request: ObservedRequest) -> None:
@@ -239,14 +253,15 @@ class RequestLogger(RequestObserver):
             self._log(_SAMPLED, request)
 
     def on_shutdown(self) -> None:
-        """Log the requests that were counted and not logged yet."""
+        """Log the requests that were counted, but not logged yet."""
         self.flush()
 
     # -- requests that repeat ----------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Log the requests that were counted and not logged yet, without waiting for the end of
-        `repeat_interval`. `Cluster.shutdown` calls this. You may call it from any thread.
+        """Log the requests that were counted, without waiting for the end of `repeat_interval`.
+
+        `Cluster.shutdown` calls this method. You may call it from any thread.
         """
         with self._lock:
             groups = self._take_groups()
@@ -254,14 +269,14 @@ class RequestLogger(RequestObserver):
             self._log_repeated(repeated)
 
     def _take_groups(self) -> list[_Repeated]:
-        """Remove and return all groups. The caller holds the lock."""
+        """Remove and return all groups of counted requests. The caller holds the lock."""
         groups, self._repeated = self._repeated, {}
         self._due = math.inf
         return list(groups.values())
 
     def _log_or_count(self, reason: _Reason, request: ObservedRequest) -> None:
-        """Log a request, or only count it if one like it was logged in this interval."""
-        # With slow=0, the application wants to see each request.
+        """Log a request. If a similar request was logged in this interval, only count it."""
+        # With slow=0, the application wants a line for each request.
         if not self.repeat_interval or (reason is _SLOW and not self.slow):
             self._log(reason, request)
             return
@@ -275,19 +290,21 @@ class RequestLogger(RequestObserver):
             with self._lock:
                 now = monotonic()
                 repeated = self._repeated.get(key)
-                # This is the first such request in this interval: log it, and count later ones.
+                # This is the first such request in this interval: log it below, and count later
+                # requests.
                 if repeated is None or now >= repeated.until:
                     finished = self._begin_group(key, reason, now)
                     break
                 if fields is not None or not repeated.shows(latency):
                     repeated.add(latency, host, fields)
-                    # This is the first repetition in this interval: schedule the report for the end
-                    # of the interval.
+                    # This is the first repetition in this interval: schedule the report for the
+                    # interval's end.
                     if repeated.count == 1:
                         self._call_later(repeated.until - now, key)
                     return
             # Collect the fields without the lock, because values may have a `__repr__` of the
-            # application. Then look again: another thread may have replaced the group.
+            # application. Then look up the group again, because another thread may have replaced
+            # it.
             fields = self._collect_fields(reason.name, request)
         for repeated in finished:
             self._log_repeated(repeated)
@@ -296,30 +313,32 @@ class RequestLogger(RequestObserver):
     def _begin_group(self, key: tuple[Any, ...], reason: _Reason, now: float) -> list[_Repeated]:
         """Begin to count the requests with this key. The caller holds the lock.
 
-        :returns: the groups to report: the one with this key, if its interval is over, but its
-            repetitions were not reported.
+        :returns: the groups to report. This is the previous group with this key, if its interval is
+            over but its repetitions were not reported; or all groups, if there were too many.
         """
         repeated = self._repeated.get(key)
         finished = [] if repeated is None else [repeated]
         if repeated is None and len(self._repeated) >= _MAX_REPEATED:
-            # There are too many different groups: report and forget all of them.
+            # There are too many different groups: return all of them for the report, and forget
+            # them.
             finished = self._take_groups()
         self._repeated[key] = _Repeated(reason, now + self.repeat_interval)
         return finished
 
     def _call_later(self, delay: float, key: tuple[Any, ...]) -> None:
-        """Call `_end_interval` after `delay` seconds. If there is no running event loop, the next
-        request that ends after this time does it. The caller holds the lock.
+        """Call `_end_interval` after `delay` seconds. The caller holds the lock.
+
+        If there is no running event loop, the next request that ends after this time does it.
         """
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # a slow observer is called in a thread of its own
+        except RuntimeError:  # a slow observer is called in a separate thread, without a loop
             self._due = min(self._due, monotonic() + delay)
             return
         loop.call_later(delay, self._end_interval, key)
 
     def _log_due(self) -> None:
-        """Log the groups whose interval is over, and set `_due` to the end of the next interval."""
+        """Log the groups whose interval is over, and set `_due` to the next end of an interval."""
         with self._lock:
             self._due = math.inf
             now = monotonic()
@@ -332,18 +351,18 @@ class RequestLogger(RequestObserver):
                 self._end_interval(key)
 
     def _end_interval(self, key: tuple[Any, ...]) -> None:
-        """Log how many requests were like this one since the last line."""
+        """Log how many requests with this key were counted since the last line."""
         with self._lock:
             repeated = self._repeated.get(key)
             if repeated is None or not repeated.count:
                 return
-            # Begin the next interval, so that there is one line per interval as long as the outage
-            # lasts.
+            # Begin the next interval, so that there is one line per interval during the whole
+            # outage.
             self._begin_group(key, repeated.reason, monotonic())
         self._log_repeated(repeated)
 
     def _log_repeated(self, repeated: _Repeated) -> None:
-        """Log a line about a group that no thread counts any more."""
+        """Log a line about a group that is complete: no thread adds requests to it any more."""
         fields = repeated.fields
         if fields is None:  # nothing was counted
             return
@@ -356,14 +375,14 @@ class RequestLogger(RequestObserver):
     # -- lines -------------------------------------------------------------------------------------
 
     def _log(self, reason: _Reason, request: ObservedRequest) -> None:
-        """Log one line about one request, unless the logger is not enabled for the level."""
+        """Log a line about a single request, unless the logger is disabled for the level."""
         if self.logger.isEnabledFor(reason.level):
             self._write(reason, self._collect_fields(reason.name, request))
 
     def _write(self, reason: _Reason, fields: dict[str, Any]) -> None:
-        """Log one line with its fields."""
+        """Log one line. Handlers get the fields as ``record.request``."""
         text = json.dumps(fields, default=str) if self.structured else _format_line(fields, reason)
-        # Pass the line as an argument and not as the format, because CQL may contain a %.
+        # Pass the line as an argument instead of as the format, because CQL may contain a %.
         self.logger.log(reason.level, "%s", text, extra={"request": fields})
 
     # -- content of a line -------------------------------------------------------------------------
@@ -371,7 +390,8 @@ class RequestLogger(RequestObserver):
     def _collect_fields(self, reason: str, request: ObservedRequest) -> dict[str, Any]:
         """Return the content of a line as a dict.
 
-        :param reason: the reason for the line: "failed", "invalid", "slow" or "sampled".
+        :param reason: the name of the reason for the line: "failed", "invalid", "slow" or
+            "sampled".
         """
         fields: dict[str, Any] = {
             "reason": reason,
@@ -392,8 +412,8 @@ class RequestLogger(RequestObserver):
         if request.speculations:
             fields["speculations"] = request.speculations
         if request.error is not None:
-            # Without `values`, `error_text` leaves out the server's message, which may repeat parts
-            # of the statement.
+            # If values must not be logged, leave out the server's message, because it may repeat
+            # parts of the statement. `error_text` does so.
             fields["error"] = (
                 f"{type(request.error).__name__}: {_first_line(request.error)}"
                 if self.values
@@ -406,7 +426,7 @@ class RequestLogger(RequestObserver):
         return fields
 
     def _shown_statements(self, request: ObservedRequest) -> str:
-        """Return the CQL of a request, for a batch that of its first statements."""
+        """Return the CQL of a request. For a batch, return the CQL of its first statements."""
         texts = request.texts
         if request.batch_size is None:
             return self._shown_cql(*texts[0]) if texts else ""
@@ -416,7 +436,10 @@ class RequestLogger(RequestObserver):
         )
 
     def _shown_cql(self, text: str, is_prepared: bool) -> str:
-        """Return the CQL of one statement, shortened, and without literals if necessary."""
+        """Return the CQL of one statement, shortened.
+
+        Unless values are logged, literals are replaced.
+        """
         if is_prepared or self.values:
             summary = " ".join(without_secrets(text).split())
         else:
@@ -425,7 +448,7 @@ class RequestLogger(RequestObserver):
         return _shorten(summary, self.longest_text)
 
     def _shown_values(self, statement: Any) -> dict[str, str]:
-        """Return the values of a bound statement by column, shortened, as strings."""
+        """Return the values of a bound statement by column name, as shortened strings."""
         if not isinstance(statement, BoundStatement):
             return {}
         policy = statement.prepared_statement.column_encryption_policy
@@ -444,20 +467,21 @@ advise_options(RequestLogger)
 
 
 def _key_of(reason: _Reason, request: ObservedRequest) -> tuple[Any, ...]:
-    """Return the key of a group of requests that are counted together. Requests that differ only in
-    their values have the same key.
+    """Return the key of the group of requests that are counted together with this request.
+
+    Requests that differ only in their values have the same key.
     """
     text, is_prepared = request.texts[0] if request.texts else ("", False)
     if not is_prepared:
         text = without_values(text.template if isinstance(text, InterpolatedText) else text)
-    # The slow requests of a statement are counted together, whether they have failed or not.
+    # Slow requests with the same CQL are counted together, whether they have failed or not.
     error = request.error if reason is not _SLOW else None
     error_key = (type(error), code_of(error)) if error is not None else None
     return reason.name, error_key, request.keyspace, request.batch_size is None, text
 
 
 def _check_number(name: str, value: object, maximum: float | None) -> None:
-    """Raise an error unless `value` is a number from 0 to `maximum`; None for no maximum."""
+    """Raise an error unless `value` is a number from 0 to `maximum`. None means no maximum."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, but is {value!r}")
     if not value >= 0 or (maximum is not None and value > maximum):
@@ -484,7 +508,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _attempt_fields(attempt: Any) -> dict[str, Any]:
-    """Return the fields of one attempt."""
+    """Return the fields of one attempt, for the list of attempts in a line."""
     fields: dict[str, Any] = {"host": str(attempt.host.endpoint)}
     if attempt.latency is not None:
         fields["seconds"] = round(attempt.latency, 6)
@@ -496,7 +520,7 @@ def _attempt_fields(attempt: Any) -> dict[str, Any]:
 
 
 def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
-    """Return the fields as a human-readable line."""
+    """Return the fields as a line for people to read."""
     parts = [f"{fields['reason']} request, {fields['seconds']:.3f} s: {fields['statement']}"]
     if "repeated" in fields:
         count = fields["repeated"]

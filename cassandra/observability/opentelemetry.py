@@ -1,4 +1,6 @@
-"""Spans and metrics of requests for OpenTelemetry; needs ``pip install turbocql[otel]``.
+"""Spans and metrics of requests for OpenTelemetry.
+
+This module needs ``pip install turbocql[otel]``.
 
 .. code-block:: python
 
@@ -39,9 +41,9 @@ _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
 # The bucket bounds in seconds that the conventions recommend for db.client.operation.duration.
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-# OpenTelemetry's context key: if its value is true, instrumentations must create no span.
+# OpenTelemetry's context key. If its value is true, instrumentations must not create spans.
 _SUPPRESS = "suppress_instrumentation"
-# The tuple (span, common attributes) of a request for which `on_start` has created no span.
+# Stands for the tuple (span, common attributes) of a request for which no span was created.
 _NO_SPAN = (None, None)
 
 _LEVELS = {
@@ -52,20 +54,21 @@ _LEVELS = {
 
 
 class OpenTelemetryObserver(RequestObserver):
-    """Creates a client span for each request, with an event for each attempt, and records the
-    durations of requests in a histogram.
+    """Creates a span for each request, and records the durations of requests in a histogram.
 
-    The parent of a span is the current span of the code that executes the statement, in a thread, a
-    task or a callback.
+    The span is a client span, with an event for each attempt.
 
-    :param tracer_provider: creates the tracer; None for the global provider.
-    :param meter_provider: creates the meter; None for the global provider.
+    The parent of a span is the current span of the code that executes the statement. This code may
+    run in a thread, a task or a callback.
+
+    :param tracer_provider: creates the tracer; None for OpenTelemetry's global provider.
+    :param meter_provider: creates the meter; None for OpenTelemetry's global provider.
     :param spans: False to record only metrics.
     :param metrics: False to record only spans.
-    :param query_text: False to leave out ``db.query.text``. This text has no values: literals are
-        replaced by ``?``. The CQL of a prepared statement is shown as your code wrote it. The
-        status of a span has no values either. It shows an error's class, code and fields, but not
-        the server's message, which might repeat values.
+    :param query_text: False to leave out ``db.query.text``. This attribute has no values: literals
+        are replaced by ``?``. The CQL of a prepared statement is shown as your code wrote it. The
+        status of a span has no values either: it shows an error's class, code and fields. It does
+        not show the server's message, which might repeat values.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class OpenTelemetryObserver(RequestObserver):
     # -- events ------------------------------------------------------------------------------------
 
     def on_start(self, request: ObservedRequest) -> None:
-        """Start the span.
+        """Start the span of a request.
 
         :param request: the request.
         """
@@ -106,7 +109,7 @@ class OpenTelemetryObserver(RequestObserver):
         request.storage[self] = (span, start.common)  # for `on_end`
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
-        """Add an event to the span.
+        """Add an event for an attempt to the span.
 
         :param request: the request.
         :param attempt: the attempt.
@@ -118,11 +121,11 @@ class OpenTelemetryObserver(RequestObserver):
     def on_retry(
         self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
     ) -> None:
-        """Add an event to the span.
+        """Add an event for a retry to the span.
 
         :param request: the request.
         :param attempt: the attempt that failed.
-        :param error: the error.
+        :param error: the error of that attempt.
         :param decision: the decision of the retry policy.
         """
         span = self._span(request)
@@ -132,7 +135,7 @@ class OpenTelemetryObserver(RequestObserver):
             )
 
     def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
-        """Add an event to the span.
+        """Add an event for a speculative execution to the span.
 
         :param request: the request.
         :param attempt: the new attempt.
@@ -142,7 +145,7 @@ class OpenTelemetryObserver(RequestObserver):
             span.add_event("speculative execution", self._hosts.attributes_of(attempt.host).address)
 
     def on_end(self, request: ObservedRequest) -> None:
-        """End the span, and record the duration.
+        """End the span of a request, and record the request's duration.
 
         :param request: the request.
         """
@@ -154,7 +157,8 @@ class OpenTelemetryObserver(RequestObserver):
                 _set_final_attributes(span, request, attributes)
             span.end()
         if self._duration is not None:
-            # Without a span, `on_start` has not computed the attributes: do it here.
+            # If no span was created, `on_start` has not computed the common attributes: compute
+            # them here.
             if common is None:
                 common = _cached_start(request.traits, self._includes_text).common
             assert request.latency is not None
@@ -165,7 +169,7 @@ class OpenTelemetryObserver(RequestObserver):
     # -- attributes --------------------------------------------------------------------------------
 
     def _span(self, request: ObservedRequest) -> Span | None:
-        """Return the request's span, or None if it has none or the span is not recorded."""
+        """Return the request's span; None if it has no span, or if the span is not recorded."""
         span: Span | None = request.storage.get(self, _NO_SPAN)[0]
         return span if span is not None and span.is_recording() else None
 
@@ -180,7 +184,7 @@ def _set_final_attributes(
             span.set_attribute("turbocql.shard", request.shard)
     if request.speculations:
         span.set_attribute("cassandra.speculative_execution.count", request.speculations)
-    # A retry may have used another consistency level than the one that `on_start` has set.
+    # A retry may have used another consistency level than the level that `on_start` has set.
     if request.retries:
         span.set_attribute("cassandra.consistency.level", _level_name(request.consistency_level))
     error = request.error
@@ -195,7 +199,7 @@ def _set_final_attributes(
 def _metric_attributes(
     common: Mapping[str, Any], host_attributes: _HostAttributes | None, error: BaseException | None
 ) -> dict[str, Any]:
-    """Return the attributes with which the duration of a request is recorded."""
+    """Return the attributes for recording the duration of a request."""
     attributes: dict[str, Any] = (
         {**common, **host_attributes.address} if host_attributes is not None else {**common}
     )
@@ -208,7 +212,7 @@ def _metric_attributes(
 
 
 def _create_histogram(provider: MeterProvider | None) -> metrics.Histogram:
-    """Create the histogram of the durations of requests, with the provider's meter."""
+    """Create the histogram of request durations, with the provider's meter."""
     meter = metrics.get_meter(_SCOPE, __version__, provider, _SCHEMA)
     return meter.create_histogram(
         "db.client.operation.duration",
@@ -225,7 +229,7 @@ class _Start(NamedTuple):
 
     :param name: the name of the span.
     :param attributes: the attributes of the span.
-    :param common: the attributes that durations have, too.
+    :param common: those of the attributes that are also recorded with the duration.
     """
 
     name: str
@@ -233,25 +237,27 @@ class _Start(NamedTuple):
     common: dict[str, Any]
 
 
-# At most 8 MiB.
+# The cache takes 8 MiB at most.
 _starts: Bounded[tuple[tuple[Any, ...], bool], _Start] = Bounded(1000, 1 << 23)
 
 
 def _cached_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
-    """Return the name and the attributes for a request; cached.
+    """Return the name and the attributes of a request's span, from a cache.
 
+    :param traits: the properties of the request that the result depends on.
     :param has_text: True to include the CQL.
     """
     start = _starts.get((traits, has_text))
     if start is None:
         start = _make_start(traits, has_text)
-        # Pass an estimate of the memory, because the CQL of a statement may have megabytes.
+        # Pass an estimate of the memory in bytes, because the CQL of a statement may have
+        # megabytes.
         _starts.keep((traits, has_text), start, 2000 + 3 * len(traits[0] or ""))
     return start
 
 
 def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
-    """Make the name and the attributes that `_cached_start` caches and returns."""
+    """Make the name and the attributes that `_cached_start` returns and caches."""
     text, is_prepared, keyspace, level, is_idempotent, batch_size, page_size, page_number = traits
     shape = _BATCH if text is None else shape_of(text, is_prepared)
     common = _common_attributes(shape, keyspace)
@@ -265,7 +271,7 @@ def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     if has_text and shape.text:
         attributes["db.query.text"] = shape.text
     if batch_size is not None and batch_size > 1:
-        # In the conventions, a batch of one statement does not count as a batch.
+        # By the conventions, a batch of one statement does not count as a batch.
         attributes["db.operation.batch.size"] = batch_size
     if page_size is not None:
         attributes["cassandra.page.size"] = page_size
@@ -282,7 +288,7 @@ def _level_name(level: int) -> str:
 
 
 def _common_attributes(shape: Shape, keyspace: str | None) -> dict[str, Any]:
-    """Return the attributes that both the span and the duration of a request have."""
+    """Return the attributes that are recorded with both the span and the duration of a request."""
     attributes = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
     if keyspace is None:
         keyspace = shape.keyspace
@@ -296,8 +302,8 @@ def _common_attributes(shape: Shape, keyspace: str | None) -> dict[str, Any]:
 class _Hosts:
     """A cache of the attributes of hosts, for events, durations and spans.
 
-    The keys are the ``id()`` of the `Host` objects, because hosts and their UUIDs are slow to hash.
-    A value has a reference to its host, so no other object can get the same ``id()``.
+    The keys are the ``id()`` of `Host` objects, because hosts and their UUIDs are slow to hash.
+    Each value refers to its host, so that no other object can get the same ``id()``.
     """
 
     def __init__(self) -> None:
@@ -306,13 +312,14 @@ class _Hosts:
     def attributes_of(self, host: Host) -> _HostAttributes:
         """Return the attributes of a host. Callers must not change them."""
         attributes = self._attributes.get(id(host))
-        # Build them again if the host has got another id or data centre.
+        # Build the attributes again if the host has got another id or data centre.
         if (
             attributes is None
             or attributes.host_id is not host.host_id
             or attributes.dc is not host.datacenter
         ):
-            # If the cache has this many hosts, most of them have left the cluster: begin again.
+            # If the cache has this many hosts, most of them have probably left the cluster: empty
+            # the cache.
             if len(self._attributes) >= _MAX_HOSTS:
                 self._attributes.clear()
             attributes = self._attributes[id(host)] = _host_attributes(host)
@@ -325,10 +332,11 @@ _MAX_HOSTS = 1000
 class _HostAttributes(NamedTuple):
     """The attributes of a host.
 
+    :param host: the host.
     :param host_id: the host's UUID when the attributes were built.
-    :param dc: the host's data centre at that time.
-    :param address: the attributes of events and durations.
-    :param coordinator: the attributes of spans.
+    :param dc: the host's data centre when the attributes were built.
+    :param address: the attributes for events and durations.
+    :param coordinator: the attributes for spans.
     """
 
     host: Host
@@ -354,7 +362,7 @@ def _host_attributes(host: Host) -> _HostAttributes:
 
 
 def _type_name(error: BaseException) -> str:
-    """Return the name of an error's class, with its module unless that is builtins."""
+    """Return the name of an error's class, with its module unless the module is builtins."""
     cls = type(error)
     return (
         cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus; needs ``pip install turbocql[prometheus]``.
+"""Metrics for Prometheus. This module needs ``pip install turbocql[prometheus]``.
 
 .. code-block:: python
 
@@ -50,23 +50,24 @@ if TYPE_CHECKING:
 __all__ = ["ClusterCollector"]
 
 
-# The clusters that have a collector already. A second one for the same cluster causes a warning.
+# The clusters that already have a collector. A second collector for a cluster causes a warning.
 _observed_clusters: weakref.WeakSet[Any] = weakref.WeakSet()
 _HOST_LABELS = ("cluster", "host", "datacenter", "rack")
 
 
 class ClusterCollector(Collector):
-    """Collects a cluster's counters and state whenever Prometheus scrapes.
+    """Collects a cluster's counters and current state whenever Prometheus scrapes them.
 
-    The collector registers a request observer with the cluster. It has only a weak reference to the
+    The collector registers a request observer with the cluster. It only has a weak reference to the
     cluster, so it does not keep the cluster alive.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param name: the value of the label ``cluster``; None for the cluster's own name. If two
-        clusters in a registry have the same name, ``-2`` is added to that of the second.
+        clusters in a registry have the same name, ``-2`` is appended to the name of the second
+        cluster.
     :param buckets: the upper bounds of the latency buckets, in seconds.
     :raises TypeError: if `cluster` is not a cluster.
-    :raises ValueError: if the bounds do not rise.
+    :raises ValueError: if the bounds are not positive and ascending.
     """
 
     def __init__(
@@ -87,21 +88,23 @@ class ClusterCollector(Collector):
         cluster.add_request_observer(self.counters)
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing. Without this method, the registry would call `collect` to find out the
-        names.
+        """Return nothing.
+
+        Without this method, the registry would call `collect` to find out the names.
         """
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
         """Return the current metrics.
 
-        If a registry has several collectors, the first one returns the metrics of all clusters, and
-        the others return nothing, because each metric may be declared only once.
+        If a registry has several collectors, the first collector returns the metrics of all
+        clusters, and the other collectors return nothing, because each metric may be declared only
+        once.
         """
-        # This must not be a generator: `_collectors_beside` looks for the registry in the call
-        # stack, so it must run while the registry calls this method.
+        # This must not be a generator: `_collectors_beside` searches the call stack for the
+        # registry, so it must run while the registry is calling this method.
         collectors = _collectors_beside(self)
-        # Only the first collector of the registry returns metrics, those of all collectors: a
+        # Only the first collector of the registry returns metrics, for all collectors, because a
         # page must have each metric only once.
         return iter(()) if collectors[0] is not self else _metrics(_read_sources(collectors))
 
@@ -110,12 +113,12 @@ advise_options(ClusterCollector)
 
 
 class _Source(NamedTuple):
-    """The counters and the gauges of one cluster.
+    """The counters and gauges of one cluster.
 
     :param name: the value of the label ``cluster``.
-    :param counters: the counters of its requests.
-    :param gauges: its current state; None after its shutdown. Otherwise alarms would fire for a
-        cluster without a control connection.
+    :param counters: the counters of the cluster's requests.
+    :param gauges: the cluster's current state; None after its shutdown, because otherwise alarms
+        would fire for a cluster without a control connection.
     """
 
     name: str
@@ -126,10 +129,11 @@ class _Source(NamedTuple):
 def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
     """Return all `ClusterCollector` objects of the registry that is collecting now.
 
-    They are in the order of their registration.
+    They are in the order of their registration, and include `collector`.
     """
-    # A collector does not know its registry, so look in the call stack for the registry that has
-    # called `collect`. Frame 0 is this function, frame 1 is `collect`, and frame 2 is its caller.
+    # A collector does not know its registry, so search the call stack for the registry that has
+    # called `collect`. Frame 0 is this function, frame 1 is `collect`, and frame 2 is the caller of
+    # `collect`.
     frame: FrameType | None = sys._getframe(2)
     for _ in range(_MAX_FRAMES):
         if frame is None:
@@ -142,18 +146,18 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
                 for registered_collector in registered
                 if isinstance(registered_collector, ClusterCollector)
             ]
-            # If this registry does not have the collector, `collect` was called in another way:
-            # return the collector alone.
+            # If this registry does not have the collector, something else has called `collect`:
+            # return only the collector itself.
             return collectors if collector in collectors else [collector]
         frame = frame.f_back
     return [collector]
 
 
-_MAX_FRAMES = 5  # how deep to search; subclasses and wrappers add frames
+_MAX_FRAMES = 5  # maximum depth of the search: subclasses and wrappers add frames
 
 
 def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
-    """Read the counters and gauges of all clusters, and drop counters of hosts that have left."""
+    """Read the counters and gauges of all clusters, and forget hosts that left their cluster."""
     sources: list[_Source] = []
     names: set[str] = set()
     for collector in collectors:
@@ -161,7 +165,7 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
         if cluster is None:
             continue
         name = base_name = collector._name or cluster.metadata.cluster_name or ""
-        # Make the name unique: Prometheus refuses two samples with the same labels.
+        # Make the name unique, because Prometheus rejects two samples with the same labels.
         number = 1
         while name in names:
             number += 1
@@ -181,7 +185,8 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
 
 def _forget_endpoints(cluster: Any, counters: RequestCounters, gauges: ClusterGauges) -> None:
     """Drop the counts of connections to nodes that have left the cluster."""
-    # Before the nodes are known, only the contact points are connected to.
+    # Until the nodes are known, the driver only connects to contact points: do not drop their
+    # counts.
     if gauges.hosts:
         in_use = {gauge.host.endpoint for gauge in gauges.hosts} | set(cluster.endpoints_resolved)
         for endpoint in set(counters.connection_failures) - in_use:
@@ -229,7 +234,7 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     yield latencies
     errors = _counter("errors", "Attempts that failed, by error", *_HOST_LABELS, "error")
     for labels, counters in labelled_counters:
-        # Copy the items: another thread may add an error meanwhile.
+        # Copy the items, because another thread may add an error at the same time.
         for error, count in list(counters.errors.items()):
             errors.add_metric([*labels, error], count)
     yield errors
@@ -257,14 +262,14 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 
 def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
-    """Yield the metrics of `ClusterGauges`, some of which are counters."""
+    """Yield the metrics that are read from `ClusterGauges`. Some of them are counters."""
     named_gauges = [(source.name, source.gauges) for source in sources if source.gauges is not None]
     labelled_gauges = [
         (_host_labels(name, host_gauges.host), host_gauges)
         for name, cluster_gauges in named_gauges
         for host_gauges in cluster_gauges.hosts
     ]
-    # Gauges of each host.
+    # The following metrics are gauges of each host.
     for attribute, metric, help_text in (
         ("is_up", "host_up", "1 if the host is known to be up; not for hosts that policies ignore"),
         ("is_given_up", "host_given_up", "1 if the host is not tried any more: a refused login"),
@@ -277,8 +282,8 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     ):
         family = _gauge(metric, help_text, *_HOST_LABELS)
         for labels, gauges in labelled_gauges:
-            # Leave out hosts that all policies ignore: an alarm for hosts that are down must not
-            # fire for them.
+            # Leave out hosts that all policies ignore, so that an alarm about hosts that are down
+            # does not fire for them.
             if metric == "host_up" and gauges.is_ignored:
                 continue
             family.add_metric(labels, float(getattr(gauges, attribute)))
@@ -321,7 +326,7 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 
 def _host_labels(name: str, host: Host) -> list[str]:
-    """Return the values of the labels `_HOST_LABELS`."""
+    """Return the values for the labels in `_HOST_LABELS`."""
     return [name, str(host.endpoint), host.datacenter or "", host.rack or ""]
 
 
@@ -334,7 +339,7 @@ def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
 
 
 def _add_histogram(family: HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:
-    """Add a histogram as a sample of `family`."""
+    """Add a histogram to `family`, as a sample with these label values."""
     buckets: list[tuple[str, float]] = [
         ("+Inf" if bound == float("inf") else str(bound), count)
         for bound, count in histogram.cumulated()

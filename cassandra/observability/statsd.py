@@ -1,4 +1,4 @@
-"""Metrics for StatsD, sent by the client of your choice.
+"""Metrics for StatsD, sent by a StatsD client of your choice.
 
 .. code-block:: python
 
@@ -14,8 +14,8 @@
    ...
    reporter.stop()
 
-The client needs ``incr(name, count)``, ``gauge(name, value)`` and ``timing(name, milliseconds)``.
-The clients in the packages ``statsd`` and ``pystatsd`` have these methods.
+The client needs the methods ``incr(name, count)``, ``gauge(name, value)`` and ``timing(name,
+milliseconds)``. The clients in the packages ``statsd`` and ``pystatsd`` have these methods.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ __all__ = ["StatsReporter"]
 
 log = logging.getLogger("cassandra.observers")
 
-# Characters that are replaced in a part of a metric's name. Dots, for example, would separate
-# parts.
+# Matches characters that are replaced in a part of a metric's name. For example, a dot would
+# separate two parts.
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 _HOST_GAUGES = (
@@ -79,7 +79,7 @@ class _TimedCounters(RequestCounters):
     def __init__(self, client: StatsdClient, name: str) -> None:
         super().__init__()
         self._client = client
-        self._name = name  # the name of the metric
+        self._name = name  # the name of the timer
 
     def on_end(self, request: ObservedRequest) -> None:
         super().on_end(request)
@@ -88,7 +88,7 @@ class _TimedCounters(RequestCounters):
 
 
 class StatsReporter:
-    """Sends a cluster's counts since the last report, and its current state.
+    """Sends reports to StatsD: a cluster's counts since the last report, and its current state.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param client: the client that sends the metrics.
@@ -107,14 +107,17 @@ class StatsReporter:
         self._client = client
         self._prefix = prefix
         self._sent: dict[str, int] = {}  # the count in the last report, by metric name
-        # Ends the thread of `start` when it is set; None if no thread is running.
+        # Set to end the thread of `start`; None if no thread is running.
         self._stopped: threading.Event | None = None
         self.counters: RequestCounters = _TimedCounters(client, f"{prefix}.request")
         """The request counters of the cluster."""
         cluster.add_request_observer(self.counters)
 
     def report(self) -> None:
-        """Send one report. You may call this from any thread, but not concurrently."""
+        """Send one report.
+
+        You may call this from any thread, but only from one thread at a time.
+        """
         cluster = self._cluster()
         if cluster is None:
             # The cluster was garbage collected.
@@ -126,7 +129,7 @@ class StatsReporter:
             name_prefix = _host_prefix(host)
             for name in ("attempts", "retries", "speculations", "bytes_out", "bytes_in"):
                 self._send_difference(f"{name_prefix}.{name}", getattr(counters, name))
-            # Copy the items: another thread may add an error meanwhile.
+            # Copy the items, because another thread may add an error at the same time.
             for error, count in list(counters.errors.items()):
                 self._send_difference(f"{name_prefix}.errors.{error}", count)
         for endpoint, counts in self.counters.connection_failures.items():
@@ -135,7 +138,8 @@ class StatsReporter:
         gauges = ClusterGauges.of(cluster)
         for host_gauges in gauges.hosts:
             for name in _HOST_GAUGES:
-                # The driver does not connect to such a host, so it does not know whether it is up.
+                # The driver does not connect to an ignored host, so it does not know if the host is
+                # up.
                 if name == "is_up" and host_gauges.is_ignored:
                     continue
                 self._client.gauge(
@@ -152,7 +156,7 @@ class StatsReporter:
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 
     def _send_difference(self, name: str, count: int) -> None:
-        """Send the difference of `count` to the value of the last report, as StatsD expects."""
+        """Send the increase of `count` since the last report, as StatsD expects."""
         difference = count - self._sent.get(name, 0)
         if difference:
             self._sent[name] = count
@@ -161,8 +165,8 @@ class StatsReporter:
     def start(self, interval: float = 10.0) -> None:
         """Report every `interval` seconds, in a thread that ends with `stop` or with the cluster.
 
-        :param interval: seconds.
-        :raises ValueError: if it is not positive.
+        :param interval: the time between two reports, in seconds.
+        :raises ValueError: if `interval` is not positive.
         """
         if not interval > 0:
             raise ValueError(f"interval must be positive, but is {interval!r}")
@@ -174,24 +178,25 @@ class StatsReporter:
             while not stopped.wait(interval):
                 try:
                     self.report()
-                # Raised by the client: log it, because the next report may succeed
+                # The client may raise an error. Log it and continue, because the next report may
+                # succeed.
                 except Exception:
                     log.exception("a report to StatsD failed")
 
         threading.Thread(target=report_repeatedly, name="cassandra-statsd", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop reporting."""
+        """Stop the reports that `start` has started."""
         stopped, self._stopped = self._stopped, None
         if stopped is not None:
             stopped.set()
 
 
 def _host_prefix(host: Host) -> str:
-    """Return the prefix of the names of a host's metrics."""
+    """Return the prefix of the metric names of a host."""
     return _prefix_of(host.endpoint)
 
 
 def _prefix_of(endpoint: EndPoint) -> str:
-    """Return the prefix of the names of the metrics of a host at an end point."""
+    """Return the prefix of the metric names of the host at an end point."""
     return "hosts." + _UNSAFE_CHARACTERS.sub("_", str(endpoint))

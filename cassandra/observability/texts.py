@@ -2,7 +2,7 @@
 
 Logs and spans are read by people who may not read the data of a table. So statements are described
 without their values. A server's error message may repeat parts of the statement, even a password.
-So errors are described only by their class, the server's code, and their fields.
+So errors are only described by their class, the server's code, and their fields.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ __all__ = [
     "shape_of", "without_secrets", "without_values",
 ]  # fmt: skip
 
-# White space or a comment. Each text has a single match, so that patterns which repeat it need no
-# exponential time.
+# Matches white space or a comment. Each string is matched in only one way, so that patterns that
+# repeat this pattern do not take exponential time.
 _SPACE = r"(?: \s | (?:--|//)[^\n]*(?:\n|\Z) | /\*(?:(?!\*/).)*(?:\*/|\Z) )"
 
-# The parts of a statement that `_replacement` replaces or keeps. `misquoted` is a value in double
-# quotes, `open` a string that never ends, `value` a string.
+# Matches the parts of a statement that `_replacement` replaces or keeps. `misquoted` is a value in
+# double quotes, `open` is a string without an end, and `value` is a complete string.
 _TOKENS = rf"""
       (?P<misquoted> (?<==) \s*"(?:[^"]|"")*(?:"|\Z) )
     | (?P<space> {_SPACE}+ )
@@ -71,7 +71,8 @@ _TOKENS = rf"""
 
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 
-# The table's name follows a keyword that depends on the type of the statement.
+# Matches the start of a statement up to its table, whose name follows a keyword that depends on the
+# type of statement.
 _TABLE = rf"""
     ^\W*(?:BEGIN\s.*?\bBATCH\b.*?\b)?
     (?:
@@ -85,18 +86,18 @@ _TABLE = rf"""
     (?P<keyspace>{_NAME}\s*\.\s*)?(?P<table>{_NAME})
     """
 
-# Statements about roles: any of their literals may be a secret.
+# Matches the start of a statement about roles, in which any literal may be a secret.
 _ROLE = rf"""
     (?: {_SPACE} | ; )* (?:CREATE|ALTER|ADD|DROP) {_SPACE}+
     (?: (?:GENERATED|OR|REPLACE|IF|NOT|EXISTS) {_SPACE}+ )* (?:ROLE|USER|IDENTITY)\b
     """
 _PASSWORD = rf"(?: (?:HASHED{_SPACE}+)?PASSWORD | SALTED{_SPACE}+HASH )"
-# Passwords in other statements, such as those with a misspelt first word.
+# Matches passwords in other statements, for example in a statement whose first word is misspelt.
 _ASSIGNMENT = rf"""
     ( \b{_PASSWORD}{_SPACE}*={_SPACE}* | \b(?:WITH|AND){_SPACE}+{_PASSWORD}{_SPACE}* )
     (?: '(?:[^']|'')*(?:'|\Z) | \$\$.*?(?:\$\$|\Z) )
     """
-# The words that may follow WITH in statements about roles. Other words may be part of a secret.
+# The words that may follow WITH in a statement about roles. Any other word may be part of a secret.
 _ROLE_OPTIONS = frozenset(
     {
         *("password", "hashed", "salted", "hash", "generated", "login", "superuser", "nosuperuser"),
@@ -105,7 +106,7 @@ _ROLE_OPTIONS = frozenset(
     }
 )
 
-# Only this many characters of a statement are analysed. The rest is left out of its description.
+# Only this many characters of a statement are analysed. Its description omits the rest.
 _MAX_CQL_LENGTH = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
@@ -118,7 +119,7 @@ _option = pattern(r"[^\s=:,{}?;]+")
 _words = pattern(r"\w+")
 
 _UNSAFE_MESSAGE = "the server's message is left out, because it may repeat a password"
-# A message with this many characters of a secret is left out.
+# A server's message is left out if it has this many characters of a secret.
 _SECRET_PART = 4
 
 
@@ -126,8 +127,8 @@ class Shape(NamedTuple):
     """A description of a statement: its operation, its table, and its CQL without values.
 
     :param operation: the first word of the statement, in capitals; BATCH for a batch.
-    :param keyspace: the keyspace named in the CQL, or None.
-    :param table: the table, or None.
+    :param keyspace: the keyspace that the CQL names, or None.
+    :param table: the table that the CQL names, or None.
     :param text: the CQL, with ? in place of literals.
     """
 
@@ -138,7 +139,7 @@ class Shape(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The operation and the table: a name for similar statements."""
+        """The operation and the table. It serves as a name for similar statements."""
         if self.table is None:
             return self.operation
         return f"{self.operation} {self.keyspace + '.' if self.keyspace else ''}{self.table}"
@@ -147,16 +148,16 @@ class Shape(NamedTuple):
 def without_values(text: str) -> str:
     """Return CQL with ? in place of each literal, and without comments.
 
-    Strings, numbers, blobs, UUIDs and durations are literals. Names stay, including names in double
-    quotes. White space becomes a single space. If a quote is missing, everything after the first
-    quote is left out. A value in double quotes (``PASSWORD = "secret"``) is left out too. In
-    statements about roles and users, so are all words after WITH that are not keywords.
+    Strings, numbers, blobs, UUIDs and durations are literals. Names are kept, including names in
+    double quotes. White space becomes a single space. If a quote is missing, everything after the
+    first quote is left out. A value in double quotes (``PASSWORD = "secret"``) is left out, too. In
+    statements about roles and users, all words after WITH that are not keywords are also left out.
 
     :param text: the CQL. Only its first 16,384 characters are used.
     """
     if not is_about_roles(text):
         return _without_literals(text)
-    # A password may lack its quotes, or be in the wrong ones.
+    # A password may lack its quotes, or may be in the wrong quotes.
     shown_text = _without_literals(text)
     with_match = _with.search(shown_text)
     start = len(shown_text) if with_match is None else with_match.start()
@@ -164,7 +165,7 @@ def without_values(text: str) -> str:
 
 
 def _option_or_marker(match: re.Match[str]) -> str:
-    """Return a word of a statement about roles, or ? if the word is not a keyword."""
+    """Return a word of a statement about roles; return ? if the word is not a keyword."""
     word = match.group()
     return word if word.lower() in _ROLE_OPTIONS else "?"
 
@@ -172,12 +173,13 @@ def _option_or_marker(match: re.Match[str]) -> str:
 def _without_literals(text: str) -> str:
     """Return CQL with ? in place of each literal, and without comments."""
     if len(text) > _MAX_CQL_LENGTH:
-        # If the cut is inside a string, its first part is an `open` token, so it is replaced too.
+        # If the cut is inside a string, the beginning of the string is an `open` token, which is
+        # replaced.
         return _tokens.sub(_replacement, text[:_MAX_CQL_LENGTH]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
         # There is a string without an end, because a quote is missing or was not doubled. So any
-        # word after the first quote may be part of a value: leave out the rest. The added quote
-        # is an `open` token, which becomes ?.
+        # word after the first quote may be part of a value: leave out the rest. The quote that we
+        # add is an `open` token, which becomes ?.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
     return _tokens.sub(_replacement, text).strip()
 
@@ -191,11 +193,11 @@ def is_about_roles(text: str) -> bool:
 
 
 def without_secrets(text: str) -> str:
-    """Return CQL without passwords and other secrets; other values stay.
+    """Return CQL without passwords and other secrets. Other values are kept.
 
-    Statements about roles and users lose all of their values, as by `without_values`. In all other
-    statements, ``'***'`` replaces a string after ``password =``. Leaving out the secrets of the
-    result again changes nothing.
+    All values of statements about roles and users are removed, as by `without_values`. In all other
+    statements, ``'***'`` replaces a string after ``password =``. Applying this function to its
+    result changes nothing.
 
     :param text: the CQL. Only the first 16,384 characters of a statement about roles are used.
     """
@@ -209,8 +211,8 @@ def message_without_secrets(message: str, text: str) -> str:
 
     :param message: the server's message.
     :param text: the CQL of the statement.
-    :returns: the message with ``***`` in place of secrets; or another message, if a part of the
-        statement may be left.
+    :returns: the message with ``***`` in place of secrets. If it may still contain a part of the
+        statement, a fixed message is returned instead.
     """
     shown_text = without_secrets(text)
     if shown_text == text:
@@ -221,14 +223,14 @@ def message_without_secrets(message: str, text: str) -> str:
         for match in _tokens.finditer(text)
         if match.lastgroup not in ("space", "name")
     }
-    # The secrets are all literals, and the words that `shown_text` lacks. Longer ones come first:
-    # they may contain others.
+    # The secrets are all literals, and the words that `shown_text` lacks. Replace longer secrets
+    # first, because they may contain shorter secrets.
     secrets = sorted(
         ({*_words.findall(text)} - shown_words | literals) - {""}, key=len, reverse=True
     )
     for secret in secrets:
         message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", message)
-    # A message with a quote or an ellipsis may have a short piece of the statement.
+    # A message with a quote or an ellipsis may contain a short part of the statement.
     has_part = any(
         secret[start : start + _SECRET_PART] in message
         for secret in secrets
@@ -238,26 +240,26 @@ def message_without_secrets(message: str, text: str) -> str:
 
 
 def _replacement(match: re.Match[str]) -> str:
-    """Return the text that replaces a token of `_TOKENS`."""
+    """Return the string that replaces a token of `_TOKENS`."""
     token_type = match.lastgroup
     if token_type == "name":
         return match.group()
-    # The token of a misquoted value includes the white space before it: put a blank there.
+    # The token of a misquoted value includes the white space before the value, so add a space.
     return " " if token_type == "space" else " ?" if token_type == "misquoted" else "?"
 
 
 def shape_of(text: str, has_markers: bool = False) -> Shape:
-    """Return the description of a statement; cached.
+    """Return the description of a statement, from a cache.
 
     :param text: the CQL.
-    :param has_markers: True for a prepared statement, whose CQL is shown with its values, but
+    :param has_markers: True for a prepared statement. Its CQL is shown with its literals, but
         without secrets.
     """
     shape = _shapes.get((text, has_markers))
     if shape is None:
         shape = _make_shape(text, has_markers)
-        # Pass an estimate of the memory: the CQL may have megabytes, and the shape has copies of
-        # it.
+        # Pass an estimate of the memory in bytes: the CQL may have megabytes, and the shape has
+        # copies of it.
         shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
     return shape
 
@@ -266,11 +268,11 @@ _shapes: Bounded[tuple[str, bool], Shape] = Bounded(1000, 1 << 23)  # at most 8 
 
 
 def _make_shape(text: str, has_markers: bool) -> Shape:
-    """Make the description of a statement that `shape_of` caches and returns."""
+    """Make the description of a statement that `shape_of` returns and caches."""
     text_without_values = without_values(text)
     words = text_without_values.split(None, 1)
     operation = words[0].upper().rstrip(";") if words else ""
-    # A batch that is written as CQL begins with BEGIN BATCH.
+    # A batch that is written in CQL begins with BEGIN BATCH.
     if operation == "BEGIN":
         operation = "BATCH"
     match = _table.match(text_without_values)
@@ -285,7 +287,7 @@ def _make_shape(text: str, has_markers: bool) -> Shape:
 
 
 def _stored_name(name: str) -> str:
-    """Return a name of CQL as the server stores it."""
+    """Return the name in a CQL statement in the form in which the server stores it."""
     name = name.strip()
     # The server converts unquoted names to lower case.
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
@@ -293,8 +295,8 @@ def _stored_name(name: str) -> str:
 
 # -- errors ----------------------------------------------------------------------------------------
 
-# Exceptions for server errors that are not a subclass of ErrorMessage, each with its code in
-# native_protocol_v5.spec, section 9.
+# Exceptions for server errors that are not subclasses of ErrorMessage, each with its code in
+# native_protocol_v5.spec, section 8.
 _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (Unavailable, "0x1000"),
     (WriteTimeout, "0x1100"),
@@ -308,14 +310,15 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (InvalidRequest, "0x2200"),
     (AuthenticationFailed, "0x0100"),
 )
-# Errors whose message is, or contains, a server's message. It may repeat values, so it is left out.
+# Errors whose message is, or contains, a server's message. The message may repeat values, so it is
+# left out.
 _SERVER_ERRORS = (
     ErrorMessage,
     RequestExecutionException,
     RequestValidationException,
     AuthenticationFailed,
 )
-# Errors whose message comes from the driver and is only about hosts and connections. It is shown.
+# Errors whose message comes from the driver, and is only about hosts and connections. It is shown.
 _DRIVER_ERRORS = (
     ConnectionBusy,
     ConnectionException,
@@ -335,22 +338,22 @@ _MAX_ERROR_LENGTH = 500
 
 
 def code_of(error: BaseException) -> str | None:
-    """Return the server's code of an error, such as "0x1200".
+    """Return the server's error code for an error, such as "0x1200".
 
     :param error: the error.
     :returns: None if the error does not come from a server, or has no fixed code.
     """
     if isinstance(error, ErrorMessage):
-        # The protocol sends the code as a signed [int]: show it without a sign.
+        # The protocol sends the code as a signed [int]; show it without a sign.
         return f"0x{error.code & 0xFFFFFFFF:04x}"
     if isinstance(error, RateLimitReached):
         return None  # an extension of the protocol, without a fixed code
     return next((code for cls, code in _CODES if isinstance(error, cls)), None)
 
 
-# Errors that show a mistake in the request: in its CQL, its values or its page token. A ValueError
-# or TypeError of another class is not such an error: the driver checks arguments before a request
-# starts, so it comes from a bug in a policy, protocol handler or codec.
+# Errors that show a mistake in the request: in its CQL, its values or its page token. A plain
+# ValueError or TypeError is not in this list. The driver checks arguments before a request starts,
+# so such an error comes from a bug in a policy, protocol handler or codec.
 _MISTAKES = (
     RequestValidationException,
     InvalidPagingState,
@@ -358,16 +361,16 @@ _MISTAKES = (
     EncodeTypeError,
     EncodeValueError,
 )
-# Errors of these classes are instances of a class in `_MISTAKES`, but have other causes.
+# Subclasses of the classes in `_MISTAKES` that have other causes than a mistake in the request.
 _NO_MISTAKES = (PreparedQueryNotFound, RateLimitReached)
 
 
 def is_invalid(error: BaseException) -> bool:
-    """Return True if an error shows that the request was invalid, and False if the server, the
-    network, a limit of the client, or a bug in a policy or protocol handler failed it.
+    """Return True if an error shows that the request itself was invalid.
 
-    Invalid are requests with wrong CQL, values or page tokens, requests for tables that do not
-    exist, and requests without the permission. Repeating such a request fails again. A plain
+    Return False if the server, the network, a limit of the client, or a bug in a policy or protocol
+    handler has caused the error. Invalid requests have wrong CQL, values or page tokens, use tables
+    that do not exist, or lack a permission. Repeating such a request fails again. A plain
     ValueError or TypeError does not show that a request was invalid.
 
     :param error: the error of a request.
@@ -376,10 +379,10 @@ def is_invalid(error: BaseException) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """Return a one-line description of an error, without values of a statement.
+    """Return a one-line description of an error, without values of the statement.
 
     Messages from the server are left out, because they may repeat parts of the statement. Messages
-    of errors that are neither the server's nor the driver's are left out, too.
+    of errors that come from neither the server nor the driver are left out, too.
 
     :param error: the error of a request.
     """
@@ -392,11 +395,11 @@ def error_text(error: BaseException) -> str:
 
 
 def _describe_details(error: BaseException) -> str:
-    """Return what follows the error's class in `error_text`, or ""."""
+    """Return the part of `error_text` after the error's class; "" if there is none."""
     if isinstance(error, NoHostAvailable):
         return _describe_host_errors(error)
     if isinstance(error, (*_SERVER_ERRORS, OperationTimedOut)):
-        # `summary` is the error's name in the protocol, and not a message from the server.
+        # `summary` is the error's name in the protocol, not a message from the server.
         parts = [error.summary] if isinstance(error, ErrorMessage) else []
         code = code_of(error)
         if code is not None:
@@ -406,7 +409,7 @@ def _describe_details(error: BaseException) -> str:
             if value is not None:
                 parts.append(f"{name}={_field_value(name, value)}")
         if isinstance(error, OperationTimedOut) and error.last_host is None and error.errors:
-            # Nothing was sent. The driver says why in strings, which have no values.
+            # Nothing was sent. The driver gives the reasons as strings, which have no values.
             reasons = [f"{host}: {why}" for host, why in list(error.errors.items())[:_MAX_HOSTS]]
             parts.append("; ".join(reasons))
         return ", ".join(parts)
@@ -416,10 +419,10 @@ def _describe_details(error: BaseException) -> str:
 
 
 def _describe_host_errors(error: NoHostAvailable) -> str:
-    """Describe the error of each host."""
+    """Describe the error of each host in a NoHostAvailable."""
     errors: Any = error.errors
     if not isinstance(errors, Mapping) or not errors:
-        # There are no errors of hosts, so the message comes from the driver, and may be shown.
+        # No host has an error, so the message comes from the driver, and may be shown.
         return str(error.args[0]).split("\n", 1)[0] if error.args else ""
     descriptions = [
         f"{host}: {error_text(error) if isinstance(error, BaseException) else type(error).__name__}"
@@ -429,7 +432,7 @@ def _describe_host_errors(error: NoHostAvailable) -> str:
 
 
 def _field_value(name: str, value: object) -> object:
-    """Return the value of an error's field, with names in place of numbers."""
+    """Return the value of an error's field. Numbers of enumerations are replaced by their names."""
     if name == "consistency":
         return consistency_value_to_name(value)  # type: ignore[arg-type]
     if name == "write_type":

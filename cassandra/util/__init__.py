@@ -1,10 +1,11 @@
-"""The classes of values that Python lacks, such as `Date` and `SortedSet`, and helper functions."""
+"""Classes for CQL values that Python lacks, such as `Date` and `SortedSet`, and functions."""
 
 from __future__ import annotations
 
 from collections import OrderedDict as OrderedDict
 
-# Applications import them from here: cassandra-driver defines them for old versions of Windows.
+# Applications import these names from here, because cassandra-driver defines them for old versions
+# of Windows.
 from socket import inet_ntop as inet_ntop, inet_pton as inet_pton
 
 from cassandra._foreign import check_files
@@ -62,8 +63,8 @@ __all__ = [
     "utc_datetime_from_ms_timestamp", "uuid_from_time",
 ]  # fmt: skip
 
-# The older name is also the name of a submodule. With lazy imports (PEP 810), importing the
-# submodule later would replace an imported class by the module, so assign the class here.
+# The older name of the class is also the name of a submodule. With lazy imports (PEP 810), a later
+# import of the submodule would replace an imported class by the module, so assign the class here.
 sortedset = SortedSet
 
 __getattr__ = lazy_names(__name__)

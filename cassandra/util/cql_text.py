@@ -1,7 +1,7 @@
-"""CQL names and values as strings: which of them need quotes, and how they are quoted.
+"""CQL names and values as strings: which of them need quotes, and how to quote them.
 
-Unnecessary quotes do no harm, but missing quotes change the meaning. A word therefore counts as
-reserved if any of Cassandra 3.0 to 5.0 and ScyllaDB reserves it.
+Unnecessary quotes do no harm, but missing quotes change the meaning. Therefore a word counts as
+reserved if any version of Cassandra from 3.0 to 5.0, or ScyllaDB, reserves it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ revoke schema scylla_clustering_bound scylla_counter_shard_list scylla_timeuuid_
 set table to token truncate unlogged unset update use using view where with
 """
 cql_keywords_reserved: set[str] = set(_RESERVED.split())
-"""The words that can only be names in quotes."""
+"""The words that can be used as names only in quotes."""
 
 _UNRESERVED = """
 access aggregate all ann any as ascii between bigint blob boolean bypass cache called cidrs cluster
@@ -33,26 +33,26 @@ static storage stype superuser text time timeout timestamp timeuuid tinyint trig
 unmask user users uuid values varchar varint vector writetime
 """
 cql_keywords_unreserved: set[str] = set(_UNRESERVED.split())
-"""The other keywords of CQL."""
+"""The keywords of CQL that can be used as names without quotes."""
 
 cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
 """All keywords of CQL."""
 
 
 class _Items(Protocol):
-    """An object with the method `items`, as mappings have it."""
+    """An object with the method `items` of mappings."""
 
     def items(self) -> Iterable[tuple[Any, Any]]:
-        """Return the pairs of key and value."""
+        """Return the pairs (key, value)."""
 
 
 _PLAIN_NAME = pattern(r"[a-z][0-9a-z_]*")
 
 
 def is_valid_name(name: str | None) -> bool:
-    """Return True if `name` means the same without quotes.
+    """Return True if `name` has the same meaning without quotes.
 
-    :param name: an unquoted identifier, as the server stores it.
+    :param name: a name as the server stores it, without quotes.
     """
     return (
         name is not None
@@ -62,22 +62,22 @@ def is_valid_name(name: str | None) -> bool:
 
 
 def escape_name(name: str) -> str:
-    """Return `name` in quotes.
+    """Return `name` in double quotes.
 
-    :param name: an unquoted identifier, as the server stores it.
+    :param name: a name as the server stores it, without quotes.
     """
     return '"' + name.replace('"', '""') + '"'
 
 
 def maybe_escape_name(name: str) -> str:
-    """Return `name`, in quotes if it needs them.
+    """Return `name`, in double quotes if it needs quotes.
 
-    :param name: an unquoted identifier, as the server stores it.
+    :param name: a name as the server stores it, without quotes.
     """
     return _remembered(name) if len(name) <= _USUAL_LENGTH else _escaped(name)
 
 
-_USUAL_LENGTH = 256  # longer texts are no names of a schema, and are not cached
+_USUAL_LENGTH = 256  # longer strings are not names of a schema, and are not cached
 
 
 def _escaped(name: str) -> str:
@@ -88,32 +88,32 @@ _remembered = lru_cache(maxsize=4096)(_escaped)
 
 
 def protect_name(name: str) -> str:
-    """Return `name`, in quotes if it needs them.
+    """Return `name`, in double quotes if it needs quotes.
 
-    :param name: an unquoted identifier, as the server stores it.
+    :param name: a name as the server stores it, without quotes.
     """
     return maybe_escape_name(name)
 
 
 def protect_names(names: Iterable[str]) -> list[str]:
-    """Return each name, in quotes if it needs them.
+    """Return each name, in double quotes if it needs quotes.
 
-    :param names: unquoted identifiers, as the server stores them.
+    :param names: names as the server stores them, without quotes.
     """
     return [maybe_escape_name(name) for name in names]
 
 
 def protect_type_or_function(name: str) -> str:
-    """Return the name of a type or function, in quotes if it needs them.
+    """Return the name of a type or function, in double quotes if it needs quotes.
 
-    In these positions CQL reserves more words (``json``, ``key``, ``ttl``).
+    CQL reserves more words for these names than elsewhere, such as ``json``, ``key`` and ``ttl``.
     """
     return escape_name(name) if name in cql_keywords else maybe_escape_name(name)
 
 
 def cql_string(text: str) -> str:
     """Return a string literal in single quotes."""
-    # CQL has no backslash escapes. Only quotes are doubled.
+    # CQL has no backslash escapes, so only double the quotes.
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -121,7 +121,7 @@ def protect_value(value: object) -> str:
     """Return `value` as a CQL literal.
 
     None becomes ``NULL``, bytes become ``0x...``, and mappings become maps. Numbers and booleans
-    are written without quotes, and all other values as strings.
+    are written without quotes, and all other values as strings in quotes.
 
     :param value: the value.
     """
@@ -129,7 +129,7 @@ def protect_value(value: object) -> str:
         return cql_string(value)
     if value is None:
         return "NULL"
-    # Check bool before int, since it is a subclass of int.
+    # Check for bool before int, because bool is a subclass of int.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -146,7 +146,7 @@ def cql_map(values: _Items) -> str:
     return (
         "{"
         + ", ".join(
-            # Sort, so that two exports of the same schema are equal.
+            # Sort the entries, so that two exports of the same schema are equal.
             f"{protect_value(key)}: {protect_value(value)}"
             for key, value in sorted(values.items())
         )
@@ -167,19 +167,19 @@ del _function
 
 
 def split_names(text: str, what: str = "a name", any_unquoted: bool = False) -> list[str]:
-    """Split CQL at its dots into names, without their quotes: ``ks."My Type"`` has two.
+    """Split CQL at its dots into names without quotes: ``ks."My Type"`` has two names.
 
-    :param text: the names. Those without quotes are folded to lower case, as CQL does.
-    :param what: what the text should be, for the errors' messages.
-    :param any_unquoted: True if names without quotes may have other characters than letters,
-        digits and underscores.
-    :raises ValueError: if the text is anything else.
+    :param text: the names. Names without quotes are converted to lower case, as in CQL.
+    :param what: what `text` should be, for the error messages.
+    :param any_unquoted: True if names without quotes may have other characters than letters, digits
+        and underscores.
+    :raises ValueError: if `text` does not have this form.
     """
     parts: list[str] = []
     rest = text
     while rest:
         if rest.startswith('"'):
-            # Find the closing quote. Two quotes in a row mean one quote in the name.
+            # Find the closing quote. Two quotes in a row stand for one quote in the name.
             end = 1
             while (end := rest.find('"', end)) >= 0 and rest[end + 1 : end + 2] == '"':
                 end += 2
@@ -192,7 +192,7 @@ def split_names(text: str, what: str = "a name", any_unquoted: bool = False) -> 
             if part and not any_unquoted and not part.replace("_", "a").isalnum():
                 raise ValueError(f"{part!r} is not a name without quotes")
             parts.append(part.lower())
-            rest = dot + tail  # begins with the dot, as after a quoted name
+            rest = dot + tail  # begins with the dot, like the rest after a quoted name
         if rest and (not rest.startswith(".") or rest == "."):
             raise ValueError(f"{text!r} is not {what}")
         rest = rest[1:]

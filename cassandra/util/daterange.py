@@ -1,4 +1,4 @@
-"""Date ranges of DataStax Enterprise. Each of the two bounds has a precision, or is open."""
+"""Date ranges of DataStax Enterprise. Each of the two bounds is open, or has a precision."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from cassandra.util.temporal import (
     utc_datetime_from_ms_timestamp,
 )
 
-# The types of a bound's value. None is the open bound; a datetime is also a date.
+# The types of a bound's value: a date, a datetime (a subclass of date), milliseconds; None for the
+# open bound.
 Moment = datetime.date | int | None
 BoundLike = Union["DateRangeBound", tuple[Moment, str | None], list[Any]]
 
 
 class DateRangePrecision:
-    """The units of a bound's precision."""
+    """The units in which the precision of a bound is expressed."""
 
     YEAR: Final = "YEAR"
     MONTH: Final = "MONTH"
@@ -34,8 +35,8 @@ class DateRangePrecision:
     def to_int(cls, precision: str) -> int:
         """Return the number that encodes `precision`.
 
-        :param precision: the name, such as ``"MONTH"``.
-        :raises ValueError: if it is not a precision. Case does not matter.
+        :param precision: the name, such as ``"MONTH"``, in any case.
+        :raises ValueError: if there is no such precision.
         """
         if precision.upper() not in cls.PRECISIONS:
             raise ValueError(
@@ -47,15 +48,15 @@ class DateRangePrecision:
     def from_int(cls, number: int) -> str:
         """Return the precision that a number encodes.
 
-        :param number: 0 to 6.
-        :raises ValueError: if there is no such precision.
+        :param number: a number from 0 to 6.
+        :raises ValueError: if `number` is out of this range.
         """
         if not 0 <= number < len(cls.PRECISIONS):
             raise ValueError(f"{number} does not stand for a precision")
         return cls.PRECISIONS[number]
 
 
-# The formats of the server's tools, which omit the parts below the precision.
+# The formats that the server's tools use. They omit the parts below the precision.
 _FORMATS = {
     "YEAR": "%Y",
     "MONTH": "%Y-%m",
@@ -68,19 +69,20 @@ _FORMATS = {
 
 
 class DateRangeBound:
-    """One end of a range: `milliseconds` since 1970 and a `precision`.
+    """One end of a range: `milliseconds` since 1970, and a `precision`.
 
-    `OPEN_BOUND` is the open end.
+    `OPEN_BOUND` stands for the open end.
 
-    :param value: a datetime (UTC if it is naive), a date, or milliseconds. None for the open bound.
-    :param precision: one of `DateRangePrecision`. None for the open bound.
-    :raises ValueError: for another value or precision, or if only one of them is None.
+    :param value: a datetime (a naive datetime is taken as UTC), a date, or milliseconds since 1970.
+        None for the open bound.
+    :param precision: a constant of `DateRangePrecision`. None for the open bound.
+    :raises ValueError: if `value` or `precision` is invalid, or if only one of them is None.
     """
 
     __slots__ = ("milliseconds", "precision")
 
     def __setstate__(self, state: Any) -> None:
-        self.precision = None  # cassandra-driver does not pickle it for the open bound
+        self.precision = None  # cassandra-driver does not pickle the precision of the open bound
         restore(self, state)
 
     milliseconds: int | None
@@ -102,14 +104,14 @@ class DateRangeBound:
             self.milliseconds = value
         else:
             raise ValueError(f"a bound is a datetime, a date or milliseconds, not {value!r}")
-        # Only the open bound has neither value nor precision. The wire format has no bound with
-        # only one of them.
+        # Only the open bound has neither a value nor a precision. The wire format has no bound that
+        # has only a value or only a precision.
         if (self.milliseconds is None) != (precision is None):
             raise ValueError("a bound has both a value and a precision, or neither")
 
     @classmethod
     def from_value(cls, value: BoundLike) -> DateRangeBound:
-        """Return a bound from `value`: a bound, or a pair (value, precision).
+        """Return a bound from a bound, or from a pair (value, precision).
 
         :param value: the bound, or the pair.
         """
@@ -120,7 +122,7 @@ class DateRangeBound:
         raise ValueError(f"a bound is a DateRangeBound or (value, precision), not {value!r}")
 
     def datetime(self) -> datetime.datetime | None:
-        """Return the naive UTC datetime of the bound, or None for the open bound."""
+        """Return the bound as a naive datetime in UTC; None for the open bound."""
         return None if self.milliseconds is None else datetime_from_ms_timestamp(self.milliseconds)
 
     def __eq__(self, other: object) -> bool:
@@ -138,7 +140,7 @@ class DateRangeBound:
             return "*"
         try:
             moment = utc_datetime_from_ms_timestamp(self.milliseconds)
-        except OverflowError:  # 64 bits of milliseconds reach far beyond the year 9999
+        except OverflowError:  # 64 bits of milliseconds go far beyond the year 9999
             return f"{self.milliseconds}ms"
         text = moment.strftime(_FORMATS[self.precision])
         if self.precision == "MILLISECOND":  # strftime has no milliseconds
@@ -152,18 +154,18 @@ class DateRangeBound:
 OPEN_BOUND = DateRangeBound(value=None, precision=None)
 
 
-# Units of constant length, in milliseconds.
+# The units that have a constant length, in milliseconds.
 _UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000, "MILLISECOND": 1}
 
 
 def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
-    """Return `bound` at the first (or with `up`, the last) millisecond of its unit."""
+    """Return `bound` at the first millisecond of its unit; with `up`, at the last millisecond."""
     millis, precision = bound.milliseconds, bound.precision
     if millis is None or precision is None:
         return bound
     try:
         moment = utc_datetime_from_ms_timestamp(millis)
-    except OverflowError:  # years that the calendar does not have
+    except OverflowError:  # the year is outside the years 1 to 9999
         return bound
     if precision in _UNITS:
         unit_millis = _UNITS[precision]
@@ -173,27 +175,27 @@ def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
         first_day = datetime.datetime(moment.year, first_month, 1)
         first_millis = ms_timestamp_from_datetime(first_day)
         if last_month == 12:
-            # `datetime` has no first day of the next month here, if the year is 9999.
+            # For December 9999, `datetime` could not represent the first day of the next month.
             last_day = datetime.datetime(moment.year, 12, 31)
         else:
             first_of_next_month = datetime.datetime(moment.year, last_month + 1, 1)
             last_day = first_of_next_month - datetime.timedelta(days=1)
         unit_millis = ((last_day - first_day).days + 1) * _UNITS["DAY"]
-    # Return a new object, because user code may hold the passed bound.
+    # Return a new object, because the application may still use the passed bound.
     return DateRangeBound(first_millis + unit_millis - 1 if up else first_millis, precision)
 
 
 class DateRange:
     """A range from `lower_bound` to `upper_bound`, or the single date `value`.
 
-    Bounds are rounded to their precision: the lower bound and a single value down, the upper bound
-    up to the last millisecond. A missing bound is open. Bounds beyond the years 1 to 9999 are not
-    rounded.
+    Bounds are rounded to their precision. The lower bound and a single value are rounded down, and
+    the upper bound is rounded up to the last millisecond. A missing bound is open. Bounds outside
+    the years 1 to 9999 are not rounded.
 
-    :param lower_bound: the first moment, a `DateRangeBound` or a pair (value, precision); None for
+    :param lower_bound: the first moment: a `DateRangeBound` or a pair (value, precision); None for
         an open bound.
-    :param upper_bound: the last moment, with the same types.
-    :param value: a single date instead of the bounds, with the same types.
+    :param upper_bound: the last moment, of the same types.
+    :param value: a single date instead of the bounds, of the same types.
     :raises ValueError: if there is neither a bound nor a value, or if there are both.
     """
 

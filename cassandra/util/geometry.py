@@ -1,6 +1,7 @@
-"""Geometries of DataStax Enterprise.
+"""Geometries of DataStax Enterprise: points, lines, polygons and circles.
 
-The package geomet, a dependency of the driver, parses WKT. It is imported on first use.
+The package geomet, a dependency of the driver, parses well-known text (WKT). It is imported on
+first use.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from cassandra.util.pickles import restore
 _Geometry = TypeVar("_Geometry")
 
 Coordinates = tuple[float, float]
-# Coordinates are compared and hashed exactly: the server keeps all bits of a double.
+# Coordinates are compared and hashed exactly, because the server keeps all bits of a double.
 
 
 def _parse_wkt(text: str, expected_type: str) -> dict[str, Any]:
-    """Parse well-known text; ValueError if it is not a geometry of the expected type."""
+    """Parse well-known text; raise ValueError if it is not a geometry of the expected type."""
     from geomet import wkt  # importing it takes longer than importing the whole driver
 
     try:
         geometry: dict[str, Any] = wkt.loads(text)
-    # The exception of geomet for malformed text depends on where parsing fails.
+    # The class of geomet's exception for malformed text depends on where parsing fails.
     except (ValueError, IndexError, StopIteration) as error:
         raise ValueError(f"{text!r} is not well-known text: {error}") from None
     return _check_type(geometry, expected_type, text)
@@ -35,19 +36,19 @@ def _parse_wkt(text: str, expected_type: str) -> dict[str, Any]:
 def _check_type(geometry: Mapping[str, Any], expected_type: str, source: object) -> dict[str, Any]:
     """Return `geometry`, or raise a ValueError if it does not have the expected type.
 
-    :param source: what `geometry` was parsed from, for the message of the error.
+    :param source: what `geometry` was parsed from, for the error message.
     """
-    # Both formats name the geometry type. Without this check, a line could pass for a polygon's
-    # only ring.
+    # Both formats name the type of the geometry. Without this check, a line could be accepted as
+    # the only ring of a polygon.
     if geometry.get("type") != expected_type:
         raise ValueError(f"{source!r} is a {geometry.get('type')}, not a {expected_type}")
     return dict(geometry)
 
 
 def _parse_geojson(source: str | Mapping[str, Any], expected_type: str) -> dict[str, Any]:
-    """Return the parsed geometry of a GeoJSON string or object; ValueError for other types."""
+    """Parse a GeoJSON string or object; raise ValueError if it is not of the expected type."""
     if isinstance(source, str):
-        # Import json only here: few applications need it.
+        # Import json only here, because few applications need it.
         source = import_module("json").loads(source)
     if not isinstance(source, Mapping):
         raise ValueError(f"{source!r} is not a GeoJSON object")
@@ -61,14 +62,15 @@ def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
 def _build_geometry(
     make_geometry: Callable[[Any], _Geometry], geometry: Mapping[str, Any], source: object
 ) -> _Geometry:
-    """Build a geometry from the coordinates of a parsed one.
+    """Build a geometry object from the coordinates of a parsed geometry.
 
+    :param make_geometry: makes the object from the coordinates.
     :raises ValueError: if there are no coordinates, or if they do not have the shape that
         `make_geometry` needs.
     """
     try:
         return make_geometry(geometry["coordinates"])
-    # geomet does not check the shape of the coordinates: they may be nested in any way.
+    # geomet does not check the shape of the coordinates, which may be nested in any way.
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"{source!r} does not hold the coordinates of a {geometry['type']}: {error!r}"
@@ -76,15 +78,15 @@ def _build_geometry(
 
 
 def _listing(points: Iterable[Coordinates]) -> str:
-    # Use repr(): its text is parsed to the same float again.
+    # Use repr(), because parsing its result gives exactly the same float.
     return ", ".join(f"{x!r} {y!r}" for x, y in points)
 
 
 class Point:
     """A point in the plane.
 
-    :param x: a float; NaN in an empty point.
-    :param y: a float; NaN in an empty point.
+    :param x: the x coordinate; NaN for an empty point.
+    :param y: the y coordinate; NaN for an empty point.
     """
 
     __slots__ = ("x", "y")
@@ -104,7 +106,7 @@ class Point:
         return hash((self.x, self.y))
 
     def __str__(self) -> str:
-        # In well-known binary, an empty point has NaN as its coordinates.
+        # In well-known binary, an empty point has NaN coordinates.
         if math.isnan(self.x) or math.isnan(self.y):
             return "POINT EMPTY"
         return f"POINT ({self.x!r} {self.y!r})"
@@ -114,7 +116,7 @@ class Point:
 
     @staticmethod
     def _of(coordinates: Sequence[float]) -> Point:
-        # In GeoJSON, an empty list of coordinates is an empty point.
+        # In GeoJSON, an empty list of coordinates stands for an empty point.
         return Point(*_points([coordinates])[0]) if coordinates else Point()
 
     @staticmethod
@@ -131,7 +133,7 @@ class Point:
         """Return the point of a GeoJSON object, or of a JSON string.
 
         :param source: a mapping, or a JSON string.
-        :raises ValueError: if it is not a point.
+        :raises ValueError: if `source` is not a point.
         """
         return _build_geometry(Point._of, _parse_geojson(source, "Point"), source)
 
@@ -139,7 +141,7 @@ class Point:
 class LineString:
     """A line through points.
 
-    :param coords: pairs (x, y), kept as a tuple; empty for an empty line.
+    :param coords: pairs (x, y), which are stored as a tuple; no pairs for an empty line.
     """
 
     __slots__ = ("coords",)
@@ -176,13 +178,13 @@ class LineString:
         """Return the line of a GeoJSON object, or of a JSON string.
 
         :param source: a mapping, or a JSON string.
-        :raises ValueError: if it is not a line.
+        :raises ValueError: if `source` is not a line.
         """
         return LineString(_build_geometry(_points, _parse_geojson(source, "LineString"), source))
 
 
 class _LinearRing:
-    """A closed line: one boundary of a polygon."""
+    """A closed line, which is one boundary of a polygon."""
 
     __slots__ = ("coords",)
     __setstate__ = restore
@@ -206,10 +208,10 @@ class _LinearRing:
 
 
 class Polygon:
-    """An area: its outer boundary and its holes, all with `coords`.
+    """An area: its outer boundary and its holes. Each of them has the attribute `coords`.
 
-    :param exterior: the corners of the outer boundary, pairs (x, y).
-    :param interiors: the corners of each hole; None means no holes.
+    :param exterior: the corners of the outer boundary, as pairs (x, y).
+    :param interiors: the corners of each hole, as pairs (x, y); None for no holes.
     """
 
     __slots__ = ("exterior", "interiors")
@@ -247,7 +249,7 @@ class Polygon:
     @staticmethod
     def _of(rings: Sequence[Iterable[Sequence[float]]]) -> Polygon:
         parts = [_points(ring) for ring in rings]
-        # In both formats the first ring is the boundary, and the other rings are holes.
+        # In both formats, the first ring is the outer boundary, and the other rings are holes.
         return Polygon(parts[0], parts[1:]) if parts else Polygon()
 
     @staticmethod
@@ -264,7 +266,7 @@ class Polygon:
         """Return the polygon of a GeoJSON object, or of a JSON string.
 
         :param source: a mapping, or a JSON string.
-        :raises ValueError: if it is not a polygon.
+        :raises ValueError: if `source` is not a polygon.
         """
         return _build_geometry(Polygon._of, _parse_geojson(source, "Polygon"), source)
 
@@ -277,11 +279,11 @@ _DISTANCE = pattern(
 
 
 class Distance:
-    """A circle around a point, for graph predicates to search within.
+    """A circle around a point. Graph predicates search within it.
 
-    :param x: the centre's x.
-    :param y: the centre's y.
-    :param radius: the distance from the centre, in the unit of `x` and `y`. NaN means no radius.
+    :param x: the x coordinate of the centre.
+    :param y: the y coordinate of the centre.
+    :param radius: the radius, in the unit of `x` and `y`. NaN means no radius.
     """
 
     __slots__ = ("radius", "x", "y")
@@ -318,7 +320,7 @@ class Distance:
     def from_wkt(s: str) -> Distance:
         """Parse a circle such as ``DISTANCE ((1.0 2.0) 3.0)``.
 
-        :param s: the text.
+        :param s: the circle, in this form.
         :raises ValueError: if the text is not a circle.
         """
         if s.split() == ["DISTANCE", "EMPTY"]:

@@ -1,4 +1,4 @@
-"""Rate limits for log messages."""
+"""Rate limits for log messages, so that a frequent event does not fill the log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from cassandra._bounded import Bounded
 class OncePerInterval:
     """Allows a log line once per interval.
 
-    There is no lock, so two threads that ask at the same instant may both be allowed. For log lines
-    that does no harm.
+    There is no lock, so two threads that ask at the same instant may both be allowed. That does no
+    harm for log lines.
 
-    :param interval: seconds.
+    :param interval: the interval, in seconds.
     :param clock: returns the time in seconds, and never goes back; None for the system's monotonic
         clock.
     """
@@ -29,8 +29,9 @@ class OncePerInterval:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Return True once, and then not until the interval is over. Read `missed` before you call
-        this.
+        """Return True if a line is allowed now; then return False until the interval is over.
+
+        Read `missed` before you call this method, because a call that returns True resets it.
         """
         # Use a monotonic clock: if the system's clock is set back, the log must not be silent for
         # hours.
@@ -46,9 +47,11 @@ class OncePerInterval:
 class OncePerKey:
     """Allows a log line for each key once per interval.
 
-    :param interval: seconds.
-    :param size: how many keys are remembered. If there are more, all are forgotten.
-    :param most_bytes: limits the total length of the remembered keys in the same way.
+    :param interval: the interval, in seconds.
+    :param size: the maximum number of keys that are remembered. If there are more keys, all are
+        forgotten.
+    :param most_bytes: the maximum total length of the remembered keys. If it is exceeded, all are
+        forgotten.
     """
 
     __slots__ = ("_interval", "_limits")
@@ -58,7 +61,9 @@ class OncePerKey:
         self._limits: Bounded[str, OncePerInterval] = Bounded(size, most_bytes)
 
     def missed(self, key: str) -> int | None:
-        """Return None if a line for `key` was allowed within the interval. Otherwise allow one, and
+        """Decide whether a line for `key` is allowed, and return how many lines were not.
+
+        Return None if a line is not allowed, because there was one within the interval. Otherwise
         return the number of calls for `key` that returned None since the last line.
         """
         limit = self._limits.get(key) or self._limits.keep(

@@ -1,4 +1,4 @@
-"""Version numbers of servers, and small helpers."""
+"""Version numbers of servers, and small helper functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from cassandra._patterns import pattern
 
-# An old name that some applications still import.
+# A name of cassandra-driver that some applications still import.
 is_little_endian = sys.byteorder == "little"
 
 _VERSION = pattern(
@@ -49,20 +49,20 @@ class Version:
             int(match[part] or 0) for part in (1, 2, 3, 4)
         )
         self.prerelease = match[5] or ""
-        # Numbers in a prerelease are compared as numbers: beta2 is less than beta10.
+        # Compare numbers in a prerelease as numbers, so that beta2 is less than beta10.
         parts = tuple(
-            # Tuples of the same form can be compared: numbers sort before text.
+            # Tuples of the same form can be compared. Numbers sort before strings.
             (0, int(part), "") if part.isdigit() else (1, 0, part)
             for part in re.findall(r"[0-9]+|[^0-9]+", self.prerelease)
         )
-        # `not self.prerelease` is False for a prerelease, and False sorts before True.
+        # For a prerelease, `not self.prerelease` is False, which sorts before True.
         self._key = (self.major, self.minor, self.patch, self.build, not self.prerelease, parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._version,)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Only pickles of cassandra-driver have a state.
+        # Only pickles of cassandra-driver have a state. Our own pickles use `__reduce__`.
         self.__init__(state["_version"])  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
@@ -87,7 +87,7 @@ class Version:
 
 
 def list_contents_to_tuple(to_convert: Iterable[object]) -> tuple[object, ...]:
-    """Return `to_convert` as a tuple, with its lists converted to tuples, too.
+    """Convert `to_convert` to a tuple, and the lists in it to tuples, too.
 
     :param to_convert: a list or tuple.
     """
@@ -100,7 +100,7 @@ def maybe_add_timeout_to_query(
     """Append ScyllaDB's ``USING TIMEOUT`` to a statement if there is a timeout.
 
     :param stmt: the CQL of the statement.
-    :param metadata_request_timeout: a timedelta; None adds nothing.
+    :param metadata_request_timeout: the timeout; None adds nothing.
     """
     if metadata_request_timeout is None:
         return stmt

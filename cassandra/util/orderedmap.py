@@ -1,7 +1,7 @@
 """The mapping type for CQL maps. It keeps the server's order, and its keys need no hash.
 
-The codec makes a map from two lists, of keys and values. The first look-up of a key builds an index
-from serialized keys to positions. Most maps are only iterated over, and so need no index.
+The codec makes a map from a list of keys and a list of values. The first look-up of a key builds an
+index from serialized keys to positions. Most maps are only iterated over, and so need no index.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ else:
 
 @cache
 def _dumps() -> Callable[[Any], bytes]:
-    # Import pickle only here: maps that come from a server never need it, and importing it takes
-    # longer than importing all other modules of this package.
+    # Import pickle only here. Maps that come from a server never need it, and importing pickle
+    # takes longer than importing all other modules of this package.
     dumps: Callable[[Any], bytes] = import_module("pickle").dumps
     return dumps
 
 
 class OrderedMap(Mapping[Any, Any], bases.MapBase):
-    """A mapping that keeps the order of insertion and takes keys of any type.
+    """A mapping that keeps the order of insertion, and accepts keys of any type.
 
-    Keys are compared by their pickles. Create it like a `dict`: `OrderedMap(mapping)`,
+    Keys are compared by their pickles. Create a map like a `dict`: `OrderedMap(mapping)`,
     `OrderedMap([(key, value), ...])`, or with keyword arguments.
 
     :param args: a mapping, or an iterable of pairs (key, value); or nothing.
@@ -63,20 +63,20 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
     @property
     def _items(self) -> list[tuple[Any, Any]]:
-        # Test suites of servers read the pairs by this private name, including repeated keys.
+        # The test suites of servers read the pairs by this private name, including repeated keys.
         return list(zip(self._keys, self._values, strict=True))
 
     def _serialize_key(self, key: object) -> bytes | None:
         return _dumps()(key)
 
     def _positions(self) -> dict[Any, int]:
-        """Return the position of each key, by its serialized form; build the index if necessary."""
+        """Return the position of each key by its serialized form; build this index if necessary."""
         index = self._index
         if index is None:
             serialize = self._serialize_key
             index = {serialize(key): position for position, key in enumerate(self._keys)}
             if len(index) != len(self._keys):
-                # The server's map may contain a key twice. As in dict, the last value wins.
+                # The server's map may contain a key twice. As in a dict, the last value wins.
                 positions = sorted(index.values())
                 self._values = [self._values[position] for position in positions]
                 self._keys = [self._keys[position] for position in positions]
@@ -103,7 +103,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         try:
             position = self._positions()[self._serialize_key(key)]
         except (KeyError, TypeError, ValueError, OverflowError):
-            # A key that cannot be serialized as the key type is not in the map.
+            # A key that cannot be serialized as the map's key type is not in the map.
             raise KeyError(str(key)) from None
         return self._values[position]
 
@@ -114,7 +114,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
             raise KeyError(str(key))
         position = index[serialized_key]
         del self._keys[position], self._values[position]
-        # The positions of all later keys have changed. The next look-up builds a new index.
+        # The positions of all later keys have changed, so the next look-up must build a new index.
         self._index = None
 
     def __iter__(self) -> Iterator[Any]:
@@ -125,11 +125,11 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, OrderedMap):
-            # Order matters when two ordered maps are compared.
+            # The order matters when two ordered maps are compared.
             return self._keys == other._keys and self._values == other._values
         if isinstance(other, Mapping):
             try:
-                # For any other mapping, order does not matter, as with dict.
+                # The order does not matter when any other mapping is compared, as with dict.
                 return len(self) == len(other) and all(
                     key in other and other[key] == value
                     for key, value in zip(self._keys, self._values, strict=True)
@@ -138,7 +138,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
                 return False
         return NotImplemented
 
-    # Maps are mutable, so they have no hash, as with dict.
+    # Maps are mutable, so they have no hash, like dict.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         return f"{{{pairs}}}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if type(self) is OrderedMap:  # cassandra-driver can unpickle this one
+        if type(self) is OrderedMap:  # cassandra-driver can unpickle this form
             return OrderedMap, (list(self.items()),)
         return _rebuild, (type(self), self._keys, self._values)
 
@@ -171,17 +171,17 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         """
         if not self._keys:
             raise KeyError("popitem from an empty map")
-        self._index = None  # the next look-up builds it again
+        self._index = None  # the next look-up builds the index again
         return self._keys.pop(), self._values.pop()
 
 
 class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
-    """An `OrderedMap` that compares keys by their CQL bytes. Map columns use this class.
+    """An `OrderedMap` that compares keys by their CQL bytes. Columns of CQL maps have this class.
 
-    An unpickled copy has no key type, and compares keys by their pickles.
+    An unpickled copy has no key type, so it compares keys by their pickles.
 
     :param cass_type: the key type of the map, a class of `cassandra.cqltypes`.
-    :param protocol_version: the protocol version in which keys are serialized.
+    :param protocol_version: the protocol version for which keys are serialized.
     """
 
     __slots__ = ()
@@ -200,7 +200,7 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     def _of(
         cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None
     ) -> Self:
-        """Create a map that uses two lists of the same length, without copying them."""
+        """Create a map that uses these two lists, of the same length, without copying them."""
         new_map = cls.__new__(cls)
         new_map._keys = keys
         new_map._values = values
@@ -209,27 +209,27 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
         return new_map
 
     def _insert_unchecked(self, key: object, flat_key: bytes, value: object) -> None:
-        """Append a pair whose key is certain to be new. `flat_key` is the serialized key."""
+        """Append a pair whose key is known to be new. `flat_key` is the serialized key."""
         self._positions()[flat_key] = len(self._keys)
         self._keys.append(key)
         self._values.append(value)
 
     def _serialize_key(self, key: object) -> bytes | None:
         if key is None or self._encode_key is None:
-            # CQL maps have no null keys, so None represents itself.
+            # CQL maps have no null keys, so None stands for itself in the index.
             return None if key is None else super()._serialize_key(key)
         return self._encode_key(key)
 
 
 def _rebuild(cls: type[OrderedMap], keys: list[Any], values: list[Any]) -> OrderedMap:
-    """Create a map of the class `cls`; unpickling calls this."""
+    """Create a map of the class `cls`. Unpickling calls this function."""
     new_map = cls.__new__(cls)
-    # Subclasses may have other constructors, so we call none.
+    # Subclasses may have other constructors, so do not call a constructor.
     new_map._keys = list(keys)
     new_map._values = list(values)
     new_map._index = None
     if isinstance(new_map, OrderedMapSerializedKey):
-        new_map._encode_key = None  # a method of a codec, which is not pickled
+        new_map._encode_key = None  # it is a method of a codec, which is not pickled
     return new_map
 
 

@@ -1,4 +1,4 @@
-"""The set type for CQL sets. It is sorted, and its elements need no hash."""
+"""The set type for CQL sets. The elements are sorted, and need no hash."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ else:
 
 
 class _Unordered(list[Any]):
-    """Elements without a total order by ``<`` (tuples with nulls, sets, NaN).
+    """Elements without a total order by ``<``, such as tuples with nulls, sets, or NaN.
 
-    A search must compare every element.
+    A search must compare every element, because bisection would miss elements.
     """
 
     __slots__ = ()
 
 
 def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
-    """Return `items` sorted and without duplicates. Items without a total order keep their order.
+    """Return `items` sorted and without duplicates. Items without a total order are not sorted.
 
-    :param distinct: True if duplicates are not expected. Elements without order and hash are then
-        not compared with each other, which would take quadratic time.
+    :param distinct: True if no duplicates are expected. Elements that have neither an order nor a
+        hash are then not compared with each other, because that would take quadratic time.
     """
     elements = list(items)
-    # A single element need not be comparable.
+    # A single element need not support ``<``.
     if len(elements) < 2:
         return elements
     try:
-        # We can only find out whether the elements have an order if we sort them.
+        # Only sorting shows if the elements have an order.
         ordered = sorted(elements)
-        # The usual case: each element is less than the next, so there are no duplicates.
+        # In the usual case, each element is less than the next element, so there are no duplicates.
         if all(map(lt, ordered, islice(ordered, 1, None))):
             return ordered
         previous = ordered[0]
@@ -46,8 +46,8 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
                 unique.append(item)
                 previous = item
             elif item != previous:
-                # sorted() raised no error, but there is no order: sets compare as subsets, and NaN
-                # does not compare.
+                # sorted() has raised no error, but the elements have no total order. For example,
+                # ``<`` of sets means subset, and NaN does not compare.
                 return _unordered_unique(elements, distinct)
     except TypeError:
         return _unordered_unique(elements, distinct)
@@ -55,10 +55,10 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
 
 
 def _unordered_unique(items: list[Any], distinct: bool) -> _Unordered:
-    """Return `items` in their order without duplicates; see `_ordered_unique`."""
+    """Return `items` in their order, without duplicates; see `_ordered_unique`."""
     try:
         return _Unordered(dict.fromkeys(items))
-    except TypeError:  # some items cannot be hashed
+    except TypeError:  # some items have no hash
         if distinct:
             return _Unordered(items)
         unique = _Unordered()
@@ -69,7 +69,7 @@ def _unordered_unique(items: list[Any], distinct: bool) -> _Unordered:
 
 
 class SortedSet(bases.SetBase):
-    """A sorted set, whose elements must support ``<`` but need no hash.
+    """A sorted set, whose elements must support ``<``, but need no hash.
 
     If the elements cannot be sorted, they keep the order in which they were added. The class has
     the methods and operators of `set`. You can also get an element by its index.
@@ -93,7 +93,7 @@ class SortedSet(bases.SetBase):
 
     @classmethod
     def _read(cls, items: list[Any]) -> SortedSet:
-        """Create a set from elements that a server sent, which are distinct."""
+        """Create a set from elements that a server has sent, which are distinct."""
         return cls._of(_ordered_unique(items, distinct=True))
 
     def __len__(self) -> int:
@@ -118,24 +118,24 @@ class SortedSet(bases.SetBase):
         return self.__class__, (list(self._items),)
 
     def _find(self, item: object) -> tuple[bool, int]:
-        """Return whether `item` is in the set, and its index or the index at which to insert it.
+        """Search for `item`: return (True, its index), or (False, the index at which to insert it).
 
-        The index is -1 if the item is not in the set and has no defined position.
+        The index is -1 if the item is not in the set, and has no defined position.
         """
         items = self._items
-        # An `_Unordered` is a subclass of list, but bisecting it would miss elements.
+        # `_Unordered` is a subclass of list, but bisecting it would miss elements.
         if type(items) is list:
             try:
                 index = bisect_left(items, item)
                 if index < len(items) and items[index] == item:
                     return True, index
-                # Insert here only if the neighbours compare as expected: there may be no total
-                # order.
+                # Insert here only if the neighbours compare as expected, because there may be no
+                # total order.
                 if (index == len(items) or item < items[index]) and (
                     index == 0 or items[index - 1] < item
                 ):
                     return False, index
-            except TypeError:  # the item cannot be compared with the others: check each of them
+            except TypeError:  # the item cannot be compared by `<`: check each element
                 pass
         for element_index, element in enumerate(items):
             if element is item or element == item:
@@ -143,7 +143,7 @@ class SortedSet(bases.SetBase):
         return False, -1
 
     def _subset(self, items: list[Any]) -> SortedSet:
-        """Return a set with some of this set's elements, which must be in this set's order."""
+        """Return a set with some elements of this set, which must be in the order of this set."""
         return self._of(items if type(self._items) is list else _Unordered(items))
 
     def __contains__(self, item: object) -> bool:
@@ -157,7 +157,7 @@ class SortedSet(bases.SetBase):
         if isinstance(other, (set, frozenset)):
             return len(self) == len(other) and all(_in(item, other) for item in self)
         if isinstance(other, Collection) and not isinstance(other, (str, bytes)):
-            # For a list, compare the elements in any order: tests of applications do that.
+            # Compare the elements of a list in any order, because tests of applications do that.
             return len(self) == len(other) and self == SortedSet(other)
         return NotImplemented
 
@@ -211,27 +211,27 @@ class SortedSet(bases.SetBase):
         return self
 
     def add(self, item: object) -> None:
-        """Add `item`, if it is not in the set yet.
+        """Add `item`, if it is not in the set.
 
-        :param item: the element. It should be comparable with the other elements.
+        :param item: the element. It should support ``<`` with the other elements.
         """
         is_member, index = self._find(item)
         if is_member:
             return
         if index < 0:
-            # The set loses its order, because `item` cannot be compared with the others.
+            # The set loses its order, because `item` cannot be compared with the other elements.
             self._items = _Unordered(self._items)
             self._items.append(item)
         else:
             self._items.insert(index, item)
 
     def update(self, *iterables: Iterable[Any]) -> None:
-        """Add all elements of `iterables`.
+        """Add all elements of some iterables.
 
-        :param iterables: iterables.
+        :param iterables: the iterables.
         """
         for iterable in iterables:
-            # Copy first, because the iterable may be this set.
+            # Copy the elements first, because the iterable may be this set.
             for item in list(iterable):
                 self.add(item)
 
@@ -246,7 +246,7 @@ class SortedSet(bases.SetBase):
     def discard(self, item: object) -> None:
         """Remove `item` if it is in the set.
 
-        :param item: the element. It should be comparable with the other elements.
+        :param item: the element. It should support ``<`` with the other elements.
         """
         is_member, index = self._find(item)
         if is_member:
@@ -255,8 +255,8 @@ class SortedSet(bases.SetBase):
     def remove(self, item: object) -> None:
         """Remove `item`.
 
-        :param item: the element. It should be comparable with the other elements.
-        :raises KeyError: if it is not in the set.
+        :param item: the element. It should support ``<`` with the other elements.
+        :raises KeyError: if `item` is not in the set.
         """
         is_member, index = self._find(item)
         if not is_member:

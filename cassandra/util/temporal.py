@@ -1,6 +1,6 @@
-"""Dates, times of day, durations and timestamps with the whole range of CQL.
+"""Dates, times of day, durations and timestamps that cover the whole range of CQL.
 
-The range of the module datetime is smaller.
+The classes of the module datetime cover less: years 1 to 9999, and microseconds.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ _DAY_NANOS = _DAY_SECONDS * _SECOND_NANOS
 
 _timedelta = datetime.timedelta
 
-# Each entry has a class, and the function that converts a value of this class to a number (of
-# nanoseconds, or of days).
+# Each entry has a class, and a function that converts a value of this class to a number (of
+# nanoseconds for `Time`, of days for `Date`).
 _Conversions = tuple[tuple[type, Callable[[Any], int]], ...]
 
 
 def _convert_by_class(value: object, conversions: _Conversions, message_start: str) -> int:
-    """Convert `value` to a number by the first entry of `conversions` with its class.
+    """Convert `value` to a number, by the first entry of `conversions` whose class fits.
 
-    :raises TypeError: if no entry has the class. The message begins with `message_start`.
+    :param message_start: the beginning of the error's message.
+    :raises TypeError: if no entry fits.
     """
     for accepted_class, convert in conversions:
         if isinstance(value, accepted_class):
@@ -48,9 +49,9 @@ def _convert_by_class(value: object, conversions: _Conversions, message_start: s
 
 
 class MillisTimestamp(int):
-    """A timestamp outside datetime's years 1 to 9999: milliseconds since 1970-01-01T00:00:00Z.
+    """Milliseconds since 1970-01-01T00:00:00Z, for a timestamp outside datetime's years 1 to 9999.
 
-    CQL timestamps have 64 bits. A timestamp that `datetime.datetime` cannot represent is read as
+    CQL timestamps have 64 bits. A timestamp that `datetime.datetime` cannot represent is decoded as
     this integer, which you may write back unchanged.
     """
 
@@ -80,7 +81,8 @@ def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp
     return MillisTimestamp(timestamp_ms)
 
 
-# No datetime is further from 1970; those before 1970 are nearer.
+# Seconds from 1970 to the end of the year 9999. No datetime is further from 1970; the year 1 is
+# nearer.
 _MOST_SECONDS = 253_402_300_800
 
 
@@ -88,10 +90,10 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     """Return the naive UTC datetime of `timestamp` seconds since 1970.
 
     This works for times before 1970, and on every platform. Whole seconds and the fraction are
-    converted separately, so that large values stay exact.
+    converted separately, so that large values are exact.
 
     :param timestamp: seconds; negative before 1970.
-    :raises OverflowError: outside the years 1 to 9999.
+    :raises OverflowError: if the time is outside the years 1 to 9999.
     """
     if abs(timestamp) > _MOST_SECONDS:
         raise OverflowError(
@@ -102,10 +104,10 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
                 else ""
             )
         )
-    # Exact for any size, because no float is involved.
+    # This is exact for any size, because no float is involved.
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
-    # Round down, so that the fraction is positive before 1970, too.
+    # Round down, so that the fraction is not negative before 1970.
     whole_seconds = int(timestamp // 1)
     return (
         DATETIME_EPOC
@@ -124,7 +126,9 @@ def utc_datetime_from_ms_timestamp(timestamp: int) -> datetime.datetime:
 
 
 def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
-    """Return the milliseconds since 1970, rounded down. A naive datetime is taken as UTC.
+    """Return the milliseconds since 1970 of a datetime, rounded down.
+
+    A naive datetime is taken as UTC.
 
     :param dt: the datetime.
     """
@@ -133,7 +137,7 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
     millis = ((days * 24 + dt.hour) * 60 + dt.minute) * 60_000 + dt.second * 1000
     if not offset:
         return millis + dt.microsecond // 1000
-    # Local time is UTC plus the offset, so subtract it. Use integers: an offset may have
+    # Local time is UTC plus the offset, so subtract the offset. Use integers: an offset may have
     # microseconds, and a float would lose precision.
     micros = (
         dt.microsecond
@@ -144,12 +148,12 @@ def ms_timestamp_from_datetime(dt: datetime.datetime) -> int:
 
 
 def _nanos_of_number(nanoseconds: int) -> int:
-    """Return nanoseconds since midnight as an int; ValueError if a day has fewer."""
+    """Check nanoseconds since midnight; raise ValueError if they are not within one day."""
     if not 0 <= nanoseconds < _DAY_NANOS:
         raise ValueError(
             f"a time of day is 0 to {_DAY_NANOS - 1} nanoseconds since midnight, not {nanoseconds}"
         )
-    # Return a plain int for subclasses of int too.
+    # Return a plain int, even for a subclass of int.
     return int(nanoseconds)
 
 
@@ -163,7 +167,7 @@ _TIME_PATTERN = pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{0,9}
 
 def _nanos_of_text(text: str) -> int:
     """Return the nanoseconds since midnight of a CQL time such as ``08:12:54.123456789``."""
-    # ASCII digits only: int() accepts digits of all scripts, but CQL does not.
+    # The pattern accepts ASCII digits only: int() accepts digits of all scripts, but CQL does not.
     match = _TIME_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not a time of day of the form HH:MM:SS[.nnnnnnnnn]")
@@ -172,18 +176,18 @@ def _nanos_of_text(text: str) -> int:
         whole_seconds = datetime.time(int(hour), int(minute), int(second))
     except ValueError as error:
         raise ValueError(f"{text!r} is not a time of day: {error}") from None
-    # Append zeros until the fraction has nine digits, which are nanoseconds.
+    # Append zeros until the fraction has nine digits: these are nanoseconds.
     return _nanos_of_clock(whole_seconds) + int(fraction.ljust(9, "0"))
 
 
 @total_ordering
 class Time(bases.TimeBase):
-    """A time of day with nanoseconds.
+    """A time of day in nanoseconds.
 
     :param value: an int (nanoseconds since midnight), a `datetime.time`, a string
         ``HH:MM:SS[.nnnnnnnnn]``, or another `Time`.
     :raises ValueError: if the value is not within one day, or if a string has another form.
-    :raises TypeError: if the value is of another class.
+    :raises TypeError: if the value is of any other class.
     """
 
     # The number of nanoseconds in each unit.
@@ -196,7 +200,7 @@ class Time(bases.TimeBase):
     nanosecond_time: int
 
     def __init__(self, value: int | datetime.time | Time | str) -> None:
-        # Fast path for decoders, which create an object for each value of a column.
+        # This is a fast path for decoders, which create an object for each value of a column.
         if type(value) is int and 0 <= value < _DAY_NANOS:
             self.nanosecond_time = value
         else:
@@ -227,11 +231,11 @@ class Time(bases.TimeBase):
 
     @property
     def nanosecond(self) -> int:
-        """The nanosecond within the second."""
+        """The nanosecond within the second, 0 to 999,999,999."""
         return self._clock()[3]
 
     def time(self) -> datetime.time:
-        """Return the `datetime.time`, truncated to microseconds."""
+        """Return this time as a `datetime.time`, truncated to microseconds."""
         hour, minute, second, nanosecond = self._clock()
         return datetime.time(hour, minute, second, nanosecond // 1000)
 
@@ -243,8 +247,8 @@ class Time(bases.TimeBase):
         if isinstance(value, int):
             return self.nanosecond_time == value
         if isinstance(value, datetime.time):
-            # In Python, a time with a UTC offset does not equal a time without one, and `Time` has
-            # no offset.
+            # In Python, a time with a UTC offset does not equal a time without an offset, and
+            # `Time` has no offset.
             return value.utcoffset() is None and self.nanosecond_time == _nanos_of_clock(value)
         return NotImplemented
 
@@ -288,12 +292,12 @@ def _days_of_text(text: str) -> int:
 
 @total_ordering
 class Date(bases.DayBase):
-    """A day. It covers all days of CQL's 32 bits, including years before 1 and after 9999.
+    """A day. All 32-bit days of CQL are supported, including years before 1 and after 9999.
 
     :param value: an int (days since 1970-01-01), a `datetime.date` or datetime, a string
         ``YYYY-MM-DD``, or another `Date`.
     :raises ValueError: if a string is not a date.
-    :raises TypeError: if the value is of another class.
+    :raises TypeError: if the value is of any other class.
     """
 
     MINUTE, HOUR, DAY = 60, 3600, _DAY_SECONDS
@@ -305,7 +309,7 @@ class Date(bases.DayBase):
     days_from_epoch: int
 
     def __init__(self, value: int | datetime.date | Date | str) -> None:
-        # Fast path for decoders, as in Time.
+        # This is a fast path for decoders, as in Time.
         if type(value) is int:
             self.days_from_epoch = value
         else:
@@ -315,13 +319,13 @@ class Date(bases.DayBase):
 
     @property
     def seconds(self) -> int:
-        """Seconds from 1970-01-01T00:00:00 to the start of the day."""
+        """The seconds from 1970-01-01T00:00:00 to the start of the day; negative before 1970."""
         return self.days_from_epoch * _DAY_SECONDS
 
     def date(self) -> datetime.date:
-        """Return the `datetime.date`.
+        """Return this day as a `datetime.date`.
 
-        :raises ValueError: outside the years 1 to 9999.
+        :raises ValueError: if the day is outside the years 1 to 9999.
         """
         try:
             return datetime.date.fromordinal(self.days_from_epoch + _EPOCH_ORDINAL)
@@ -338,7 +342,8 @@ class Date(bases.DayBase):
         value = other.days_from_epoch if isinstance(other, Date) else other
         if isinstance(value, int):
             return self.days_from_epoch == value
-        # In Python, datetime is a subclass of date. A moment is not a day, so it never equals one.
+        # In Python, datetime is a subclass of date. A datetime is not a day, so it never equals a
+        # `Date`.
         if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
             return self.days_from_epoch == _days_of_date(value)
         return NotImplemented
@@ -367,11 +372,11 @@ _DATE_FORMS: _Conversions = (
 
 
 class Duration(bases.DurationBase):
-    """A CQL duration. It has three independent parts with the same sign.
+    """A CQL duration, with three independent parts that have the same sign.
 
-    :param months: a signed 32-bit number.
-    :param days: a signed 32-bit number. A day need not have 24 hours.
-    :param nanoseconds: a signed 64-bit number.
+    :param months: the number of months, signed 32-bit.
+    :param days: the number of days, signed 32-bit. A day need not have 24 hours.
+    :param nanoseconds: the number of nanoseconds, signed 64-bit.
     """
 
     __slots__ = ()

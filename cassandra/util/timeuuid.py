@@ -9,20 +9,21 @@ import warnings
 from cassandra._imports import import_module
 from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime
 
-# The 100 ns ticks from 1582-10-15, the epoch of version 1 UUIDs (RFC 4122, 4.1.4), to 1970-01-01.
+# The number of 100 ns ticks from 1582-10-15, the epoch of version 1 UUIDs (RFC 4122, 4.1.4), to
+# 1970-01-01.
 _EPOCH_TICKS = 0x01B21DD213814000
 
-# Servers compare the last 8 bytes as signed bytes, so 0x80 is the lowest and 0x7F the highest byte.
-# The bits of the variant are fixed.
+# Servers compare the last 8 bytes as signed bytes, so 0x80 is the lowest byte, and 0x7F the
+# highest. The variant bits are fixed.
 LOWEST_TIME_UUID = uuid.UUID("00000000-0000-1000-8080-808080808080")
 HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 
 
 def _warn_of_version(function: str, uuid_arg: uuid.UUID) -> None:
-    """Warn if a UUID does not contain a time.
+    """Warn if a UUID is not of version 1, and so does not contain a time.
 
-    :param function: the name of the function, which then returns a number without meaning, as in
-        cassandra-driver.
+    :param function: the name of the calling function. It returns a number without meaning for such
+        a UUID, as in cassandra-driver.
     """
     version = getattr(uuid_arg, "version", 1)
     if version != 1:
@@ -31,14 +32,14 @@ def _warn_of_version(function: str, uuid_arg: uuid.UUID) -> None:
             f"{'no version' if version is None else f'version {version}'}: "
             "the result is not a time",
             RuntimeWarning,
-            stacklevel=3,  # the caller of the function that takes the UUID
+            stacklevel=3,  # the code that called this function's caller
         )
 
 
 def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
     """Return the seconds since 1970 of a version 1 UUID.
 
-    For another version a RuntimeWarning is issued, and the result is not a time.
+    For a UUID of another version, a RuntimeWarning is issued, and the result is not a time.
 
     :param uuid_arg: the `uuid.UUID`.
     """
@@ -49,7 +50,7 @@ def unix_time_from_uuid1(uuid_arg: uuid.UUID) -> float:
 def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
     """Return the naive UTC datetime of a version 1 UUID, truncated to microseconds.
 
-    For another version a RuntimeWarning is issued, and the result is not a time.
+    For a UUID of another version, a RuntimeWarning is issued, and the result is not a time.
 
     :param uuid_arg: the `uuid.UUID`.
     """
@@ -58,7 +59,7 @@ def datetime_from_uuid1(uuid_arg: uuid.UUID) -> datetime.datetime:
 
 
 def _uuid_ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
-    """Return a time as UUIDs have it: units of 100 ns since 1582."""
+    """Convert a time to the unit of UUIDs: 100 ns since 1582-10-15."""
     if isinstance(time_arg, uuid.UUID):
         return time_arg.time
     if isinstance(time_arg, datetime.datetime):
@@ -81,11 +82,11 @@ def _uuid_ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
 def uuid_from_time(
     time_arg: float | datetime.datetime, node: int | None = None, clock_seq: int | None = None
 ) -> uuid.UUID:
-    """Create a version 1 UUID.
+    """Create a version 1 UUID for a time.
 
-    :param time_arg: a datetime (UTC if it is naive), or seconds since 1970.
-    :param node: 48 bits, random by default.
-    :param clock_seq: 14 bits, random by default.
+    :param time_arg: a datetime (a naive datetime is taken as UTC), or seconds since 1970.
+    :param node: 48 bits; None for random bits.
+    :param clock_seq: 14 bits; None for random bits.
     :raises ValueError: if an argument is out of range.
     """
     ticks = _uuid_ticks(time_arg)
@@ -103,9 +104,9 @@ def uuid_from_time(
         fields=(
             ticks & 0xFFFFFFFF,
             (ticks >> 32) & 0xFFFF,
-            # The version, 1.
+            # the version, 1
             ((ticks >> 48) & 0x0FFF) | 0x1000,
-            # The variant of RFC 4122.
+            # the variant of RFC 4122
             0x80 | (clock_seq >> 8),
             clock_seq & 0xFF,
             node,
@@ -114,7 +115,7 @@ def uuid_from_time(
 
 
 def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """Return the lowest version 1 UUID of `timestamp` in the server's order.
+    """Return the lowest version 1 UUID for a time, in the order in which servers sort timeuuids.
 
     :param timestamp: seconds since 1970, or a datetime.
     """
@@ -122,7 +123,7 @@ def min_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
 
 
 def max_uuid_from_time(timestamp: float | datetime.datetime) -> uuid.UUID:
-    """Return the highest version 1 UUID of `timestamp` in the server's order.
+    """Return the highest version 1 UUID for a time, in the order in which servers sort timeuuids.
 
     :param timestamp: seconds since 1970, or a datetime.
     """
