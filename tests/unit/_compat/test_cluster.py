@@ -15,7 +15,7 @@ HOST: Any = SimpleNamespace(is_up=True)
 
 
 class Stub(CompatCluster):
-    """A cluster with a stub of the engine, which records calls in `calls`."""
+    """A cluster object with a stub of the engine, which records calls in `calls`."""
 
     executor_threads = 1
     is_shutdown = False
@@ -43,7 +43,7 @@ class Stub(CompatCluster):
 def test_reported_states_are_passed_to_the_engine() -> None:
     cluster = Stub()
     cluster.on_up(HOST)
-    # The engine needs neither of cassandra-driver's two further arguments.
+    # The engine needs neither of the two further arguments that cassandra-driver passes.
     cluster.on_down(HOST, is_host_addition=True, expect_host_to_be_down=True)
     assert cluster.calls == [("up", HOST), ("down", HOST)]
     for address, advice in (("10.0.0.1", r"get_host\('10\.0\.0\.1'\)"), (5, "get_host")):
@@ -51,7 +51,7 @@ def test_reported_states_are_passed_to_the_engine() -> None:
         with pytest.raises(TypeError, match=f"host must be a Host of cluster.metadata.*{advice}"):
             cluster.on_up(wrong)
     cluster._core = None
-    cluster.on_up(HOST)  # before `connect` there is nobody to notify
+    cluster.on_up(HOST)  # before `connect` there is no engine to notify
     assert len(cluster.calls) == 2
 
 

@@ -1,5 +1,6 @@
-"""Classes about connections that applications of cassandra-driver use: timers, and compressed
-bodies.
+"""Classes about connections that applications of cassandra-driver use.
+
+They are for timers, and for compressed bodies.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def test_due_timers_are_called_in_order(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("time.time", lambda: now[0])
     called: list[str] = []
     timers = TimerManager()
-    # Without any timer, there is no time to return.
+    # Without a timer, `service_timeouts` has no time to return.
     assert timers.service_timeouts() is None
     late_timer = Timer(10, lambda: called.append("late"))
     cancelled_timer = Timer(1, lambda: called.append("cancelled"))
@@ -33,7 +34,7 @@ def test_due_timers_are_called_in_order(monkeypatch: pytest.MonkeyPatch) -> None
         timers.add_timer(timer)
     cancelled_timer.cancel()
     now[0] = 1005.0
-    # The result is the time of the next timer.
+    # `service_timeouts` returns the time of the next timer.
     assert timers.service_timeouts() == timers.next_timeout == 1010.0
     assert called == ["early"]
     now[0] = 1010.0

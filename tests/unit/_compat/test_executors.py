@@ -1,4 +1,4 @@
-"""A session's executor, and the classes that execute many statements at a time."""
+"""A session's executor, and the classes that execute many statements concurrently."""
 
 from __future__ import annotations
 

@@ -57,14 +57,14 @@ from cassandra.query import SimpleStatement
     ids=lambda value: value.__name__ if inspect.ismodule(value) else "",
 )  # fmt: skip
 def test_each_module_has_the_names_of_cassandra_driver(module: Any, names: set[str]) -> None:
-    """``import *`` from each module gives its own names, whose ``__module__`` is that module."""
+    """``import *`` from each module gives the module's own names, whose ``__module__`` it is."""
     assert module.__all__ == sorted(names)
     assert {getattr(module, name).__module__ for name in names} == {module.__name__}
 
 
 @pytest.mark.parametrize("package", [graph, older_graph])
 def test_the_packages_have_the_names_of_their_modules(package: Any) -> None:
-    """``cassandra.graph`` and ``cassandra.datastax.graph`` have the names of three modules."""
+    """``cassandra.graph`` and ``cassandra.datastax.graph`` export the names of three modules."""
     names = {name for module in (types, query, graphson) for name in module.__all__}
     assert package.__all__ == sorted(names)
     assert package.Vertex is types.Vertex
@@ -82,9 +82,7 @@ def test_an_unknown_name_is_an_attribute_error_of_the_module() -> None:
 
 
 def test_elements_of_graphs_have_the_attributes_of_cassandra_driver() -> None:
-    """Elements of graphs can be compared, and have the attributes that cassandra-driver gives
-    them.
-    """
+    """Graph elements can be compared, and have the attributes of cassandra-driver's classes."""
     vertex = graph.Vertex({"id": 1}, "person", "vertex", {})
     assert vertex == graph.Vertex({"id": 1}, "person", "vertex", {})
     assert vertex != graph.Vertex({"id": 2}, "person", "vertex", {})
@@ -110,7 +108,10 @@ def test_elements_of_graphs_have_the_attributes_of_cassandra_driver() -> None:
 
 
 def test_elements_are_shown_with_their_attributes_and_have_no_hash() -> None:
-    """The repr of an element names all attributes. Its id may be a dict, so it has no hash."""
+    """The repr of an element has all attributes, and the element has no hash.
+
+    Its id may be a dict, which cannot be hashed.
+    """
     vertex = graph.Vertex(1, "person", "vertex", {})
     assert repr(vertex) == "Vertex(id=1, label='person', type='vertex', properties={})"
     for unhashable in (vertex, graph.Result(5)):
@@ -120,7 +121,7 @@ def test_elements_are_shown_with_their_attributes_and_have_no_hash() -> None:
 
 @pytest.mark.parametrize("properties", [{"since": 2020}, None])
 def test_properties_of_vertices_may_have_properties(properties: Any) -> None:
-    """Without properties of its own, a property has an empty dict."""
+    """A vertex property may have properties of its own; by default, it has an empty dict."""
     age = graph.VertexProperty("age", 5, properties)
     assert (age.label, age.value, age.properties) == ("age", 5, properties or {})
     assert isinstance(age.properties, dict)
@@ -168,7 +169,7 @@ REFUSED: list[Callable[[], Any]] = [
 
 @pytest.mark.parametrize("use", REFUSED, ids=range(len(REFUSED)))
 def test_use_is_refused_with_a_reason(use: Callable[[], Any]) -> None:
-    """Whatever needs a DataStax server raises NotImplementedError, which says why."""
+    """Anything that needs a DataStax server raises NotImplementedError with the reason."""
     message = r"is not supported: .* DataStax Enterprise's own"
     with pytest.raises(NotImplementedError, match=message):
         use()
@@ -202,7 +203,7 @@ def test_options_are_shown_with_the_names_of_consistency_levels() -> None:
 
 
 def test_the_traversal_source_is_one_of_three() -> None:
-    """Exactly one of the three properties is true, for bytes and for strings."""
+    """Exactly one of the three source properties is True, for bytes and for strings."""
     options = graph.GraphOptions()
 
     def sources() -> tuple[bool, bool, bool]:
@@ -273,7 +274,7 @@ def test_readers_of_graphson_are_related_as_in_cassandra_driver() -> None:
 
 
 def test_insights_are_never_reported() -> None:
-    """A reporter can be created and stopped. No server version supports Insights."""
+    """A reporter can be created and stopped, but never supports a server version."""
     assert version_supports_insights("6.8.0") is False
     monitor = MonitorReporter(30, "session")
     assert (monitor.interval_sec, monitor.session) == (30, "session")

@@ -1,5 +1,6 @@
-"""The connection classes that cassandra-driver has for different event loops are accepted as
-aliases of this driver's own.
+"""cassandra-driver's connection classes for different event loops are accepted.
+
+They are aliases of turbocql's own connection class.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def test_connection_classes_of_event_loops_are_accepted(reactor: Any) -> None:
         node.prime("SELECT v", rows([("v", "int")], [(5,)]))
         with Cluster([node.address], port=node.port, connection_class=reactor) as cluster:
             assert cluster.connect().execute("SELECT v").one() == (5,)
-    # Applications call these methods, which do nothing in this driver.
+    # Applications call these methods, which do nothing in turbocql.
     EventletConnection.service_timeouts()
     reactor.initialize_reactor()
     reactor.handle_fork()

@@ -1,4 +1,4 @@
-"""Parts of the schema that applications of cassandra-driver read with `get_schema_parser`."""
+"""The parts of the schema that applications of cassandra-driver read with `get_schema_parser`."""
 
 from __future__ import annotations
 

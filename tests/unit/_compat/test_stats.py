@@ -1,4 +1,4 @@
-"""Collections of statistics, in the style of the package scales."""
+"""`metrics.collection`, which makes collections of statistics like the package scales."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from cassandra import metrics
 
 
 def test_a_collection_of_a_program_s_own() -> None:
-    """An application can make its own collection, which counts and measures, and is listed as long
-    as it exists.
+    """An application can make its own collection of statistics.
+
+    The collection counts and measures, and is listed as long as it exists.
     """
     stats = metrics.collection(
         "/web", metrics.IntStat("errors"), metrics.PmfStat("latency"),

@@ -43,7 +43,7 @@ async def test_connect_may_run_in_a_task(cluster: aio.Cluster) -> None:
     session = await asyncio.wait_for(task, 30)
     assert (await session.execute(READ)).one().k == 1
     cancelled_task = asyncio.create_task(cluster.connect())
-    # Let the task begin to connect.
+    # Let the task begin to connect before it is cancelled.
     await asyncio.sleep(0)
     cancelled_task.cancel()
     with pytest.raises(asyncio.CancelledError):

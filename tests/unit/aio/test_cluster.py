@@ -1,4 +1,4 @@
-"""A cluster of the asyncio API: connect, shutdown, and calls that need a connection."""
+"""`aio.Cluster`: connect, shutdown, and calls that need a connection."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def test_a_registered_user_type_must_exist(cluster: aio.Cluster, node: Fak
 async def test_after_shutdown_calls_raise(node: FakeNode, cluster: aio.Cluster) -> None:
     """After `shutdown`, calls of the cluster and of its session raise ConnectionShutdown."""
     session = await cluster.connect()
-    # The second call does nothing.
+    # The second call has no effect.
     await cluster.shutdown()
     await cluster.shutdown()
     assert (cluster.is_shutdown, session.is_shutdown) == (True, True)

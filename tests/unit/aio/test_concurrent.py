@@ -303,7 +303,7 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     results = await collect(select(range(20), concurrency=5, in_order=in_order))
     assert sorted(outcome.result_or_exc.one().k for outcome in results) == list(range(20))
     assert peak_count == 5
-    # If the reader stops early, the executions that have not ended are cancelled.
+    # If the reader stops early, executions that have not ended are cancelled.
     outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
     await anext(outcomes)
     await outcomes.aclose()

@@ -206,7 +206,7 @@ async def test_the_same_iterator_goes_on_after_a_cancelled_wait(
     assert [(await anext(rows_of_result)).k for _ in range(page - 1)] == list(range(page - 1))
     waiting = asyncio.ensure_future(anext(rows_of_result))
     await until_on_loop(lambda: held.held)
-    # A second task cannot wait for the same row.
+    # A second task cannot wait for the same row of an iterator.
     with pytest.raises(RuntimeError, match="another task is waiting"):
         await anext(rows_of_result)
     waiting.cancel()

@@ -428,7 +428,7 @@ async def test_shutdown_closes_the_sessions_connections_only(
     """`Session.shutdown` closes the connections of this session, but not of another session."""
     count_before = len(node.connections)
     other = await cluster.connect()
-    # The second call does nothing.
+    # The second call has no effect.
     await other.shutdown()
     await other.shutdown()
     await node.wait_until(lambda node: len(node.connections) == count_before)

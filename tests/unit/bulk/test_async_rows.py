@@ -20,9 +20,9 @@ __all__ = ["node", "without_pauses"]
 async def test_async_generators_are_read_as_rows_are_sent(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load reads an async generator only a little ahead of the rows that it sends.
+    """A load reads an async generator only slightly ahead of the rows that it sends.
 
-    The load closes the generator at its end, also if the generator raises or the load fails.
+    The load closes the generator at the end, even if the generator raises or the load fails.
     """
     monkeypatch.setattr(chunks, "OBJECT_ROWS", 100)
     monkeypatch.setattr(async_rows, "_ROWS", 30)
@@ -49,7 +49,7 @@ async def test_async_generators_are_read_as_rows_are_sent(
         with pytest.raises(LoadError, match="the source is gone") as caught:
             await session.load(prepared, generate(250, fails_at=110))
         assert isinstance(caught.value.__cause__, OSError)
-        # If the load ends early, the generator is closed, and not read to its end.
+        # If the load ends early, it closes the generator, and does not read it to its end.
         is_closed = False
         node.prime(INSERT, error(ErrorCode.INVALID))
         with pytest.raises(LoadError):
@@ -75,9 +75,7 @@ async def test_async_generators_may_use_a_dict_again(node: FakeNode) -> None:
 
 
 async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) -> None:
-    """If the task of the load is cancelled while the generator waits, the generator's `finally`
-    runs.
-    """
+    """If a load is cancelled while its generator waits, the generator's `finally` runs."""
     is_waiting = asyncio.Event()
     is_closed = False
 
@@ -87,7 +85,7 @@ async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) 
         try:
             yield 1, "a"
             is_waiting.set()
-            # The source has no further row until the task is cancelled.
+            # The source yields no further row until the task is cancelled.
             await asyncio.sleep(3600)
         finally:
             is_closed = True
@@ -115,7 +113,7 @@ def test_blocking_loads_refuse_async_generators(node: FakeNode) -> None:
 async def test_rows_are_not_read_in_the_thread_of_the_event_loop() -> None:
     """AsyncRows raises if it is read in its event loop's thread, where it would wait for itself.
 
-    A simulated event loop has no threads: it makes the calls of the reader thread itself.
+    A simulated event loop has no threads: it runs the reader thread's calls itself.
     """
 
     async def generate() -> Any:

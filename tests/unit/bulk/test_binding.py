@@ -50,7 +50,7 @@ def use_implementation(implementation: Implementation, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def binder(implementation: Implementation) -> Binder:
-    """Return a binder of rows of COLUMNS that refuses rows with unknown fields."""
+    """Return a binder for rows of COLUMNS that refuses rows with unknown fields."""
     prepared = prepared_insert(implementation, COLUMNS, [0])
     new_binder = binder_of(prepared, COLUMNS, Keys(partition=(0,), clustering=(1,)))
     new_binder.is_closed = True
@@ -108,7 +108,7 @@ def bound_table(binder: Binder, table: Any, size: int) -> Bound:
 
 
 def rows_to_send(result: Bound) -> list[tuple[int, bytes]]:
-    """Return the position in the chunk and the bytes of each row that is sent."""
+    """Return the position in the chunk, and the encoded values, of each row that is sent."""
     return sorted(
         (wave.row_numbers[row_in_wave], group.block.row(position).data)
         for wave in result.waves
@@ -118,7 +118,7 @@ def rows_to_send(result: Bound) -> list[tuple[int, bytes]]:
 
 
 def test_named_tuples_and_mappings_are_bound_by_name(binder: Binder) -> None:
-    """A row with names may have its fields in any order; a plain tuple has the columns' order."""
+    """Fields of a row with names may be in any order; a plain tuple is in the columns' order."""
     NamedRow = collections.namedtuple("NamedRow", "r s c p")
     result = bound(
         binder,
@@ -156,7 +156,7 @@ def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
 
 
 def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
-    """Any error of a value is noted as the failure of its row, and the other rows are bound."""
+    """An error of a value fails only its row; the other rows are bound."""
 
     class FailingText(str):
         def encode(self, *_: Any) -> bytes:
@@ -171,7 +171,7 @@ def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
     result = bound(
         binder, ("a", 1, "s", 2), ("b", RecursingNumber(), "s", 2), ("c", 3, "\ud800", 4)
     )
-    # Row 1 has a number whose conversion recurses without end, and row 2 a lone surrogate, which
+    # Row 1 has a number whose conversion recurses endlessly. Row 2 has a lone surrogate, which
     # UTF-8 cannot encode.
     assert [number for number, _ in result.failures] == [1, 2]
     assert result.row_count == 1
@@ -188,7 +188,7 @@ def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
         (2, "column 'c' of the primary key has no value"),
         (3, "the partition key 'p' is empty"),
     ]
-    # A dry run checks rows, but sends none.
+    # A dry run checks rows, but sends no rows.
     assert result.row_count == 1
     assert result.waves == []
 
@@ -247,7 +247,7 @@ def test_the_last_row_of_a_partition_decides_about_its_static_columns(
     ]
     assert rows_of_waves == [[0, 1, 2, 7], [3], [4], [5, 6], [8]]
     assert (result.row_count, result.failures) == (9, [])
-    # Rows whose static values are equal, or unset, are sent together.
+    # Rows whose static values are equal or unset are sent together.
     result = bound(binder, ("a", 1, UNSET_VALUE, 2), ("a", 2, "z", 2), ("a", 3, "z", 2))
     assert [len(wave.groups) for wave in result.waves if wave.groups] == [3]
     binder.is_dry = True
@@ -310,7 +310,7 @@ def test_rows_with_only_static_columns_are_recognized(implementation: Implementa
     static_rows = StaticRows(
         no_statement, positions=[0, 2], static=[2], clustering=[1], regular=[3]
     )
-    # The numbers are the lengths of the values of p, c, s and r: -1 is null, -2 unset, 0 empty.
+    # The numbers are the lengths of the values of p, c, s and r: -1 means null, -2 unset, 0 empty.
     assert static_rows.has_only_static_values([1, -1, 1, -1], is_empty_null=False)
     assert static_rows.has_only_static_values([1, -1, -1, -2], is_empty_null=False)
     assert not static_rows.has_only_static_values([1, 0, 1, -1], is_empty_null=False)
@@ -418,7 +418,10 @@ class Record:
 
 
 def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
-    """Rows of sqlite3, pandas, numpy and other drivers are bound by their names, like mappings."""
+    """Rows with keys, such as those of sqlite3, pandas and numpy, are bound by name.
+
+    They are treated like mappings.
+    """
     numpy = pytest.importorskip("numpy")
     pandas = pytest.importorskip("pandas")
     connection = sqlite3.connect(":memory:")
@@ -435,7 +438,7 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
     # All rows are bound to the same bytes as the mapping.
     ((_, bytes_of_mapping),) = rows_to_send(bound(binder, values))
     assert {row_bytes for _, row_bytes in rows_to_send(result)} == {bytes_of_mapping}
-    # The values of a Series without names, and of any other iterable, are bound by position.
+    # The values of a Series without names, and of other iterables, are bound by position.
     result = bound(binder, pandas.Series(["a", 1, "b", 2]), collections.deque(["a", 1, "b", 2]))
     assert not result.failures
     result = bound(binder, Record(**values, x=1))
@@ -447,7 +450,8 @@ def test_iterables_are_bound_in_the_order_of_rows_without_names(
 ) -> None:
     """An iterable is bound like a tuple, by position: here the id is first, but its marker second.
 
-    The types of the columns differ, so a wrong order would give other bytes.
+    The id is first in the rows, although its bind marker is second. The types of the columns
+    differ, so a wrong order would give other bytes.
     """
     columns = [Column("n", lookup_cqltype("bigint")), Column("id", lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [1])
@@ -470,9 +474,9 @@ def test_names_that_are_not_strings_and_duplicate_names(implementation: Implemen
 
 
 def test_rows_of_the_driver_have_the_names_of_their_columns(implementation: Implementation) -> None:
-    """The driver's named tuples are bound by column, also if a field had to be renamed.
+    """Rows of the driver are bound by column name, even if a field had to be renamed.
 
-    "_x" and "class" cannot be names of the fields of a named tuple.
+    "_x" and "class" cannot be field names of a named tuple.
     """
     names = ["id", "_x", "class"]
     columns = [Column(name, lookup_cqltype("int"), is_key=name == "id") for name in names]
@@ -497,7 +501,7 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(implementation: Impl
 
 
 def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
-    """A set has no order, so nothing says which value belongs to which column."""
+    """A row that is a set is refused, because its values have no order."""
     values = ["a", "b", "c", "d"]
     result = bound(binder, set(values), frozenset(values), dict.fromkeys(values).keys())
     assert [number for number, _ in result.failures] == [0, 1, 2]
@@ -514,7 +518,7 @@ def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]), {"[ttl]": "ttl"})
     binder.is_dry = True
-    # Servers accept at most 20 years: 20 * 365 days are 630,720,000 s.
+    # Servers accept at most 20 years; 20 * 365 days are 630,720,000 s.
     result = bound(binder, ("a", 0), ("b", -1), ("c", 630_720_000), ("d", 630_720_001), ("e", None))
     assert [(number, str(error)) for number, error in result.failures] == [
         (1, "its time to live is -1 s, and servers take 0 to 630720000 s"),

@@ -132,7 +132,7 @@ def test_null_keys_of_each_source_are_reported(
     options: dict[str, Any] = {"columns": NAMES}
     if source_of is a_csv_file_without_names:
         options["header"] = False
-    # max_errors=None: report all failures, and do not stop at one.
+    # max_errors=None: report all failures, and do not stop at the first.
     report: LoadReport = session.load(
         "t0", source_of(tmp_path), dry_run=True, max_errors=None, **options
     )

@@ -87,7 +87,7 @@ def test_frames_warn_with_what_to_write(node: FakeNode) -> None:
     (message,) = warnings_of_load(node, frame)
     prefix, advice = message.split(", write ")
     assert f"30.13 is stored as {EXACT}" in prefix
-    # The advice is an expression in which `frame` is the data frame.
+    # In the expression, `frame` is the data frame.
     frame["price"] = eval(advice, {"frame": frame, "Decimal": Decimal})
     assert warnings_of_load(node, frame) == []
 

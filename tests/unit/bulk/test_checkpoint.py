@@ -27,7 +27,7 @@ def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) ->
     checkpoint.save(row=20, failed=1)
     assert Checkpoint(path, SUBJECT).state == {"row": 20, "failed": 1}
     assert Checkpoint(path, SUBJECT, restart=True).state == {}
-    # Saving a checkpoint leaves no temporary files.
+    # `save` leaves no temporary files.
     assert [file.name for file in tmp_path.iterdir()] == ["point"]
     checkpoint.remove()
     # Removing the checkpoint a second time is allowed.

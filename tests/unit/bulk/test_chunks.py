@@ -60,7 +60,7 @@ def test_the_rows_of_a_chunk_are_limited_in_number_and_bytes(
     # The arguments are the size of a table in bytes, and its number of rows. Rows of 100 bytes: ten
     # of them are 1000 bytes.
     assert rows_of_a_chunk(10_000, 100) == 10
-    # Rows of one byte: the limit of 50 rows decides.
+    # Each row has one byte, so the limit of 50 rows decides.
     assert rows_of_a_chunk(100, 100) == 50
     # An empty table: the limit of rows decides.
     assert rows_of_a_chunk(0, 0) == 50

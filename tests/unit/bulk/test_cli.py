@@ -82,7 +82,7 @@ def test_a_load_with_default_options(calls: Calls, capsys: pytest.CaptureFixture
 
 
 def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each option of the command becomes an argument of `load` or a setting of the cluster."""
+    """Each option of the command becomes an argument of `load`, or a setting of the cluster."""
     monkeypatch.setenv("SECRET", "word")
     command = """load ks.t a.csv --hosts 10.0.0.1 10.0.0.2 --port 9999 --user ada
         --password-env SECRET --columns id,n=total --format csv --no-header --delimiter ; --quote '
@@ -104,7 +104,7 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_that_may_be_repeated(calls: Calls) -> None:
-    """If an option is repeated, or has values separated by commas, it becomes a list."""
+    """An option that is repeated, or has values separated by commas, becomes a list."""
     command = (
         "load ks.t - --format csv --null NULL --null NA --ignore a,b --encoding latin-1 "
         "--date-format %d/%m/%Y --date-format %Y-%m-%d"
@@ -186,9 +186,7 @@ def test_wrong_commands_exit_with_status_2(
 
 
 def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
-    """The options of the command become arguments of `unload`, and the report is printed as
-    JSON.
-    """
+    """The options of the command become arguments of `unload`; the report is printed as JSON."""
     command = "unload ks.t out --format csv --compression gzip --columns a,b --where a>1"
     assert cli.main([*command.split(), "--consistency-level", "one", "--json"]) == 0
     assert calls.method_calls == [
@@ -224,8 +222,8 @@ def test_an_error_says_which_of_its_options_are_in_the_file(
 def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list to which each call of `copy` is appended.
 
-    Each call is recorded as the two tables, the settings of the cluster that was connected last,
-    and the options.
+    A call is recorded as the two tables, the settings of the cluster that was connected last, and
+    the options.
     """
     copy_calls: list[Any] = []
 
@@ -266,7 +264,7 @@ def test_copies_into_another_cluster(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The options `--to-*` become settings of the target cluster, and no password is printed."""
+    """The options `--to-*` become settings of the target cluster; no password is printed."""
     monkeypatch.setenv("FAR", "secret")
     (tmp_path / "password").write_text("here\n")
     source_options = [

@@ -67,6 +67,7 @@ def columns_of_table(
 
     :param table: the target table; None if the load does not know it.
     :param key: the indexes of the bind markers of the partition key.
+    :param options: options of the load.
     """
     load_options = LoadOptions(**options)
     _, selection = selection_of_table(table or TABLE, load_options, [("a.csv", None)])

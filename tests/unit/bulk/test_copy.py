@@ -98,7 +98,7 @@ COLUMNS = [("id", "int"), ("c", "text"), ("v", "text")]
 
 
 def by_copy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
-    """Copy ks.t to ks.u, and return the report.
+    """Copy ks.t to ks.u with the blocking API, and return the report.
 
     :param prepare: called with the session before the copy.
     """
@@ -285,7 +285,7 @@ WRITE_SECONDS = 8
 
 
 def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
-    """Prime a table of two rows, of which the later one is `row`, and a slow table to write to.
+    """Prime a table of two rows, and a slow table to write to.
 
     :param row: the id, which is 2, the values of c and v, and their TTLs in seconds.
     """

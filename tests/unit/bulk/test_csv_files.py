@@ -1,4 +1,4 @@
-"""CSV files are read in parts, one after another.
+"""Tests of the reader of CSV files, which reads a file in parts, one after another.
 
 The tests cover the values and lines of rows, the original fields of failed rows, and damaged files.
 """
@@ -80,7 +80,8 @@ class Files:
 
     def rows(self, chunk: Chunk, columns: Any) -> list[Any]:
         """Return the rows of a chunk as tuples; an unreadable row is represented by its error."""
-        # Only a block of bound rows has the method `take`. Its rows are bytes, so decode them.
+        # # Only a block of bound rows has the method `take`. Its rows are bytes, so they are
+        # decoded.
         if not hasattr(chunk.rows, "take"):
             return list(chunk.rows)
         assert self.implementation is not None
@@ -92,7 +93,7 @@ class Files:
 
     @property
     def lines(self) -> list[int]:
-        """Return the number of the line of each row that was read."""
+        """Return the line number of each row that was read."""
         return [line for chunk in self.chunks for line in chunk.lines or ()]
 
     @property
@@ -247,7 +248,7 @@ def test_a_row_that_the_csv_module_refuses_is_one_row(files: Files) -> None:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limit chunks to few rows and bytes, so that a short file has several chunks."""
+    """Limit chunks to a few rows and bytes, so that a short file has several chunks."""
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 200)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 20)
     monkeypatch.setattr(chunks, "TEXT_ROWS", 15)
@@ -411,7 +412,7 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
     with pytest.raises(ValueError, match=r"a\.csv\.gz, line \d+: Compressed file ended") as caught:
         files.read(archive[: len(archive) * 3 // 4], "a.csv.gz")
     count = sum(chunk.size for chunk in files.chunks)
-    # The archive was cut after three quarters, and most of the rows before the cut were read.
+    # The archive was cut after three quarters, so more than 500 of its 5000 rows can be read.
     assert count > 500
     # The error names the line at the cut, or the line after the rows that were read.
     assert int(str(caught.value).partition("line ")[2].partition(":")[0]) >= count + 1

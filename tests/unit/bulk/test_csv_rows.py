@@ -198,7 +198,7 @@ def test_each_text_is_read_as_the_same_value_by_both_readers(
             path.write_text("\n".join([*lines, ""]), newline="")
             expected, fast_rows = read_both_ways(path, "int", type_name)
             assert fast_rows == expected, value
-            # The same value in a file with other delimiters and quotes.
+            # Read the same value from a file with another delimiter and other quotes.
             path.write_text(f"1;'{value}'\n".replace('"', ""), newline="")
             expected, fast_rows = read_both_ways(
                 path, "int", type_name, header=False, delimiter=";", quote="'", null="NULL"

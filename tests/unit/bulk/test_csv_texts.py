@@ -16,7 +16,7 @@ from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
 from cassandra.errors import DecodeError
 from tests.conftest import Implementation
 
-# the code of each integer type for `struct`
+# The code of each integer type for `struct`.
 INTS = {"tinyint": "b", "smallint": "h", "int": "i", "bigint": "q", "counter": "q"}
 # encoded values of each type: ordinary values, limits, and values that CSV has to quote
 CELLS: dict[str, list[bytes]] = {
@@ -59,7 +59,10 @@ def codec_of(type_name: str) -> Any:
 
 
 def page(rows: list[list[bytes | None]]) -> bytes:
-    """Return the rows as in a page of results: each cell after its length, a null as length -1."""
+    """Return the rows encoded as in a page of results.
+
+    Each cell follows its length, and a null is the length -1.
+    """
     return b"".join(
         struct.pack(">i", -1) if cell is None else struct.pack(">i", len(cell)) + cell
         for row in rows
@@ -167,7 +170,7 @@ def test_damaged_pages(
     row_count: int,
     message: str,
 ) -> None:
-    """If a page is damaged, the error names the row and column, or says how the page is wrong."""
+    """If a page is damaged, the error names the row and column, or says what is wrong."""
     names = [f"c{number}" for number in range(len(type_names))]
     codecs = list(map(codec_of, type_names))
     page_start = 0

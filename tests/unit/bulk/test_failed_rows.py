@@ -106,7 +106,7 @@ def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
 
 
 def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
-    """If the source has a field with the name of a note, all notes get one more underscore."""
+    """If the source has a field with the name of a note, all notes get an additional underscore."""
     notes_with_two_underscores = {f"_{name}": value for name, value in NOTES.items()}
     notes_with_three_underscores = {f"__{name}": value for name, value in NOTES.items()}
     _, fields = failed_row(tmp_path / "f", ["x", "y"], row=None, names=("_row", "__line"))
@@ -321,7 +321,10 @@ def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
-    """A load does not append failed rows to a file that the user named by mistake."""
+    """A load refuses to append failed rows to a file that has no failed rows.
+
+    The user may have named the file by mistake.
+    """
     path = tmp_path / "f"
     # A file that does not exist yet is accepted.
     check_failed_rows(path)
@@ -336,7 +339,7 @@ def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
 
 
 def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_path: Path) -> None:
-    """A resumed load skips failed rows that the file got after the last checkpoint.
+    """A resumed load does not write failed rows again that the interrupted load has written.
 
     The checkpoint has the size of the file. Rows after this size are identified by source and row
     number.
@@ -369,7 +372,7 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     keep(source=None, row=6)
     with path.open("a") as file:
         file.write('{"id": 1}\n{"_source": "a.csv", "_row": 7}\n[]\n\xff\n{"id": 2, "_sou')
-    # Only complete rows with notes count, and only those after `size`.
+    # Only complete rows with notes count, and only rows that begin after `size`.
     existing = rows_after(path, size)
     assert existing == {(os.path.abspath("a.csv"), 5), (None, 6)}
     content_before = path.read_bytes()

@@ -89,7 +89,10 @@ def test_names_of_rows() -> None:
 
 
 def test_two_fields_of_a_row_with_the_same_name_are_refused() -> None:
-    """Keys are compared as strings, so 1 and "1" are the same name."""
+    """Two fields of a row with the same name are refused.
+
+    Keys are compared as strings, so 1 and "1" are the same name.
+    """
     with pytest.raises(ValueError, match="two fields with the name '1'"):
         values_by_name({"id": 0, 1: 2, "1": 3})
 
@@ -198,7 +201,8 @@ def test_an_index_with_the_name_of_a_column_is_refused() -> None:
 def test_integers_and_booleans_are_refused_as_dates() -> None:
     """A date column refuses integers, which might be days, seconds or numbers such as 20261123.
 
-    Integers are also found in categories, in dictionaries and among objects.
+    An integer might mean days, seconds or 20261123. Integers are also found in categories, in
+    dictionaries and among objects.
     """
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     reading_dates = reading(columns=(Column("d", SimpleDateType),))

@@ -213,7 +213,7 @@ def test_both_implementations_make_the_same_requests(
             )
         )
         group_by = generator.choice(("replica", "replica", "partition", None))
-        # for each implementation: for each wave, the rows and the size of each group
+        # For each implementation and each wave: the rows and the size of each group.
         requests = []
         for implementation, ring in zip((python, compiled), rings, strict=True):
             # In every third case, the token ring is unknown.
@@ -255,7 +255,7 @@ def test_positions_of_keys_are_checked(implementation: Implementation) -> None:
 
 
 def test_a_row_without_a_partition_key_is_not_routed(implementation: Implementation) -> None:
-    """The replica of a row is not looked up if servers will refuse the row's partition key."""
+    """The replica of a row is not looked up if the server will refuse the row's partition key."""
     null = struct.pack(">i", -1)
     rows = implementation.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
     owners = Owners(lambda key: None)

@@ -16,7 +16,7 @@ from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode, Opcode
 from tests.unit.metadata.schema.rows import schema
 
-# the column `v`, at position 1 of a row, with an index of each similarity function
+# The column `v`, at position 1 of a row, with an index of each similarity function.
 COSINE = IndexedVector(1, "v", refuses_zeros=True, refuses_large=True)
 DOT_PRODUCT = IndexedVector(1, "v", refuses_zeros=False, refuses_large=True)
 EUCLIDEAN = IndexedVector(1, "v", refuses_zeros=False, refuses_large=False)
@@ -98,7 +98,10 @@ def test_zeros_are_a_fault_only_if_the_similarity_is_cosine() -> None:
 def test_which_columns_are_checked(
     cql_type: str, options: dict[str, str], expected: list[IndexedVector]
 ) -> None:
-    """Only vectors with a storage-attached index are checked; the default similarity is cosine."""
+    """Only vectors with a storage-attached index are checked.
+
+    The default similarity function is cosine.
+    """
     table: Any = SimpleNamespace(
         columns={"id": SimpleNamespace(cql_type="int"), "v": SimpleNamespace(cql_type=cql_type)},
         indexes={"i": SimpleNamespace(index_options=options)},

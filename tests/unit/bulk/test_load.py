@@ -64,7 +64,7 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def blocking(node: FakeNode, source: Any, **options: Any) -> LoadReport:
-    """Load `source` with the statement INSERT through the blocking API; `options` are the load's.
+    """Load `source` with the statement INSERT through the blocking API.
 
     The statement is idempotent, unless the option `is_idempotent` is False.
     """
@@ -118,7 +118,7 @@ def test_each_row_is_written_once(node: FakeNode, load: Load) -> None:
 
 
 class IgnoringPolicy(RetryPolicy):
-    """Ignores each error that a server reports."""
+    """A retry policy that ignores each error that a server reports."""
 
     def on_write_timeout(self, *args: Any, **options: Any) -> Decision:
         return self.IGNORE, None
@@ -199,8 +199,8 @@ def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
     ) as caught:
         load(node, path, max_errors=1)
     assert caught.value.report.failed == 2
-    # The file of failed rows can be loaded like any other source after it was corrected. A row that
-    # was not corrected fails again.
+    # The file of failed rows can be corrected and loaded like any other source. A row that was not
+    # corrected fails again.
     failed_path.write_text(failed_path.read_text().replace("many", "2"))
     with pytest.raises(LoadError, match="line 2: it failed in another load, and '_fields' was not"):
         load(node, failed_path)
@@ -215,7 +215,7 @@ def test_wrong_rows_of_the_application_are_found_among_many(node: FakeNode, load
     """Rows are bound many at a time, but only wrong rows fail; the errors have their numbers."""
     rows: list[Any] = [(n, "x") for n in range(1000)]
     rows[137] = ("not an integer", "x")
-    rows[941] = (1 << 40, "x")  # too large for an int
+    rows[941] = (1 << 40, "x")  # This number is too large for an int.
     report = load(node, rows, max_errors=None)
     assert report.written == 998
     assert report.failed == 2
@@ -399,7 +399,7 @@ def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
 
 
 class Interrupted(BaseException):
-    """Raised in a load to interrupt it, as a signal would."""
+    """Raised in a load to interrupt the load, as a signal would."""
 
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Interrupted]:
@@ -427,7 +427,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[I
 def test_a_load_resumes_from_its_checkpoint(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load that was interrupted after 20 of 35 rows writes only the other 15 in its next run."""
+    """A load that was interrupted after 20 of 35 rows writes only the other 15 when it resumes."""
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
     path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
     path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(35)))
@@ -454,7 +454,7 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
 ) -> None:
     """Each failed row is in the file of failed rows once, however many runs the load needs.
 
-    Of 60 rows, every fifth one fails: two in each chunk of ten.
+    Every fifth of the 60 rows fails: two rows in each chunk of ten.
     """
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 10)
     path, checkpoint, failed_path = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
@@ -466,8 +466,9 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
         "failed_rows": failed_path,
     }
     earlier_load(node, path, tmp_path)
-    # Each run is interrupted in its third chunk. Two chunks of ten rows are complete (eight rows of
-    # each were written and two failed) and in the checkpoint; the third chunk is not.
+    # Each run is interrupted in its third chunk. Two chunks of ten rows are complete and in the
+    # checkpoint: eight rows of each were written and two failed. The third chunk is not in the
+    # checkpoint.
     for run in range(2):
         # Interrupt the load after it has written the failed rows of the third chunk to their file,
         # but before it saves the chunk's checkpoint.
@@ -577,7 +578,7 @@ def control_c_raises() -> Iterator[None]:
     """Make SIGINT raise KeyboardInterrupt during the test.
 
     A shell lets commands that it starts in the background ignore SIGINT, and this process may have
-    inherited that setting.
+    inherited this setting.
     """
     previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -732,7 +733,7 @@ def test_an_error_of_the_source_is_the_cause_of_the_load_s_error(
 
 
 def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of two nodes drops its connections at row 150; the other node gets all later rows."""
+    """If one of two nodes drops its connections at row 150, the other node gets all later rows."""
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 20)
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
@@ -813,7 +814,7 @@ def values_sent(node: FakeNode) -> list[Any]:
 def test_rows_without_names_have_the_order_of_the_argument_columns(
     node: FakeNode, load: Load, tmp_path: Path, columns: Any
 ) -> None:
-    """Tuples, lists and files without a header have their values in the order of `columns=`."""
+    """Tuples, lists and lines of a file without a header have the order of `columns=`."""
     path = tmp_path / "rows.csv"
     path.write_text("Oslo,1\n")
     failed_path = tmp_path / "failed.jsonl"

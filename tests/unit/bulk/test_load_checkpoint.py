@@ -27,7 +27,7 @@ from cassandra.metadata import TableMetadata
 from cassandra.query import PreparedStatement
 
 SUBJECT = {"work": "load"}
-# Rows 7 to 10 of the second file. Rows of files are counted from 1, and files from 0.
+# The chunk has rows 7 to 10 of the second file. Rows of files are counted from 1, and files from 0.
 CHUNK = Chunk(
     [(n,) for n in range(6, 10)],
     size=4,

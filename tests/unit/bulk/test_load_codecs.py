@@ -22,7 +22,7 @@ from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault,
 
 __all__ = ["node", "nodes"]
 
-# writes strings in lower case, and reads them in upper case
+# A converter that writes strings in lower case, and reads them in upper case.
 LOUD: Converter[str, str] = Converter(to_cql=str.lower, from_cql=str.upper)
 
 
@@ -103,7 +103,7 @@ def test_scans_return_converted_values_and_unloads_write_cql_values(
         session.row_factory = tuple_factory
         scanned_rows = list(session.scan("a.t0"))
         assert all(isinstance(item, str) for row in scanned_rows for item in row)
-        # Sort the rows as numbers: "10" comes before "9".
+        # Sort the rows as numbers, because the string "10" comes before "9".
         assert sorted((int(k), int(c)) for k, c in scanned_rows) == EXPECTED
         (path,) = session.unload("a.t0", tmp_path, format="jsonl").files
     rows = [json.loads(line) for line in path.read_text().splitlines()]

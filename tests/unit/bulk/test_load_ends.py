@@ -82,7 +82,7 @@ def csv_file(path: Path, *ids: int) -> Path:
 
 
 class Interrupted(BaseException):
-    """Raised in a load to interrupt it, as a signal would."""
+    """Raised in a load to interrupt the load, as a signal would."""
 
 
 def interrupt_load(
@@ -408,7 +408,7 @@ def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode
     assert report.written == 13
     assert report.not_applied == 12
     assert report.failed == 0
-    assert report.requests == 25  # each row is sent in its own request
+    assert report.requests == 25  # Each row is sent in its own request.
     assert "12 rows were not applied" in str(report)
     assert report.as_dict()["not_applied"] == 12
     report = load(node, [(1, "x")], f"{INSERT} IF NOT EXISTS")
@@ -429,7 +429,7 @@ def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> Non
 def test_a_load_waits_for_its_clusters_throttler(node: FakeNode, queue_size: int) -> None:
     """A load waits while the throttler refuses requests because its queue is full: no row fails.
 
-    The throttler allows two requests at a time.
+    No row fails. The throttler allows two requests at a time.
     """
     throttler = ConcurrencyLimitingThrottler(2, queue_size)
     report = load(node, [(n, "x") for n in range(300)], throttler=throttler)

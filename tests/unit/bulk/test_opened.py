@@ -86,7 +86,8 @@ STREAMS = pytest.mark.parametrize("ending", [".bz2", ".xz"])
 def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of several compressed streams is read to its end, for any read size in bytes."""
     path = tmp_path / f"a.csv{ending}"
-    # Random bytes cannot be compressed, so their stream is longer than the read sizes 1 and 1000.
+    # Random bytes cannot be compressed, so their compressed stream is longer than the read sizes 1
+    # and 1000.
     parts = [b"x" * 300_000, random.Random(1).randbytes(5000), b"", b"end"]
     path.write_bytes(b"".join(map(COMPRESSORS[ending], parts)))
     for read_size in (opened_module._STEP, 1, 1000):

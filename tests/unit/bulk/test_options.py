@@ -142,7 +142,7 @@ def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> N
 @pytest.mark.parametrize(
     ("form", "problem"),
     [
-        # Python 3.15 itself refuses days without a year.
+        # Python 3.15 itself refuses days without a year, with another message.
         ("%d/%m", "has no year, as %Y or %y|without a year"),
         ("%d %b %H:%M", "has no year|without a year"),
         ("%Y-%m-%d %I:%M:%S", "has hours from 1 to 12 without %p"),

@@ -130,7 +130,10 @@ def test_the_byte_limit_always_allows_one_page() -> None:
 
 
 def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
-    """A resumed scan requests the pages of the checkpoint's ranges that were not used yet."""
+    """A resumed scan requests only pages that were not used before the checkpoint.
+
+    The ranges are those of the checkpoint.
+    """
     path = tmp_path / "at.json"
 
     def checkpoint_of(table: str) -> Checkpoint:

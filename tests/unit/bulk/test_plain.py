@@ -1,4 +1,7 @@
-"""Loads, scans and unloads read rows independently of the settings of the application's session."""
+"""Tests that bulk work reads rows independently of the session's settings.
+
+Loads, scans and unloads use plain rows, whatever row factory or handler the application has set.
+"""
 
 from __future__ import annotations
 

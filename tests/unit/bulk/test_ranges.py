@@ -28,7 +28,7 @@ class Host:
 
 
 class Ring:
-    """A fake token map with SimpleStrategy and two replicas."""
+    """A fake token map with SimpleStrategy and two replicas for each token."""
 
     token_class: type[Any] = Murmur3Token
 
@@ -105,8 +105,8 @@ def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
         weights = [rng.choice([0.0, 1.0, rng.random() * 1000]) for _ in ranges]
         split = split_ranges(ranges, weights, part_count)
         check_cover(split)
-        # Ranges are cut where the weights are even, and at the borders of the ring's own ranges, so
-        # there cannot be more pieces than this.
+        # Ranges are cut where the weights are even, and where the ring's own ranges end, so there
+        # cannot be more pieces than this number.
         assert len(split) <= part_count * 2 + len(ranges)
         # A piece may only name replicas that every range it overlaps has.
         for piece in split:
@@ -206,7 +206,7 @@ def test_key_of_token_returns_a_key_with_this_token(token: int) -> None:
 
 
 def test_keys_of_random_tokens() -> None:
-    """`key_of_token` returns a partition key whose hash is the token, for any token.
+    """`key_of_token` returns a partition key whose hash is the given token.
 
     The routing key of a range is such a key for the last token of the range.
     """
@@ -217,7 +217,7 @@ def test_keys_of_random_tokens() -> None:
 
 
 def test_weights_equal_a_simple_sum_over_overlaps() -> None:
-    """For random ranges and estimates, `weigh` returns what a simple, slow calculation returns."""
+    """For random ranges and estimates, `weigh` returns the result of a simple, slow calculation."""
     generator = random.Random(5)
     for _ in range(200):
         borders = sorted({FIRST, LAST, *(generator.randrange(-100, 100) for _ in range(9))})

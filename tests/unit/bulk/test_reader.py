@@ -17,7 +17,7 @@ from tests.waiting import WAIT, until
 class Chunks:
     """Chunks of a source, and a fake binder that returns the chunks unchanged.
 
-    The attribute `is_closed` is an event that is set when the chunks are closed. The second chunk
+    The attribute `is_closed` is an event that is set when the source is closed. The second chunk
     can be read when the event `may_go_on` is set.
     """
 
@@ -73,7 +73,8 @@ def test_a_source_that_is_being_read_is_closed_by_the_thread(
 ) -> None:
     """`close` does not wait for a read in progress, because the source may hang.
 
-    The thread closes the source after it has read the chunk.
+    The source may hang, so `close` does not wait for it. The thread closes the source after it has
+    read the chunk.
     """
     reader.read_next().future.result(WAIT)
     second_chunk = reader.read_next().future

@@ -54,8 +54,7 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
     path, report = tmp_path / "failed", LoadReport("t")
     failed_rows = FailedRows(path, [Column("id", Int32Type)], ["id"], mapping={}, nulls=("",))
     recorder, checkpoint = recorder_of(report, failed_rows)
-    # Row 1 of the chunk cannot be bound, so the rows 0 and 1 of the wave are the rows 0 and 2 of
-    # the chunk.
+    # Row 1 of the chunk cannot be bound, so rows 0 and 1 of the wave are rows 0 and 2 of the chunk.
     recorder.note_read(
         Bound(CHUNK, waves=[], row_count=2, size=20, failures=[(1, ValueError("no"))])
     )

@@ -224,7 +224,7 @@ def test_a_page_of_another_iteration_has_no_token_range(session: Any, table: Tab
     """
     scan = session.scan("t0", NAMES)
     page = next(page for page in scan.pages() if page._message.row_count)
-    # Begin another iteration.
+    # Start another iteration of the scan.
     next(scan.pages())
     place = "the row with id = 8 and n = 9: row 1: x"
     with pytest.raises(DecodeError, match=f"table a.t0, {place}"), scan.locating(page):

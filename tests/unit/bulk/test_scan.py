@@ -337,7 +337,7 @@ def test_ranges_are_refused_with_another_partitioner() -> None:
                 assert [tuple(row) for row in task.rows(session)] == [(1, 2)]
 
 
-# the methods of a scan that return all rows in one object
+# The methods of a scan that return all rows in one object.
 COLLECTING = ["to_arrow", "to_pandas", "to_polars", "to_numpy"]
 
 
@@ -412,7 +412,7 @@ def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
                 except InvalidRequest:
                     assert attempt == 0
                 is_damaged = False
-        # Rows of the page in which the scan failed may come twice, but no row is lost.
+        # The rows of the page in which the scan failed may be returned twice, but no row is lost.
         assert sorted(set(numbers)) == [n for n, _ in EXPECTED]
 
 

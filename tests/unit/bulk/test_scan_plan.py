@@ -349,7 +349,7 @@ def estimates(*partition_counts: tuple[int, int, int]) -> Any:
 
 
 def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: FakeCluster) -> None:
-    """Ranges are narrower where the nodes estimate more bytes.
+    """Each range has about the same number of bytes: it is narrower where estimates are larger.
 
     The sum of the estimates of all nodes determines how many ranges there are, unless `splits` says
     so.
@@ -373,7 +373,7 @@ def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: F
 
 
 def test_incomplete_estimates_are_left_out(session: Session, nodes: FakeCluster) -> None:
-    """Estimates that lack a bound, or whose number or size is null or 0, are ignored."""
+    """Estimates without a bound, and estimates whose number or size is null or 0, are ignored."""
     huge = 1000 * BYTES_OF_A_RANGE
     incomplete = [
         (None, "0", huge, 1),

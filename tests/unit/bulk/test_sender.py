@@ -60,11 +60,11 @@ Answer = Callable[[list[int]], BaseException | None]
 def bound_chunk(*waves: Sequence[Sequence[int]]) -> Bound:
     """Return a chunk of bound rows with ids.
 
-    :param waves: for each wave, the ids of the rows of each request.
+    :param waves: for each wave and each request of the wave, the ids of the request's rows.
     """
     ids = [row_id for wave in waves for group in wave for row_id in group]
     block = bind_rows(PREPARED, [(row_id,) for row_id in ids])
-    # The block has the rows in the order of the requests, so take the next position for each row.
+    # The block has the rows in the order of the requests, so take one position after the other.
     positions = count()
     bound_waves = []
     for wave in waves:
@@ -147,7 +147,7 @@ class Servers:
         return self.report
 
     def _execute(self, step: Requests) -> None:
-        """Answer the requests of a slice one after the other."""
+        """Respond to the requests of a slice, one after the other."""
         self.limits.append(step.concurrency)
         for statement in step.statements:
             self.requests.append(ids_of(statement))
@@ -312,7 +312,7 @@ def test_other_errors_end_the_load_at_once(error: BaseException) -> None:
 def test_an_interrupted_slice_is_counted() -> None:
     """The report of an interrupted load counts the requests that were sent and the rows written.
 
-    Here two of three requests were sent, and one of them has an outcome.
+    Here two of three requests were sent before the interruption, and one of these has an outcome.
     """
 
     class Interrupted(BaseException):

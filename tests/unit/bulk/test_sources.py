@@ -43,7 +43,7 @@ def test_csv_fields_are_matched_by_the_names_of_the_header(tmp_path: Path) -> No
 
     The locations of rows have the line numbers of the file.
     """
-    # The file begins with a byte order mark, and has an empty line, which counts as a line but not
+    # The file begins with a byte order mark. It has an empty line, which counts as a line but not
     # as a row.
     path = write(tmp_path / "a.csv", '\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
     (chunk,) = read(path)
@@ -496,7 +496,7 @@ def test_options_for_text_are_refused_without_a_file_of_text(
 ) -> None:
     """Options for text files are refused for rows and Parquet files, on which they have no effect.
 
-    For example, the strings of ``null=`` would be written as strings.
+    They would have no effect: for example, the strings of ``null=`` would be written as strings.
     """
     (tmp_path / "a.parquet").touch()
     for source, description in (([(1, "NULL")], "list"), (tmp_path / "a.parquet", "Parquet")):
@@ -564,7 +564,7 @@ def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> N
     (tmp_path / "b.csv.gz").unlink()
     with pytest.raises(FileNotFoundError, match=r"lacks the file 'b\.csv', which its _manifest"):
         files_of(tmp_path)
-    # A pattern selects files, whatever the manifest lists.
+    # A pattern selects files, and does not use the manifest.
     assert files_of(str(tmp_path / "*.csv")) == [str(tmp_path / "a.csv")]
     for content in ("", "[]", "5", '{"files": 5}', '{"files": [5]}', '{"files": [{}]}'):
         manifest.write_text(content)
@@ -631,7 +631,7 @@ def test_a_file_that_is_changed_while_it_is_read_is_warned_of(tmp_path: Path, na
 
 
 def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) -> None:
-    """If a folder has a file of an unknown format, the error suggests a pattern, and not `format=`.
+    """For a folder with a file of an unknown format, the error suggests a pattern.
 
     With format='csv', the load would read the README as rows. For the README alone, the error names
     the formats. With the pattern, the load reads the rows of the other file.

@@ -24,7 +24,7 @@ from cassandra.bulk.target import (
 )
 from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, TableMetadata
 
-# the arguments of `plan_of` for a load without options
+# The arguments of `plan_of` for a load without options.
 NO_OPTIONS: dict[str, Any] = {
     "ttl": None, "ttl_column": None, "timestamp": None, "timestamp_column": None, "counters": False,
 }  # fmt: skip
@@ -49,7 +49,7 @@ ORDERS = table_metadata(customer="uuid", placed="timestamp", total="decimal", al
 
 
 def query_of(metadata: TableMetadata, *columns: str, **options: Any) -> str:
-    """Return the CQL that writes a row of these columns of the table; by default, of all."""
+    """Return the CQL that writes a row of these columns; without names, of all columns."""
     return plan_of(metadata, columns, **{**NO_OPTIONS, **options}).text
 
 
@@ -246,7 +246,8 @@ def test_rows_with_a_static_list_are_not_batched(
         traits = traits_of(prepared, plan, False, LISTS)
         assert traits == Traits(True, False, False, has_lists, has_static_lists)
         assert traits.may_be_batched is not has_static_lists
-    # A frozen list is one value, which a repeated write replaces.
+    # A frozen list is one value, which a repeated write replaces, so the traits do not count it as
+    # a list.
     frozen = table_metadata(customer="uuid", placed="timestamp", items="frozen<list<text>>")
     assert not traits_of(prepared, None, False, frozen).has_lists
 

@@ -1,4 +1,4 @@
-"""The error for an unknown option names what to write instead."""
+"""Tests of the error for an unknown option, which says what to write instead."""
 
 from __future__ import annotations
 

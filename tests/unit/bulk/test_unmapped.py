@@ -19,7 +19,7 @@ def chunk_of(rows: Any, source: str | None = None, raw: Any = None, names: Any =
     :param raw: the lines of the file, or the fields of each line.
     :param names: the names of the fields, if the file has a header.
     """
-    # The code under test does not use the size and the position.
+    # The code under test does not use the size and the position of a chunk.
     return Chunk(
         rows,
         size=3,

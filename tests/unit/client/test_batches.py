@@ -246,7 +246,7 @@ async def test_a_statement_that_is_always_forgotten_is_raised(node: FakeNode) ->
 
 
 async def test_all_rows_get_the_id_from_preparing_again(node: FakeNode) -> None:
-    """If preparing again returns another id, all rows of the statement are sent with the new id."""
+    """If preparing a statement again returns another ID, all its rows are sent with the new ID."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         batch = BatchStatement().add_many(statement, [(0, "a"), (1, "b")])

@@ -206,7 +206,7 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        # Nothing listens on port 1.
+        # Nothing listens on port 1, so the first address refuses connections.
         addresses = [
             (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", number))
             for number in (1, port)

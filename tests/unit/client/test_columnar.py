@@ -501,7 +501,7 @@ def test_columns_outlive_their_result() -> None:
     result = Api("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
     arrays, table = result.to_numpy(), result.to_arrow()
     del result
-    # This is the sum of the numbers from 0 to 999.
+    # The sum of the numbers from 0 to 999 is 499,500.
     assert arrays["id"].sum() == 499_500
     assert table.column("name").to_pylist()[-1] == "999"
 

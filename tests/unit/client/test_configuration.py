@@ -273,7 +273,7 @@ def test_before_connect_and_after_shutdown_calls_raise() -> None:
     assert cluster.get_control_connection_host() is None
     with pytest.raises(Exception, match="not connected"):
         cluster.refresh_nodes()
-    # The second call does nothing.
+    # The second call of `shutdown` does nothing.
     cluster.shutdown()
     cluster.shutdown()
     with pytest.raises(Exception, match="shut down"):

@@ -24,7 +24,7 @@ def test_a_fallback_to_python_is_logged_at_the_first_connect(
     The warning has the reason, and says what to install.
     """
     monkeypatch.setattr(_impl, "fallback_reason", "it lacks any")
-    # The message is logged once, and an earlier test may have caused it.
+    # The message is logged once in a process, and an earlier test may have caused it.
     monkeypatch.setattr(implementation, "_has_warned", False)
     with FakeNode() as node:
         for _ in range(2):

@@ -55,7 +55,7 @@ def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: S
     assert [next(rows).k for _ in range(PAGE_SIZE - 1)] == list(range(1, PAGE_SIZE))
     assert read_count(node) == 2
     assert [row.k for row in rows] == list(range(PAGE_SIZE, ROW_COUNT))
-    assert read_count(node) == 5  # 45 rows in pages of 10
+    assert read_count(node) == 5  # These are the requests for 45 rows in pages of 10 rows.
     assert not result.has_more_pages
 
 
@@ -187,7 +187,7 @@ def test_with_callbacks_no_page_is_requested_ahead(node: FakeNode, session: Sess
     assert read_count(node) == 1
 
 
-# -- the page itself, without a session ------------------------------------------------------------
+# -- class NextPage, without a session -------------------------------------------------------------
 
 
 class FakeRequest:

@@ -28,8 +28,9 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
-    """Yield a session with the profile `targeting`, whose policy honours a
-    statement's target host.
+    """Yield a session with the profile `targeting`.
+
+    The policy of this profile uses a statement's target host.
     """
     profile = ExecutionProfile(load_balancing_policy=DefaultLoadBalancingPolicy(RoundRobinPolicy()))
     with Cluster(

@@ -174,7 +174,7 @@ def test_a_misspelt_column_of_a_row(session: Session) -> None:
         row._v  # noqa: B018
     with pytest.raises(AttributeError, match=r"write result\.was_applied"):
         row.was_applied  # noqa: B018
-    # CREATE TABLE turns names without quotes into lower case.
+    # CREATE TABLE changes names without quotes to lower case, so the error suggests `k`.
     columns += "; write row.k" if columns else ""
     with pytest.raises(AttributeError, match=f"'Row' object has no attribute 'K'{columns}$"):
         row.K  # noqa: B018

@@ -1,4 +1,4 @@
-"""The setting `client_routes_config`, and the settings that cannot be combined with it."""
+"""Tests of the setting `client_routes_config`, and of settings that exclude it."""
 
 from __future__ import annotations
 

@@ -291,7 +291,7 @@ def test_converters_belong_to_a_session_or_to_the_cluster(
 
 
 def test_a_converter_gets_instances_of_the_registered_class(session: Session) -> None:
-    """If a class is registered for a user-defined type, the type's converter gets its instances."""
+    """The converter of a user-defined type receives instances of the type's registered class."""
     value_types = []
 
     def money_of(value: Any) -> Money:

@@ -56,7 +56,7 @@ def fake_pool(host: Any, shard_count: int, connected: int) -> Any:
 
 
 def fake_session(*pools: Any) -> Any:
-    """Return a session that has these pools."""
+    """Return a fake session that has these pools."""
     return SimpleNamespace(all_pools=lambda: pools)
 
 

@@ -119,7 +119,8 @@ def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
     # A second call does nothing.
     blocking_cluster.shutdown()
     blocking_cluster.shutdown()
-    # mypy still believes the assertion above, so it must not see the attribute's type here.
+    # mypy still assumes that `is_shutdown` is False because of the assertion above, so hide the
+    # attribute's type.
     has_ended: Any = blocking_cluster.is_shutdown
     assert has_ended
     assert session.is_shutdown

@@ -58,7 +58,7 @@ def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
     # A read that does not wait would reach the node within this time.
     threading.Timer(0.05, held_answer.release).start()
     assert session.execute(READ).one().v == 2
-    # When the read reached the node, the write had already been answered.
+    # When the read reached the node, the node had already responded to the write.
     assert writes_held_at_read == [0]
 
 

@@ -45,7 +45,8 @@ class FakeFuture:
 def test_iteration_crosses_pages_once() -> None:
     """An iteration returns the rows of all pages, even if a page is empty; a second one warns.
 
-    Here and below, the rows of the first page are 1 and 2. The future has the further pages.
+    A second iteration warns. Here and below, the rows of the first page are 1 and 2, and the future
+    has the further pages.
     """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [], [5]), [1, 2])
     assert list(rows) == [1, 2, 3, 4, 5]
@@ -206,7 +207,7 @@ def test_equality_and_truth() -> None:
 
 
 def test_one() -> None:
-    """`one()` returns the first row, or None if there is none."""
+    """`one()` returns the first row, or None if the result has no rows."""
     assert ResultSet(FakeFuture(), [7, 8]).one() == 7
     assert ResultSet(FakeFuture(), []).one() is None
 
@@ -346,7 +347,7 @@ class BlockingFuture(FakeFuture):
 
 @pytest.mark.parametrize("way", ["iteration", "fetch_next_page"])
 def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
-    """If two threads need the same page, it is fetched once, and no page is skipped."""
+    """If two threads need the same page, the page is fetched once, and no page is skipped."""
     future = BlockingFuture([3], [4])
     rows: ResultSet[Any] = ResultSet(future, [1, 2])
     values_read: list[Any] = []

@@ -1,4 +1,7 @@
-"""A converter consists of two functions; errors name the value if one of them fails."""
+"""Tests of `Converter`, which consists of two functions.
+
+If a function fails, the error names the value.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def test_invalid_converters_are_refused(
     ("value", "error"), [("x", EncodeValueError), (None, EncodeTypeError), ([], EncodeTypeError)]
 )
 def test_a_function_that_fails_for_a_bound_value(value: Any, error: type[Exception]) -> None:
-    """The error names the converter and the type, and has the original error as its cause."""
+    """If a function fails for a bound value, the error names the converter and the type.
+
+    The original error is its cause.
+    """
     with pytest.raises(error, match=r"int cannot convert .* to text: ") as caught:
         to_native(int, value, "text")
     assert caught.value.__cause__ is not None
@@ -56,7 +62,7 @@ def test_a_function_that_returns_null_or_unset_is_refused(result: Any) -> None:
 
 
 def test_a_function_that_fails_for_a_value_of_a_row() -> None:
-    """The error names the converter, the value and the type."""
+    """If a function fails for a value of a row, the error names the converter, value and type."""
     assert from_native(int, "5", "text") == 5
     with pytest.raises(DecodeError, match=r"int cannot convert 'x' \(str\) from text: ValueError"):
         from_native(int, "x", "text")

@@ -1,5 +1,6 @@
-"""If a converter is registered for a value's class, the value is converted before it becomes a
-literal in a simple statement.
+"""Tests of converters for values that become literals in a simple statement.
+
+If a converter is registered for a value's class, the value is converted first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Color(enum.Enum):
 
 
 class Moment(datetime.datetime):
-    """A subclass of datetime, as libraries have them."""
+    """A subclass of datetime, as some libraries have."""
 
 
 @pytest.fixture
@@ -39,10 +40,12 @@ def test_values_are_converted_inside_collections_too(registry: CodecRegistry) ->
 
 
 def test_a_converted_value_is_not_converted_again() -> None:
-    """The result of a converter becomes a literal like a value without converter, even if there is
-    one for its class.
+    """The result of a converter is not converted again.
+
+    It becomes a literal even if a converter is registered for its class, too.
     """
-    registry = CodecRegistry(CodecRegistry())  # the registry of a session of a cluster
+    # This is the registry of a session, whose parent is the registry of the cluster.
+    registry = CodecRegistry(CodecRegistry())
     encoder = Encoder()
     registry.serve(encoder)
     registry.register_class(str, str.upper)
@@ -62,7 +65,10 @@ def test_an_error_names_the_value(registry: CodecRegistry) -> None:
 
 
 def test_unregistering_removes_the_entries_of_the_mapping(registry: CodecRegistry) -> None:
-    """Registered classes get entries in the mapping of each encoder that the registry serves."""
+    """Unregistering a class removes its entry from the mapping of each encoder.
+
+    Registered classes get entries in the mapping of each encoder that the registry serves.
+    """
     encoder = Encoder()
     mapping_before = dict(encoder.mapping)
     registry.serve(encoder)
@@ -74,7 +80,7 @@ def test_unregistering_removes_the_entries_of_the_mapping(registry: CodecRegistr
 
 
 def test_unregistering_keeps_an_entry_of_the_application(registry: CodecRegistry) -> None:
-    """If the application has put its own function into the mapping of an encoder, it stays."""
+    """Unregistering a class keeps a function that the application has put into the mapping."""
     encoder = Encoder()
     registry.serve(encoder)
     own_function: Any = lambda color: "own"  # noqa: E731
@@ -91,12 +97,10 @@ def test_a_new_converter_replaces_the_old_one(registry: CodecRegistry) -> None:
 
 
 def test_an_encoder_without_a_mapping_is_not_changed(registry: CodecRegistry) -> None:
-    """An application may have replaced the encoder by an object of its own. Registering converters
-    then has no effect on it.
-    """
+    """If the application has replaced the encoder, registering converters does not change it."""
 
     class CustomEncoder:
-        """An application's own encoder, which replaces the driver's."""
+        """An application's own encoder, which replaces the driver's encoder and has no mapping."""
 
     encoder: Any = CustomEncoder()
     registry.serve(encoder)

@@ -1,5 +1,6 @@
-"""The registry of converters: it checks registrations, passes them to sessions, and reports
-changes.
+"""Tests of `CodecRegistry`, the registry of converters.
+
+It checks registrations, passes them to sessions, and reports changes.
 """
 
 from __future__ import annotations
@@ -61,8 +62,10 @@ def test_a_session_inherits_and_overrides_the_cluster_s_converters() -> None:
 
 
 def test_the_nearest_class_and_the_more_precise_type_win() -> None:
-    """The converter of a class is used for its subclasses without an own one. A type with a
-    keyspace precedes one without.
+    """The converter of the nearest class and of the more precise type is used.
+
+    The converter of a class is used for a subclass that has no converter. A type with a keyspace
+    precedes a type without a keyspace.
     """
 
     class Base: ...
@@ -82,8 +85,9 @@ def test_the_nearest_class_and_the_more_precise_type_win() -> None:
 
 
 def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
-    """A change in the session renews its prepared statements, and a change in the cluster those of
-    all sessions.
+    """A change in the session renews the session's prepared statements.
+
+    A change in the cluster renews the statements of all sessions.
     """
     cluster = CodecRegistry()
     session, other_session = CodecRegistry(cluster), CodecRegistry(cluster)
@@ -104,7 +108,10 @@ def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
 
 
 def test_a_refused_registration_changes_nothing() -> None:
-    """The registry stays empty, and no statement is renewed."""
+    """A refused registration changes nothing: the registry is still empty.
+
+    No statement is renewed.
+    """
     registry = CodecRegistry()
     statement = Statement()
     registry.follow(statement)
@@ -140,14 +147,17 @@ def test_errors_name_the_type_column_or_class() -> None:
 
 
 def test_unregistering_a_missing_converter_is_an_error() -> None:
-    """A session cannot remove the converters that it has inherited from the cluster."""
+    """Unregistering a missing converter is an error.
+
+    A session cannot remove converters that it has inherited from the cluster.
+    """
     cluster = CodecRegistry()
     cluster.register_type("text", TO_STR)
     cluster.register_column("ks.t.c", TO_STR)
     cluster.register_class(int, str)
     session = CodecRegistry(cluster)
-    # The session only inherits its converters, so it has none to remove. The cluster has none left
-    # the second time.
+    # The session only inherits its converters, so it has no converter to remove. The cluster has no
+    # converter left the second time.
     for registry, is_registered in ((session, False), (cluster, True), (cluster, False)):
         for unregister, key in (
             (registry.unregister_type, "text"),

@@ -1,6 +1,4 @@
-"""If a converter is registered for a type or column that is not in the schema, there is a
-warning.
-"""
+"""Tests of the warning about a converter whose type or column is not in the schema."""
 
 from __future__ import annotations
 
@@ -64,7 +62,10 @@ def test_unknown_user_defined_types_are_explained(cql_type: str, message: str | 
 
 
 def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
-    """Names that were registered before are checked by `check_names`. Each is warned of once."""
+    """`check_names` checks names that were registered before the schema is known.
+
+    Each unknown name causes one warning.
+    """
     metadata: Any = SimpleNamespace(keyspaces={})
     cluster = CodecRegistry(metadata=metadata)
     cluster.register_type("monney", CONVERTER)
@@ -79,7 +80,7 @@ def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
     assert caught[0].filename == __file__
     with pytest.warns(RuntimeWarning, match="no column 'x' in table shop"):
         session.register_column("shop.carts.x", CONVERTER)
-    # Each warning is given only once, and there is none for known names.
+    # Each warning is given only once, and a known name causes no warning.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cluster.check_names()

@@ -1,5 +1,6 @@
-"""The types for which a converter is registered: how their names are parsed, and which columns'
-types they match.
+"""Tests of the types for which a converter is registered.
+
+The tests cover how their names are parsed, and which columns' types they match.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def test_names_of_types_are_normalised(written: Any, normalised: str) -> None:
 
 
 def test_a_quoted_name_is_a_user_defined_type() -> None:
-    """An unquoted misspelt name is refused, but a quoted one may be any user-defined type."""
+    """A quoted name is a user-defined type, but an unquoted misspelt name is refused."""
     assert pattern_of('"timstamp"').is_user_type
 
 

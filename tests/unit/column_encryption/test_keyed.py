@@ -1,5 +1,6 @@
-"""What all encryption policies have in common: their columns and types, and errors without values
-or keys.
+"""Tests of what all encryption policies have in common.
+
+These are columns and types, and errors without values or keys.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def test_a_policy_contains_the_columns_that_were_added(policy: Policy) -> None:
     assert policy.contains_column(COLUMN)
     assert not policy.contains_column(other_column)
     assert policy.column_type(COLUMN) is Int32Type
-    # Applications may pass a plain tuple instead of a ColDesc.
+    # Applications may pass a plain tuple instead of a `ColDesc`.
     column_tuple = ("ks", "t", "c")
     assert policy.decrypt(column_tuple, policy.encrypt(column_tuple, b"x")) == b"x"  # type: ignore[arg-type]
 
@@ -174,7 +175,7 @@ def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
         def column_type(self, coldesc: ColDesc) -> Any:
             return Int32Type
 
-    # These policies override a method that may return something else at any time. So `follow`
+    # These policies override a method that may return another result at any time. So `follow`
     # returns False, and statements call the method each time.
     for custom in (WithOwnColumns(), WithOwnTypes()):
         assert not keyed.KeyedPolicy.follow(custom, prepared)
@@ -183,8 +184,8 @@ def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
 def test_a_fork_leaves_no_lock_held(policy: Policy) -> None:
     lock = policy._lock
     with lock:
-        # This is what a child process does after a fork. Its copy of the lock would be held for
-        # ever.
+        # A child process makes this call after a fork. Without it, the child's copy of the lock
+        # would be held for ever.
         policy._renew_locks()
         # If the lock had not been replaced, this call would block.
         policy.add_column(ColDesc("ks", "t", "d"), KEY, "int")

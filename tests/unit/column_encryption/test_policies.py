@@ -1,4 +1,4 @@
-"""Policies of column encryption.
+"""Tests of the policies of column encryption.
 
 The tests cover the format that other drivers share, authenticated encryption, key rotation, and
 errors, which name the column but no secret.
@@ -29,8 +29,8 @@ OTHER_KEY = bytes(range(100, 132))
 IV = bytes(range(16))
 COLUMN = ColDesc("ks", "t", "c")
 
-# cassandra-driver 3.30, run as a black box, has written these values with KEY and IV. Each entry is
-# the type, the value, and the ciphertext without the initialization vector before it.
+# cassandra-driver 3.30, run as a black box, has written these values with KEY and IV. Each entry
+# has the type, the value, and the ciphertext without the initialization vector that precedes it.
 VECTORS: list[tuple[str, Any, str]] = [
     ("int", 1, "1d549fbe0ac07855d11e4fbe55326f2b"),
     ("int", -1, "7ef6ef8f10839158b9437891c7604e3c"),
@@ -85,7 +85,7 @@ def test_values_have_the_format_of_cassandra_driver(
     policy.add_column(COLUMN, KEY, type_name)
     stored = IV + bytes.fromhex(encrypted)
     assert policy.encode_and_encrypt(COLUMN, value) == stored
-    # The reader needs no initialization vector of its own, because each stored value contains one.
+    # The reader needs no initialization vector, because each stored value contains one.
     reader = AES256ColumnEncryptionPolicy()
     reader.add_column(COLUMN, KEY, type_name)
     assert reader.decrypt(COLUMN, stored) == policy.decrypt(COLUMN, stored)
@@ -105,8 +105,10 @@ def test_equal_values_have_equal_ciphertexts_in_one_policy_only() -> None:
 
 
 class Prepared:
-    """A fake statement with the attributes that a policy reads: it writes the columns of the table,
-    of which `c` is encrypted, and the first one is the partition key.
+    """A fake statement with the attributes that a policy reads.
+
+    The statement writes the columns of the table. The column `c` is encrypted, and the first column
+    is the partition key.
     """
 
     routing_key_indexes = (0,)
@@ -122,7 +124,10 @@ class Prepared:
 def test_a_partition_key_with_a_random_initialization_vector_is_warned_of(
     iv: bytes | None, names: str, is_warned_of: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another process encrypts the same key to other bytes, so it does not find the rows."""
+    """A partition key with a random initialization vector causes a warning.
+
+    Another process encrypts the same key to other bytes, so it does not find the rows.
+    """
     policy = AES256ColumnEncryptionPolicy(iv=iv)
     policy.add_column(COLUMN, KEY, "int")
     prepared: Any = Prepared(*names)
@@ -155,8 +160,9 @@ def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     ids=str,
 )
 def test_values_of_each_type_come_back(policy: Policy, cqltype: Any, value: Any) -> None:
-    """A column's type may be given by its CQL name or as a class. Values of each type come back
-    unchanged.
+    """A column's type may be given by its CQL name or as a class.
+
+    Values of each type are unchanged after encryption and decryption.
     """
     policy.add_column(COLUMN, KEY, cqltype)
     data = policy.decrypt(COLUMN, policy.encode_and_encrypt(COLUMN, value))
@@ -178,15 +184,16 @@ def test_cache_info_counts_uses_of_the_cipher_cache() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 31, 33])
 def test_bytes_that_were_not_encrypted(policy: Policy, size: int) -> None:
-    """If the bytes were never encrypted, decrypting raises an error with the column and the number
-    of bytes.
+    """If bytes were never encrypted, decrypting them raises an error.
+
+    The error has the column and the number of bytes.
     """
     with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {size} bytes are not"):
         policy.decrypt(COLUMN, bytes(size))
 
 
 def test_decrypting_with_a_wrong_key_fails() -> None:
-    """If the key is wrong, the error says so."""
+    """If the key is wrong, decrypting raises an error that says so."""
     for policy_class, reason in (
         (AES256ColumnEncryptionPolicy, "the key is not the one that it was written with"),
         (AESGCMColumnEncryptionPolicy, "the key '1' is not the one that it was written with"),
@@ -205,7 +212,7 @@ def test_decrypting_with_a_wrong_key_fails() -> None:
 
 
 def test_a_wrong_initialization_vector() -> None:
-    """An initialization vector of any other size than 128 bits is refused."""
+    """An initialization vector of a size other than 128 bits is refused."""
     with pytest.raises(ValueError, match="128-bit initialization vector, not one of 40 bits"):
         AES256ColumnEncryptionPolicy(b"short")
 
@@ -244,7 +251,7 @@ def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> N
 def test_decrypting_a_value_as_that_of_another_column_fails(
     sealed: AESGCMColumnEncryptionPolicy, other_names: tuple[str, str, str]
 ) -> None:
-    """If a value was written for another column, the error says so."""
+    """Decrypting a value that was written for another column raises an error that says so."""
     other_column = ColDesc(*other_names)
     sealed.add_column(other_column, KEY, "int", key_id="2024")
     with pytest.raises(DecodeError, match="it was written for another column"):
@@ -279,8 +286,9 @@ def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) ->
 
 
 def test_keys_that_cannot_be_added_or_removed(sealed: AESGCMColumnEncryptionPolicy) -> None:
-    """Duplicate, short and unnamed keys cannot be added; the key in use and an unknown key cannot
-    be removed.
+    """Keys that are duplicate, short or unnamed cannot be added.
+
+    The key in use and an unknown key cannot be removed.
     """
     with pytest.raises(ValueError, match=r"ks\.t\.c has a key of the id '2024' already"):
         sealed.add_key(COLUMN, OTHER_KEY, "2024")
@@ -307,9 +315,9 @@ def shows_the_key(text: str) -> bool:
 
 
 def locals_of(error: BaseException) -> str:
-    """Return the local variables of the driver's stack frames as text.
+    """Return the local variables of the driver's stack frames as a string.
 
-    Some tools show them with a traceback, so they must not contain a secret.
+    Some tools show these variables with a traceback, so they must not contain a secret.
     """
     frames = traceback.TracebackException.from_exception(error, capture_locals=True)
     return "".join(

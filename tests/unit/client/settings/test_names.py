@@ -1,4 +1,4 @@
-"""The error for an unknown setting suggests the right name."""
+"""Tests of the error for an unknown setting, which suggests the right name."""
 
 from __future__ import annotations
 

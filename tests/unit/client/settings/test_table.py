@@ -207,7 +207,7 @@ NONE = """
     application_info application_name application_version client_id client_routes_config
     request_throttler schema_metadata_keyspaces
 """
-# For these settings, None selects the default.
+# If one of these settings is None, its default is used.
 NONE_IS_DEFAULT = """
     address_translator allow_control_connection_query_fallback connections_per_host
     contact_points conviction_policy_factory executor_threads idle_heartbeat_timeout loops
@@ -223,7 +223,7 @@ LIVE = """
     schema_metadata_page_size schema_read_timeout sockopts status_event_refresh_window
     token_metadata_enabled topology_event_refresh_window
 """
-# A subclass may set these before it calls the constructor.
+# A subclass may set these settings before it calls the constructor.
 MAY_PRECEDE = """
     address_translator application_info application_name application_version
     column_encryption_policy connection_class conviction_policy_factory default_retry_policy
