@@ -29,7 +29,7 @@ class Statement:
 
 
 def test_converters_are_none_unless_some_are_registered() -> None:
-    """If nothing is registered, `converters` is None, so that statements take no time for them."""
+    """If no converter is registered, `converters` is None, so it costs statements no time."""
     cluster = CodecRegistry()
     session = CodecRegistry(cluster)
     assert cluster.converters is session.converters is None
@@ -40,7 +40,8 @@ def test_converters_are_none_unless_some_are_registered() -> None:
 
 def test_a_session_inherits_and_overrides_the_cluster_s_converters() -> None:
     """A session has the converters of its cluster, unless it registers its own for the same type.
-    When these are unregistered, it has the cluster's again.
+
+    When these are unregistered, the session has the cluster's converters again.
     """
     cluster = CodecRegistry()
     cluster.register_type("text", TO_STR)

@@ -107,9 +107,7 @@ def test_a_pattern_with_a_keyspace_is_more_precise() -> None:
 
 
 def test_names_of_columns() -> None:
-    """The parts of a column's name are changed to lower case unless they are quoted, or given as a
-    tuple.
-    """
+    """The parts of a column's name are changed to lower case, except in quotes or in a tuple."""
     assert column_key("Shop.Orders.State") == ("shop", "orders", "state")
     assert column_key('shop."Orders"."a.""b"') == ("shop", "Orders", 'a."b')
     assert column_key(("shop", "Orders", "a b")) == ("shop", "Orders", "a b")

@@ -321,9 +321,10 @@ def test_with_retry_the_first_use_connects_after_a_failure(
     caplog: pytest.LogCaptureFixture,
     name: str | None,
 ) -> None:
-    """With `retry_connect`, a failed connect is logged, and each use of the connection tries again.
+    """With `retry_connect`, a failed connection attempt is logged.
 
-    :param name: None for the default connection.
+    Each use of the connection tries again.
+    :param name: the name of the connection, or None for the default connection.
     """
     monkeypatch.setattr(FakeCluster, "error", unreachable())
     if name is None:
@@ -369,7 +370,7 @@ def test_a_session_of_the_application_is_not_shut_down(clusters: list[FakeCluste
     connection.unregister_connection("named")
     assert cluster.shutdowns == 0
     connection.set_session(session)
-    assert connection.default_keyspace() == "ks"  # the session's own keyspace
+    assert connection.default_keyspace() == "ks"  # This is the session's own keyspace.
     connection.unregister_connection("default")
     assert cluster.shutdowns == 0
 
@@ -417,7 +418,8 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
     connection.set_default_connection("10.0.0.2")
     assert connection.get_cluster() is clusters[1]
     assert module_attributes()[0] is clusters[1]
-    # Removing the default connection leaves no default, but does not remove the other connection.
+    # After the default connection was removed, there is no default connection. The other connection
+    # is kept.
     connection.unregister_connection("10.0.0.2")
     assert module_attributes()[0] is None
     with pytest.raises(CQLEngineException, match="there is no default connection"):

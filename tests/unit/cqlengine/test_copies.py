@@ -15,7 +15,7 @@ from cassandra.util import Date
 
 
 class Color(enum.Enum):
-    """An enum is immutable, even if the value of a member is a list."""
+    """An enum, which counts as immutable even if the value of a member is a list."""
 
     RED = [1]
 

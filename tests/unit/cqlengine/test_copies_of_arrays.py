@@ -29,7 +29,7 @@ class Document(Model):
 
 
 def array(*numbers: float) -> Any:
-    """Return an array of these numbers; without numbers, the array [1, 2, 3]."""
+    """Return an array of these numbers. Without numbers, return the array [1, 2, 3]."""
     return numpy.array(numbers or (1, 2, 3), dtype="f4")
 
 

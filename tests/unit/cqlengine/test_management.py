@@ -53,7 +53,10 @@ class Server:
         return [row for row in self.schema.get(table, []) if requested.items() <= row.items()]
 
     def change(self, request: SimpleRequest) -> None:
-        """Record a statement that changes the schema, and call or raise its entry in `effects`."""
+        """Record a statement that changes the schema, and apply its entry in `effects`.
+
+        The entry is called, or raised if it is an error.
+        """
         self.sent.append(request.text)
         self.timeouts.append(request.timeout)
         effect = next(

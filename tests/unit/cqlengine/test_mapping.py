@@ -22,7 +22,7 @@ IDENTITY = uuid.UUID(int=5)
 
 
 class Upper(columns.Text):
-    """An application's column class with its own conversion and validation."""
+    """An application's column class, which converts and validates values itself."""
 
     def to_python(self, value: Any) -> Any:
         return value and value.upper()

@@ -1,4 +1,4 @@
-"""Declarations of models, and operations on their instances with a fake session."""
+"""Tests of declarations of models, and of operations on their instances, with a fake session."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_plain_classes_may_hold_columns() -> None:
 
 
 def test_models_may_have_abstract_bases() -> None:
-    """A model may also be an abstract base class of `abc`, or generic."""
+    """A model may have an abstract base class of `abc`, or a generic base class."""
 
     class Shown(abc.ABC):
         @abc.abstractmethod
@@ -203,7 +203,7 @@ def test_an_application_s_metaclass_may_create_the_model_class(session: FakeSess
                 attrs[column_name] = models.ColumnDescriptor(column)
             if declared_columns:
                 attrs["pk"] = models.ColumnDescriptor(declared_columns[0][1])
-            # Skip the mapper's own metaclass, which would do all of this itself.
+            # Skip the mapper's own metaclass, which would also create the descriptors.
             return type.__new__(mcs, name, bases, {"__abstract__": False, **attrs})
 
     model: Any = ApplicationMeta(

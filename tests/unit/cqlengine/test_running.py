@@ -38,12 +38,12 @@ class AwaitedResult:
 
 
 async def _awaitable(value: Any) -> Any:
-    """Return the value when it is awaited."""
+    """Return the value from a coroutine, so that it can be awaited."""
     return value
 
 
 class AioSession(FakeSession):
-    """The fake session with the methods of a session of `cassandra.aio`."""
+    """A fake session with the methods of a session of `cassandra.aio`."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -46,7 +46,8 @@ class Visit(Model):
 def server_columns(**changes: Any) -> dict[str, ServerColumn]:
     """Return the columns of `Visit`'s table as a server reports them.
 
-    :param changes: columns to replace, by name; None removes a column.
+    :param changes: for each column to replace, its name and the new column. None removes the
+        column.
     """
     columns_by_name = {
         "guest": ServerColumn("guest", "int", "partition_key", 0, "none"),

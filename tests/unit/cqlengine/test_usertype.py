@@ -225,7 +225,7 @@ def test_a_change_in_place_is_a_change_and_an_empty_collection_is_null() -> None
     """A change in place counts as a change; an empty collection counts as null."""
     profile = Profile(street="a")
     profile.reset_changed_fields()
-    # Reading stores an empty list, which the database does not distinguish from null.
+    # Reading stores an empty list, which is the same as null in the database.
     assert profile.tags == []
     assert not profile.has_changed_fields()
     profile.tags.append("x")

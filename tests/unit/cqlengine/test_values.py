@@ -307,7 +307,7 @@ def test_changes_in_place_are_written(
         change_value(place)
         assert place.get_changed_columns() == [column]
         place.save()
-        # The second `save` has nothing to write, so it sends nothing.
+        # The second `save` has nothing to write, so it sends no request.
         place.save()
         request_count += 1
         assert len(session.executions) == request_count

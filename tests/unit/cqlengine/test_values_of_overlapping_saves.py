@@ -253,6 +253,7 @@ class Interruption:
 
     The function is called at one line of the mapper's code.
 
+    A function is called at one line of the mapper's code.
     :param function: what the other thread does.
     :param line: how many lines run before the function.
     :param waits: True if the function waits for the lock of the writes.
@@ -289,7 +290,7 @@ class Interruption:
 
 
 def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any] | None:
-    """Save an instance while another thread changes and saves it; then save it once more.
+    """Save an instance while another thread changes and saves it. Save it once more at the end.
 
     :param line: the line of the first save at which the other thread begins.
     :param order: the order in which the server executes the writes "a" and "b", and in which their

@@ -47,7 +47,7 @@ def use_implementation(
 
 
 def is_fast(cls: Any) -> bool:
-    """Return True if `cls` is on the fast path: all four class methods call its codec directly."""
+    """Return whether all four class methods of `cls` call its codec directly."""
     return all(
         type(getattr(getattr(cls, name), "__self__", None)) is implementations.codecs.TypeCalls
         and getattr(cls, name).__self__.owner is cls
@@ -277,7 +277,7 @@ def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
     class_with_later_methods: Any = CassandraTypeType("_Set", (t.BytesType,), {})
     for name, method in text_methods.items():
         setattr(class_with_later_methods, name, method)
-    # The second time, all cached codecs have been dropped.
+    # In the second iteration, all cached codecs have been dropped.
     for _ in range(2):
         for cls in (class_with_methods, subclass, class_with_later_methods):
             assert cls.serialize("x", 4) == cls.to_binary("x", 4) == b"x"
@@ -299,7 +299,8 @@ def test_methods_of_a_mixin_are_used() -> None:
     for _ in range(2):
         assert mixed.to_binary(5, 4) == b"mixed"
         assert mixed.serialize(5, 4) == FIVE
-        # The second time, the base class is on the fast path, which its subclasses must not take.
+        # In the second iteration, the base class is on the fast path, which its subclasses must not
+        # take.
         use_fast_path(t.Int32Type, 5)
 
 
@@ -313,7 +314,7 @@ def test_methods_of_containers_take_the_fast_path() -> None:
     ):
         use_fast_path(cqltype, value)
         assert is_fast(cqltype)
-        # On the fast path, calls have the same results as before.
+        # On the fast path, calls return the same results as before.
         use_fast_path(cqltype, value)
 
 
@@ -349,7 +350,7 @@ def test_methods_may_be_called_while_another_thread_changes_attributes() -> None
 
 
 def test_classes_are_not_kept_alive() -> None:
-    """A class that was on the fast path is freed when the application drops it."""
+    """A class that was on the fast path is freed when the application deletes it."""
     cqltype: Any = CassandraTypeType("_Gone", (t.Int32Type,), {})
     use_fast_path(cqltype, 5)
     reference = weakref.ref(cqltype)

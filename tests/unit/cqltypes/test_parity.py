@@ -74,7 +74,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     ),
     t.UUIDType: st.uuids(),
     t.TimeUUIDType: st.uuids(version=1),
-    # Write IPv6 addresses as the operating system does, for example "::ffff:0.0.0.0".
+    # Write IPv6 addresses as the operating system writes them, for example "::ffff:0.0.0.0".
     t.InetAddressType: st.ip_addresses().map(
         lambda ip: socket.inet_ntop(
             socket.AF_INET if ip.version == 4 else socket.AF_INET6, ip.packed
@@ -92,7 +92,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
 def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
     """Return a strategy for pairs of a type and the strategy for the type's values.
 
-    :param depth: how many containers may be nested; 0 for scalars only.
+    :param depth: how many containers may be nested; 0 for only scalars.
     """
     scalars = st.sampled_from(
         # Hypothesis needs the same order in each process.
@@ -305,7 +305,7 @@ def public_attributes(cls: Any) -> set[str]:
 
 
 def parameters_of(function: Any) -> list[tuple[Any, ...]]:
-    """Return the name, kind and default of each parameter, but not its annotation."""
+    """Return the name, kind and default of each parameter, without its annotation."""
     return [
         (parameter.name, parameter.kind, parameter.default)
         for parameter in inspect.signature(function).parameters.values()
@@ -413,7 +413,7 @@ def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(
             codec.encode(value)
         with pytest.raises(ValueError, match="has 2 elements"):
             codecs.list_of(codec).encode([value])
-    # An iterator can be read only once.
+    # Test iterators separately, because an iterator can be read only once.
     with pytest.raises(ValueError, match="has 2 elements"):
         codec.encode(iter([1, 2]))
     with pytest.raises(ValueError, match="has 2 elements"):

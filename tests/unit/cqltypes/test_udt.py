@@ -124,7 +124,7 @@ def test_classes_differ_by_each_part_of_the_definition() -> None:
     classes = [t.UserType.make_udt_class(*definition) for definition in definitions]
     assert len(set(classes)) == len(classes)
     assert [t.UserType.make_udt_class(*definition) for definition in definitions] == classes
-    # Evicting a type removes only the classes of that type.
+    # Evicting a type removes only the classes of this type.
     t.UserType.evict_udt_class("ks", "u")
     new_classes = [t.UserType.make_udt_class(*definition) for definition in definitions]
     for definition, old_class, new_class in zip(definitions, classes, new_classes, strict=True):

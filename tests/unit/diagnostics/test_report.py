@@ -1,4 +1,4 @@
-"""`Cluster.report()`, which describes the cluster, in both APIs."""
+"""Tests of `Cluster.report()`, which describes the cluster, in both APIs."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def nodes() -> Any:
 
 
 def cluster_of(nodes: FakeCluster, **settings: Any) -> aio.Cluster:
-    """Return a cluster that knows only the address of the first node."""
+    """Return a cluster whose only contact point is the first node."""
     return aio.Cluster([nodes[0].address], port=nodes.port, **settings)
 
 

@@ -338,7 +338,7 @@ async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: Fake
 
 
 async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -> None:
-    """If the server stops reading, requests wait instead of filling the connection's buffers.
+    """If the server stops reading, requests wait, and do not fill the connection's buffers.
 
     When the server reads again, all requests succeed.
     """
@@ -410,7 +410,7 @@ async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) ->
 
 
 def node_of_version(version: int, has_metadata_ids: bool) -> FakeNode:
-    """Return a node of a protocol version.
+    """Return a node that supports protocol versions up to `version`.
 
     :param version: its highest version.
     :param has_metadata_ids: True for ScyllaDB's extension for ids of result metadata.

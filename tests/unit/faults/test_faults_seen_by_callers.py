@@ -1,4 +1,4 @@
-"""Faults as callers of each API see them.
+"""Tests of faults as callers of each API see them.
 
 Callers of the blocking API, and of its futures, run in other threads than the engine.
 """

@@ -1,4 +1,4 @@
-"""Nodes announce with the event GRACEFUL_DISCONNECT that they will stop (CEP-59 of Cassandra).
+"""Tests of the event GRACEFUL_DISCONNECT, which announces that a node will stop.
 
 No request may fail because of the event. No statement of these tests is idempotent, so the driver
 may not send any request twice.

@@ -207,7 +207,7 @@ def test_a_restarted_node_gets_prepared_statements_again(
 ) -> None:
     """If a node has lost a prepared statement, the driver prepares and executes it there again.
 
-    The statement need not be idempotent, since the node has not executed it.
+    The statement need not be idempotent, because the node has not executed it.
     """
     session = connect()
     prepared = session.prepare(WRITE)

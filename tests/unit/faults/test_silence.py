@@ -45,7 +45,7 @@ async def fetch_pages(cluster: Any, session: Any) -> None:
 
 
 def fetch_pages_blocking(cluster: Any, session: Any) -> None:
-    """Read all pages of PAGED, in the blocking API."""
+    """Read all pages of PAGED through the blocking API."""
     session.execute(PAGED).all()
 
 
@@ -75,7 +75,7 @@ BLOCKING: dict[str, Call] = {**CALLS, "pages": fetch_pages_blocking, "trace": fe
 AWAITED: dict[str, Call] = {**CALLS, "pages": fetch_pages}
 
 
-MOST_REQUESTS = 40  # no call sends more requests than this
+MOST_REQUESTS = 40  # No call sends more requests than this number.
 
 
 class Silence:

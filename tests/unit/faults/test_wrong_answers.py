@@ -1,6 +1,7 @@
 """The driver closes a connection on which a well-formed message does not fit the request.
 
-Other requests on this connection are sent again if they are idempotent.
+The driver closes the connection. Other requests on this connection are sent again if they are
+idempotent.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ WRONG_ANSWERS = {
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that prepares one INSERT."""
+    """Yield a fake node that can prepare one INSERT."""
     with FakeNode() as running:
         running.prime_prepare("INSERT INTO t (k) VALUES (?)", [("k", "int")])
         yield running
@@ -294,5 +295,6 @@ async def test_a_wrong_answer_to_a_query_after_ddl_does_not_fail_the_statement(
         connection = only_connection(session)
         node.prime(re.compile("SELECT schema_version"), WRONG_ANSWERS["ready"], times=1)
         result = await asyncio.wait_for(session.execute("CREATE TABLE t"), 5)
-        assert result.is_schema_agreed  # the versions were queried again, from another host
+        # The versions were queried again, from another host.
+        assert result.is_schema_agreed
         assert connection.closed

@@ -37,7 +37,7 @@ def test_types(column: c.Column[Any], cql_type: str) -> None:
 
 
 def test_inner_user_defined_types_are_listed_first() -> None:
-    """`resolve_udts` lists a user-defined type before the types that contain it."""
+    """`resolve_udts` lists a user-defined type before the types that contain this type."""
 
     class Outer(UserType):
         inner = c.List(c.UserDefinedType(Address))

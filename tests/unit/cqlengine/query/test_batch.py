@@ -20,7 +20,8 @@ from tests.unit.cqlengine.query.test_queryset import Car
 pytestmark = pytest.mark.usefixtures("session")
 
 MOMENT = datetime.datetime(2020, 1, 1)
-MICROSECONDS = 1577836800000000  # of MOMENT
+# The write time of MOMENT in microseconds since 1970.
+MICROSECONDS = 1577836800000000
 
 
 def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def saved_car() -> Car:
 
 
 class RecordedBatch:
-    """A fake `BatchStatement` that also accepts the fake session's statements."""
+    """A fake `BatchStatement`, which also accepts the statements of the fake session."""
 
     def __init__(self, batch_type: CBatchType, consistency_level: int | None) -> None:
         self.batch_type = batch_type

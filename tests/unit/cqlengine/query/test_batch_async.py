@@ -1,4 +1,4 @@
-"""Batches of the object mapper on a connection of `cassandra.aio`, with a fake node."""
+"""Tests of the object mapper's batches on a connection of `cassandra.aio`, with a fake node."""
 
 from __future__ import annotations
 

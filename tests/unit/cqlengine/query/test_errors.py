@@ -15,7 +15,11 @@ from cassandra.cqlengine.query.errors import check_applied
 
 
 def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
-    """Return a fake result with these columns; `row` is its first row."""
+    """Return a fake result with these columns.
+
+    :param applied: the value of `was_applied`.
+    :param row: the first row.
+    """
     return SimpleNamespace(column_names=names, was_applied=applied, one=lambda: row)
 
 

@@ -76,7 +76,7 @@ def test_values_are_converted_for_their_operator() -> None:
 
     assert converted_value("id", EqualsOperator(), "5") == 5
     assert converted_value("id", InOperator(), ("5", 6)) == [5, 6]
-    # The column is not a collection, so the value is left to the server, which will refuse it.
+    # The column is not a collection, so the value is sent as it is, and the server will refuse it.
     assert converted_value("id", ContainsOperator(), "x") == "x"
     # A function is passed on unchanged, because it converts its values itself.
     token = functions.Token(1)

@@ -348,7 +348,7 @@ def test_updates_without_reading_the_row(session: FakeSession) -> None:
         '"options" + ? '
         'WHERE "maker" = ? AND "line" = ? AND "year" = ?'
     )
-    # Leave out values[1], the timestamp, which depends on the clock.
+    # Leave out values[1], which is the timestamp, because it depends on the clock.
     assert [values[0], *values[2:]] == [5, "x", None, {"o"}, "a", 1, 2]
     queryset.delete()
     assert session.last_statement == (
@@ -599,7 +599,7 @@ def test_a_queryset_taken_for_an_instance(session: FakeSession) -> None:
 
 
 def test_filters_and_orders_of_other_libraries() -> None:
-    """The errors for filters as in Django, and for orders as in SQL, say what to write."""
+    """The errors for filters as in Django, and for orders as in SQL, say what to write instead."""
     with pytest.raises(QueryException, match=r"write order_by\('-year'\)"):
         Car.objects.order_by("year desc")
     filters: Any = {"maker": "a"}

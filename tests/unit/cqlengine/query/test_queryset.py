@@ -1,4 +1,4 @@
-"""Querysets on a fake session: their CQL, indexing, and errors for mistakes."""
+"""Tests of querysets on a fake session: their CQL, indexing, and errors for mistakes."""
 
 from __future__ import annotations
 

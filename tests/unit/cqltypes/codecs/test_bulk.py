@@ -37,6 +37,7 @@ def list_body(code: str, values: list[Any]) -> bytes:
 
     The format is that of native_protocol_v5.spec.
 
+    It is built with `struct`.
     :param code: a key of TYPES.
     """
     size = struct.calcsize(f">{code}")
@@ -77,8 +78,8 @@ def test_numpy_arrays_of_any_type_byte_order_and_stride_are_encoded(
     """A NumPy array is encoded like the list of its numbers, whatever its memory layout.
 
     :param code: the type of the encoded list; a key of TYPES.
-    :param source: the type of the array's numbers for NumPy, where "b1" stands for "i1".
-    :param layout: how the array lies in memory.
+    :param source: the NumPy type of the array's numbers; "b1" stands for "i1" here.
+    :param layout: how the array is laid out in memory.
     """
     # NumPy would read the code "b1" as a bool.
     dtype = numpy.dtype("i1" if source == "b1" else source)
@@ -102,7 +103,7 @@ def test_numpy_arrays_of_any_type_byte_order_and_stride_are_encoded(
         array = raw.view(dtype)
     cqltype = TYPES[code]
     list_codec = list_of(cqltype).build_codec(implementation.codecs)
-    # An array of floats is refused as a list of integers, even if all its numbers are whole.
+    # A list of integers refuses an array of floats, even if all its numbers are whole.
     if dtype.kind == "f" and code not in "fd":
         with pytest.raises(TypeError, match=r"^element 0 of list<.*is not an integer$"):
             list_codec.encode(array)
@@ -127,7 +128,7 @@ def test_other_objects_with_a_buffer(implementation: Implementation, exporter: A
     """Arrays, bytearrays and memoryviews of numbers are encoded like NumPy arrays."""
     vector_codec = vector_of(t.DoubleType, 3).build_codec(implementation.codecs)
     assert vector_codec.encode(exporter) == struct.pack(">3d", 1, 2, 255)
-    # An array of floats would be refused as a list of integers.
+    # A list of integers refuses an array of floats.
     if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
         list_codec = list_of(t.LongType).build_codec(implementation.codecs)
         assert list_codec.encode(exporter) == list_body("q", [1, 2, 255])

@@ -154,14 +154,14 @@ def test_a_large_set_of_unhashable_elements_is_read_quickly(implementation: Impl
 
 
 def size_and(value: bytes) -> bytes:
-    """Return an encoded element: its size in four bytes, and the value."""
+    """Return an encoded element: its size in four bytes, and its value."""
     return len(value).to_bytes(4, "big") + value
 
 
 def count_and(count: int, *values: bytes | None) -> bytes:
     """Return an encoded collection: the number of elements, and each value after its size.
 
-    :param values: None is null.
+    :param values: the encoded values; None stands for null.
     """
     elements = [NULL if value is None else size_and(value) for value in values]
     return count.to_bytes(4, "big", signed=True) + b"".join(elements)

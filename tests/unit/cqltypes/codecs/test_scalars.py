@@ -462,7 +462,7 @@ def test_lists_of_uuids_may_hold_subclasses_and_strings(implementation: Implemen
     """A list of UUIDs may contain UUIDs, instances of subclasses, and strings."""
 
     class OwnUuid(uuid.UUID):
-        """An application's subclass."""
+        """An application's subclass of UUID."""
 
     identity = uuid.UUID(int=7)
     body = list_body(*[identity.bytes] * 3)

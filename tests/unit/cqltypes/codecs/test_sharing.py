@@ -168,11 +168,12 @@ def test_the_encoder_holds_no_buffer_while_an_element_is_converted(
     codec = list_of(list_of(t.ByteType)).build_codec(implementation.codecs)
     body = codec.encode([data, AppendingIterable(data), data])
     assert codec.decode(body) == [[1, 2, 3], [5], [1, 2, 3, 4]]
-    data.append(9)  # raises BufferError if the encoder still holds a buffer
+    # This raises BufferError if the encoder still holds a buffer.
+    data.append(9)
 
 
 class AppendingIterable:
-    """An iterable over the number 5 that appends 4 to `data` when it is read."""
+    """An iterable over the number 5. It appends 4 to `data` when it is read."""
 
     def __init__(self, data: bytearray) -> None:
         self.data = data
