@@ -1,4 +1,7 @@
-"""Fake nodes for the engine's tests. Modules that need other nodes define their own fixtures."""
+"""Fake nodes for the engine's tests.
+
+Modules that need other nodes define their own fixtures.
+"""
 
 from __future__ import annotations
 

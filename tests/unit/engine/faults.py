@@ -128,8 +128,9 @@ def int_row(value: int) -> Message:
 
 @pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """Yield a node for each protocol version, and check afterwards that its clients sent only valid
-    messages.
+    """Yield a node for each protocol version.
+
+    At the end, check that clients have sent only valid messages.
     """
     with FakeNode(max_version=request.param) as running:
         running.prime(READ_OTHER, int_row(1))
@@ -154,8 +155,9 @@ def only_connection(session: aio.Session) -> Any:
 
 
 async def call_in_thread(function: Any, *args: Any, **settings: Any) -> Any:
-    """Call a blocking function of a fake node in a thread, so that the event loop runs on."""
-    owner = getattr(function, "__self__", None)  # the object whose method `function` is
+    """Call a blocking function of a fake node in a thread, so that the event loop can continue."""
+    # This is the object whose method `function` is.
+    owner = getattr(function, "__self__", None)
     if isinstance(owner, FakeNode) and function.__name__ == "wait_for":
         # In virtual time, a thread cannot wait for the loop. `wait_until` waits on the loop
         # instead.

@@ -158,7 +158,7 @@ class Tables:
 
 
 def spawn(coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]:
-    """Start a task for the coroutine, like `Core.spawn`."""
+    """Start a task for the coroutine, as `Core.spawn` does."""
     return asyncio.ensure_future(coroutine)
 
 

@@ -1,4 +1,4 @@
-"""`Background`, which runs tasks of the engine that no caller awaits."""
+"""Tests of `Background`, which runs tasks of the engine that no caller awaits."""
 
 from __future__ import annotations
 

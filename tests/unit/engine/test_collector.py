@@ -1,4 +1,4 @@
-"""`Collector`, which limits how many statements are executed at once and orders their outcomes.
+"""Tests of `Collector`, which limits how many statements are executed at once.
 
 Each test runs with the pure Python and the compiled version, and needs no session.
 """
@@ -45,7 +45,7 @@ def new_collector(implementation: Implementation, concurrency: int, in_order: bo
 
 
 def take_positions(collector: Any, statements: Iterator[Any], limit: int = 1000) -> list[int]:
-    """Let the collector take statements until it wants no more, and return their positions.
+    """Let the collector take statements until it needs no more, and return their positions.
 
     :param limit: how many statements one call of the collector may take.
     """
@@ -442,7 +442,7 @@ def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(
     source = statements(20)
     assert take_positions(collector, source) == [0, 1]
     collector.put(position=1, success=True, value=1)
-    assert collector.is_ready  # one of two statements has ended
+    assert collector.is_ready  # One of two statements has ended.
     assert take_positions(collector, source) == [2]
     collector.put(position=2, success=True, value=2)
     assert take_positions(collector, source) == [3]

@@ -116,7 +116,8 @@ async def test_a_large_message_during_the_handshake_is_refused(opcode: int) -> N
     A peer that is not authenticated yet must not make the driver allocate a large buffer.
     """
     claimed_length = 255 << 20  # 255 MiB
-    # The header of a response of version 5: version, flags, stream (2 bytes), opcode, length.
+    # These are the fields of a version 5 response header: version, flags, stream (2 bytes), opcode,
+    # length.
     header = bytes((0x85, 0, 0, 0, opcode)) + claimed_length.to_bytes(4, "big")
     huge_message = garbage(header + bytes(100))
     with FakeNode() as node:
@@ -371,7 +372,7 @@ async def test_an_answer_of_an_abandoned_request_frees_its_stream() -> None:
     recorder = RecordingResponder()
     stream = wired.connection.send(recorder, OPTIONS, flags=0, body=b"")
     wired.connection.abandon(stream, recorder)
-    wired.connection.abandon(stream, recorder)  # the second call does nothing
+    wired.connection.abandon(stream, recorder)  # The second call does nothing.
     assert wired.notified == ["orphan"]
     assert wired.connection.in_flight == 1
     assert wired.connection.orphans == 1
@@ -410,6 +411,7 @@ async def test_request_returns_the_answer(timeout: float | None) -> None:
 async def test_a_peer_that_breaks_the_protocol_is_disconnected(frame: str, message: str) -> None:
     """A message that the protocol does not allow closes the connection with a ProtocolError.
 
+    It sends a frame on an unused stream, a response as an event, or a request.
     :param frame: version, flags, stream, opcode, length and body in hex.
     """
     wired = WiredConnection().open()

@@ -1,5 +1,6 @@
-"""`Event`, which a thread waits for, and `WakeQueue`, with which the loop sets several events at
-once.
+"""Tests of `Event`, for which a thread waits, and `WakeQueue`.
+
+With a `WakeQueue`, the loop sets several events at once.
 """
 
 from __future__ import annotations

@@ -150,8 +150,9 @@ def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) ->
 def test_the_driver_reads_routes_and_registers_for_their_changes(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """If `client_routes_config` is set, the driver reads only the routes with its connection ids
-    and registers for CLIENT_ROUTES_CHANGE events.
+    """With `client_routes_config`, the driver reads only the routes with its connection IDs.
+
+    It registers for CLIENT_ROUTES_CHANGE events.
     """
     assert set(queries_of_routes(nodes)) == {
         "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
@@ -163,8 +164,9 @@ def test_the_driver_reads_routes_and_registers_for_their_changes(
 def test_without_the_setting_no_route_is_read_and_no_event_registered(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """Without `client_routes_config`, the driver connects to the nodes' own addresses, although the
-    nodes have routes.
+    """Without `client_routes_config`, the driver connects to the nodes' own addresses.
+
+    This is so although the nodes have routes.
     """
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -406,7 +408,7 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
         until(lambda: all_connected(cluster))
         for node in nodes_by_id.values():
             pooled = [connection for connection in node.connections if not connection.event_types]
-            # The client's port modulo the number of shards is the shard of the connection.
+            # The shard of a connection is the client's port modulo the number of shards.
             connections_by_port = [
                 connection
                 for connection in pooled
@@ -469,7 +471,7 @@ def test_with_tls_a_route_without_a_tls_port_is_an_error(material: TlsMaterial) 
 
 
 def test_check_hostname_needs_a_configured_server_hostname(material: TlsMaterial) -> None:
-    """If routes are used, `check_hostname` needs a configured `server_hostname`.
+    """With routes, `check_hostname` needs a configured `server_hostname`.
 
     The certificates of nodes do not contain the names of the proxies, so the names could never
     match.
@@ -562,7 +564,7 @@ def test_invalid_route_rows_are_skipped_unless_all_are_invalid(invalid_row: dict
     assert client_routes.location_of(HOST_A) is None
     with pytest.raises(ConnectionException, match="All 2 route rows failed validation"):
         client_routes.take([invalid_row, invalid_row], tls=False)
-    assert client_routes.location_of(HOST_B) == ("p", 2)  # the old route is kept
+    assert client_routes.location_of(HOST_B) == ("p", 2)  # The old route is kept.
 
 
 def test_events_concern_only_the_configured_connection_ids() -> None:

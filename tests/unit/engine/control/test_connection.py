@@ -88,7 +88,7 @@ class ControlHarness:
         self.errors[step] = list(errors)
 
     def step(self, name: str) -> None:
-        """Record a step, and raise the next error that `fail` has set for it, if any."""
+        """Record a step, and raise the next error that `fail` has set for this step, if any."""
         self.steps.append(name)
         if self.errors.get(name):
             raise self.errors[name].pop(0)
@@ -128,14 +128,15 @@ class ControlHarness:
         self.steps.append("schema moved")
 
     async def until(self, step: Any) -> None:
-        """Let the loop run until this step is recorded."""
+        """Let the event loop run until this step is recorded."""
         while step not in self.steps:
             await run_loop_turns(1)
 
 
 async def test_the_first_connect_makes_all_steps_in_order() -> None:
-    """The driver registers for events before it reads nodes and schema, so that it misses no
-    change.
+    """The first `connect` makes all steps in order.
+
+    The driver registers for events before it reads nodes and schema, so that it misses no change.
     """
     harness = ControlHarness()
     await harness.control.connect()

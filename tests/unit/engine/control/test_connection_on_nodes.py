@@ -118,7 +118,7 @@ async def test_the_control_connection_does_not_use_ignored_hosts(
 async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
     two_datacenters: FakeCluster,
 ) -> None:
-    """If a host comes back while there is no control connection, its event is missed.
+    """A host that came back while there was no control connection is used.
 
     Therefore, the driver tries all hosts that are down again when the control connection has moved.
     """

@@ -1,4 +1,4 @@
-"""The order in which the control connection tries hosts and contact points."""
+"""Tests of the order in which the control connection tries hosts and contact points."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def rows_result(*numbers: int, state: bytes | None = None) -> tuple[int, int, by
     """Return a RESULT of rows with one int column `a`, as (opcode, flags, body).
 
     :param numbers: the value of each row.
-    :param state: the paging state; None if this is the last page.
+    :param state: the paging state; None for the last page.
     """
     global_tables_spec, has_more_pages = 0x1, 0x2
     kind = int32(RESULT_KIND_ROWS)
@@ -70,7 +70,7 @@ class Peer:
 
 
 def internal_queries(**changed: Any) -> InternalQueries:
-    """Return the internal queries of an engine with a control connection time-out of 3.5 seconds.
+    """Return internal queries whose timeout is 3.5 seconds.
 
     :param changed: other settings that differ from the defaults.
     """

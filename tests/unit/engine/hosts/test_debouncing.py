@@ -64,7 +64,10 @@ async def test_later_events_delay_the_action_at_most_by_the_window() -> None:
 
 
 async def test_with_a_negative_window_the_action_comes_at_once() -> None:
-    """A negative window switches the debouncing off: the action does not wait for REFRESH_DELAY."""
+    """With a negative window, the action does not wait for REFRESH_DELAY.
+
+    A negative window switches the debouncing off.
+    """
     is_called = asyncio.Event()
     timer = Debouncer(lambda: -1.0, is_called.set)
     time_before = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""`EndpointResolver`, which makes the end points of nodes from rows of the system tables."""
+"""Tests of `EndpointResolver`, which makes end points of nodes from rows of system tables."""
 
 from __future__ import annotations
 

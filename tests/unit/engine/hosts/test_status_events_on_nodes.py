@@ -242,7 +242,7 @@ async def test_a_node_found_under_a_new_address_has_moved(
 
 
 async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
-    """If the driver reaches a known node by another of its addresses, the host stays the same.
+    """If the driver reaches a known node by another of its addresses, the host does not change.
 
     The node's own row still has the address that the driver knows.
     """
@@ -289,7 +289,7 @@ async def test_policies_follow_a_node_to_another_data_centre(
         await cluster.refresh_nodes()
         assert host not in set(policy.make_query_plan())
         await until_on_loop(lambda: len(pooled_addresses(session)) == 1)
-        # No host was added or removed, so listeners got no event.
+        # No host was added or removed, so listeners received no event.
         assert events.seen == []
 
 

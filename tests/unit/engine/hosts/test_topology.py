@@ -33,7 +33,7 @@ def new_node_list(rows: list[Any], hosts: Any = ()) -> NodeList:
 
 
 def hosts_from(*rows: Any) -> list[Any]:
-    """Return the hosts that a driver without any host makes from these rows."""
+    """Return the hosts that a driver without any host creates from these rows."""
     return new_node_list(list(rows)).hosts
 
 

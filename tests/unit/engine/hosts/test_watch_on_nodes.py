@@ -98,7 +98,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             nodes._introduce()
             await cluster.refresh_nodes()
             await events.expect("remove", added.address)
-            # The connection opens only after the host has been removed.
+            # The connection opens only after the host was removed.
             await call_in_thread(held_supported.open)
             await asyncio.wait({opening})
             await session.execute("anything")

@@ -338,7 +338,7 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
     def close_pool(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    most_waiting = 1000  # requests that may wait for a free stream
+    most_waiting = 1000  # The number of requests that may wait for a free stream.
     owner = PoolOwner(
         open_connection, close_pool, asyncio.ensure_future, new_schedule, most_waiting
     )
@@ -472,7 +472,7 @@ class Opener:
         self.on_open: Any = lambda connection: None
 
     async def __call__(self, host: Any) -> Connection:
-        """Wait for the gate, then raise the next error or return a new connection."""
+        """Wait for the gate. Raise the next error, or return a new connection."""
         assert host is HOST
         await self.gate.wait()
         if self.errors:
@@ -598,7 +598,7 @@ async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
     # Let both calls start to wait for the connections.
     await asyncio.sleep(0)
     cancelled_call.cancel()
-    # Let the cancellation take effect.
+    # Let the cancellation happen.
     await asyncio.sleep(0)
     opener.gate.set()
     await other_call

@@ -101,7 +101,7 @@ async def test_the_first_of_the_busy_hosts_with_room_gets_the_request(
 
 
 async def test_requests_are_served_in_the_order_in_which_they_came(nodes: FakeCluster) -> None:
-    """Each stream that becomes free goes to the request that has waited longest."""
+    """Each stream that becomes free is used by the request that has waited longest."""
     async with connected(nodes) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()

@@ -92,9 +92,9 @@ class StubNode:
         s.
 
         :param size: the number of connections to each shard.
-        :param port: the shard-aware port; None if there is none.
+        :param port: the shard-aware port, or None.
         """
-        most_waiting = 1000  # requests that may wait for a free stream
+        most_waiting = 1000  # The number of requests that may wait for a free stream.
         owner = PoolOwner(
             self.open,
             lambda _, error: self.failures.append(error),
@@ -114,7 +114,10 @@ class StubNode:
 
 @pytest.fixture
 async def stub() -> AsyncIterator[StubNode]:
-    """Yield a stub of a node with four shards. Connections that a test leaves open are closed."""
+    """Yield a stub of a node with four shards.
+
+    Connections that a test leaves open are closed.
+    """
     node = StubNode()
     yield node
     for connection in node.opened:

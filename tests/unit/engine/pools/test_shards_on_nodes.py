@@ -67,7 +67,7 @@ def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
 
 
 def all_connected(cluster: Any) -> bool:
-    """Return True if the cluster has a connection to each shard of each host."""
+    """Return whether the cluster has a connection to each shard of each host."""
     stats = cluster.shard_aware_stats()
     return bool(stats) and all(
         host_stats["shards_count"] == host_stats["connected"] for host_stats in stats.values()
@@ -93,7 +93,7 @@ def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
 
 
 def warm_up(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
-    """Call `execute` with each of `count` keys, so that the driver learns the tablets.
+    """Call `execute` with each of `count` keys, so that the driver knows the tablets.
 
     Then reset the nodes' records of where requests arrived.
     """
@@ -103,7 +103,7 @@ def warm_up(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000
 
 
 def has_connections_to_each_shard(node: Any, count: int) -> bool:
-    """Return True if `count` pool connections lead to each shard of the node."""
+    """Return whether `count` pool connections lead to each shard of the node."""
     connections_by_shard = Counter(
         connection.shard for connection in node.connections if not connection.event_types
     )
@@ -213,7 +213,8 @@ def test_connections_use_only_free_ports_of_the_configured_range(
     for port in range(low, low + 30):
         listener = socket.socket()
         try:
-            listener.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
+            # Without SO_REUSEADDR, the port is exclusive.
+            listener.bind(("0.0.0.0", port))
             listener.listen()
         except OSError:
             # A connection that was just closed may still occupy this port, so skip the port.
@@ -319,9 +320,7 @@ def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
 
 
 def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
-    """If the connection to one shard is lost, exactly one connection is opened, to the same
-    shard.
-    """
+    """If the connection to one shard is lost, one connection to the same shard is opened."""
     node = nodes.scylla.nodes[0]
     opened_before = node.opened
     shard = 3
@@ -377,7 +376,7 @@ def test_behind_a_nat_few_connections_are_opened() -> None:
             assert arrivals.wrong_node == 0
             stats = cluster.shard_aware_stats()
             assert len(stats) == 3
-        # The driver opens at most twice as many connections to a node as it has shards.
+        # The driver opens at most twice as many connections to a node as the node has shards.
         assert all(node.opened <= 2 * shard_count for node in nodes.nodes)
 
 

@@ -160,7 +160,7 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a node that prepares INSERT with two ints."""
+    """Yield a node that can prepare INSERT with two ints."""
     with FakeNode() as fake_node:
         fake_node.prime_prepare(INSERT, [("k", "int"), ("v", "int")], pk_indexes=[0])
         yield fake_node

@@ -1,4 +1,7 @@
-"""`StatementRegistry`, which finds prepared statements by their id without keeping them alive."""
+"""Tests of `StatementRegistry`, which finds prepared statements by their ID.
+
+It does not keep the statements alive.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from cassandra.query.prepared import PreparedStatement
 
 
 def new_statement(query_id: bytes) -> PreparedStatement:
-    """Return a prepared statement with this id."""
+    """Return a prepared statement with this ID."""
     return PreparedStatement(
         column_metadata=[],
         query_id=query_id,
@@ -27,7 +30,7 @@ def new_statement(query_id: bytes) -> PreparedStatement:
 
 
 def test_one_of_several_statements_with_the_same_id_is_found() -> None:
-    """A statement is found as long as the application refers to any statement with the id."""
+    """A statement is found as long as the application refers to any statement with the ID."""
     registry = StatementRegistry()
     statements: list[Any] = [new_statement(b"a") for _ in range(3)]
     for statement in statements:

@@ -179,7 +179,7 @@ def recreate_table(node: FakeNode, cql_type: str) -> None:
 async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: bool) -> None:
     """If column types change, every statement with the same id is bound again or raises an error.
 
-    The server gives the statements the same id, and would accept bytes of the old types.
+    The server gives the statements the same ID, and would accept bytes of the old types.
     """
     with FakeNode() as node:
         recreate_table(node, "int")

@@ -1,4 +1,4 @@
-"""After a DDL statement, the driver waits until the nodes agree on the schema.
+"""Tests of the wait for schema agreement after a DDL statement.
 
 If the wait fails, the statement still succeeds.
 """

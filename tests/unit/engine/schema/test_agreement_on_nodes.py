@@ -28,7 +28,7 @@ def settings_for_two_datacenters() -> dict[str, Any]:
 
 
 def other_version(request: Request) -> Any:
-    """Answer with a schema version that no other node has."""
+    """Return a schema version that no other node has."""
     return rows([("schema_version", "uuid")], [(OTHER_VERSION,)])
 
 

@@ -133,7 +133,7 @@ async def test_a_missing_schema_table_is_queried_only_once() -> None:
     this table.
     """
     harness = ReaderHarness("a")
-    # The node is like Cassandra 3, which has neither peers_v2 nor virtual keyspaces.
+    # The node imitates Cassandra 3, which has neither peers_v2 nor virtual keyspaces.
     harness.node.has_peers_v2 = False
     connection = fake_connection()
     await harness.reader.read(Target(), connection)

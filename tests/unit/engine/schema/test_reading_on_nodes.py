@@ -374,7 +374,7 @@ async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() 
 def make_scylladb(
     node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]
 ) -> None:
-    """Let the node look like ScyllaDB.
+    """Let the node look like a ScyllaDB node.
 
     :param tables: the rows of `system_schema.scylla_tables`.
     :param keyspaces: the rows of `system_schema.scylla_keyspaces`.

@@ -60,6 +60,7 @@ class RefresherHarness:
 
     By default, it handles events at once. `agreed` is the result of waiting for schema agreement.
 
+    By default, it handles events at once. `agreed` is the result of waiting for schema agreement.
     :param settings: settings of the engine.
     """
 

@@ -39,7 +39,7 @@ async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
             await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
             keyspace_after = cluster.metadata.keyspaces["a"]
             assert list(keyspace_after.tables) == ["new", "t0", "t1"]
-            # Keyspaces and tables that have not changed stay the same objects.
+            # Keyspaces and tables that have not changed are still the same objects.
             assert keyspace_after is keyspace_before
             assert keyspace_after.tables["t0"] is table_before
             remove_table(node.schema, "a", "t1")
@@ -194,7 +194,8 @@ async def test_a_keyspace_that_is_dropped_and_created_again_is_read_again() -> N
 async def test_types_functions_and_aggregates_are_read_after_events() -> None:
     """Types, functions and aggregates are read after their events, and by their refresh methods.
 
-    Functions with the same name and other argument types are different functions.
+    Each kind also has its own refresh method. Functions with the same name and other argument types
+    are different functions.
     """
     function = {
         "keyspace_name": "a", "function_name": "f", "argument_types": ["int"],
@@ -245,8 +246,7 @@ async def test_types_functions_and_aggregates_are_read_after_events() -> None:
 
 
 async def test_views_belong_to_their_tables() -> None:
-    """A materialized view is in the views of its keyspace and of its table, but not among the
-    tables.
+    """A materialized view is in the views of its keyspace and of its table.
 
     Events name a view as a table.
     """
@@ -375,6 +375,7 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
 
     It reads no other keyspace.
 
+    It reads no other keyspace.
     :param tables: the number of tables.
     :param window: the setting `schema_event_refresh_window`, in seconds.
     :param most_readings: the allowed number of readings. It is far below the number of tables, but
