@@ -134,6 +134,22 @@ DRIVER = [
         matchers=(NoticedAs(BREAKS, CHANGE),),
     ),
     Difference(
+        key="named-keyspaces",
+        what=(
+            "The ``keyspace`` of a ``SimpleStatement``, a ``BatchStatement`` or a call of "
+            "``prepare`` applies with every version of the protocol. Before version 5, "
+            "cassandra-driver executes such a statement in the keyspace of the session, and "
+            "refuses to prepare it. The further pages of a result are read in the keyspace of the "
+            "first page, also after a ``USE``. A prepared statement that the server has forgotten "
+            "is prepared again in its own keyspace."
+        ),
+        why="The application would read or write rows of another keyspace without an error.",
+        do=(
+            "Leave ``keyspace`` out of statements that are to be executed in the session's "
+            "keyspace."
+        ),
+    ),
+    Difference(
         key="set-keyspace",
         what=(
             "``Session.set_keyspace`` does not call ``execute_async``, so that tracers do not "

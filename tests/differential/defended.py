@@ -53,6 +53,13 @@ SEEN = [
         ),
     ),
     documented("empty-pages", test="tests/unit/cluster/test_result_set.py"),
+    documented(
+        "named-keyspaces",
+        seen=(
+            Seen(r"generated_sessions\.named_keyspaces", "show:0 (string other|prepare|rest)"),
+            Seen(r"generated_sessions\.tables", r"show:\d+ execute", r"error\(DriverException\)"),
+        ),
+    ),
     documented("no-time", test="tests/unit/client/test_requests.py"),
     documented("ignored-pages", test="tests/unit/engine/test_request.py"),
     documented("nulls-in-collections", test="tests/unit/engine/test_null_positions.py"),
