@@ -464,7 +464,7 @@ class StreamTable:
     def is_lendable(self) -> bool:
         """True if the loop should lend the reading to user threads; never in this version.
 
-        Lending helps if threads send one direct request after the other, and wait for each response.
+        Lending helps if threads send one direct request after another, and wait for each response.
         """
         return False
 
