@@ -317,10 +317,12 @@ class ColumnarResult(ColumnForms):
     """The base class of `cassandra.cluster.ResultSet`, with the methods that return columns.
 
     Options, by keyword: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
-    ``durations="interval"`` or "struct" (see the guide on results). All methods raise RuntimeError
-    once row iteration has begun (`one`, `current_rows` and `fetch_next_page` do not count),
-    `DecodeError` for damaged bytes or if columns change between pages, and `DependencyException` if
-    the library is not installed.
+    ``durations="interval"`` or "struct" (see the guide on results).
+
+    All methods raise `RuntimeError` once row iteration has begun; `one`, `current_rows` and
+    `fetch_next_page` do not count as row iteration. They raise `DecodeError` for damaged bytes, or
+    if columns change between pages. They raise `DependencyException` if the library is not
+    installed.
     """
 
     _message: ResultMessage | None

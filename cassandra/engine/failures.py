@@ -3,8 +3,8 @@
 User code means policies, listeners, factories and callbacks.
 
 The request (or other work) that called the user code fails with the error; all other work
-continues. SystemExit and KeyboardInterrupt are also raised from the loop itself, but in the next
-loop iteration, so that the other work of the current iteration is done first.
+continues. SystemExit and KeyboardInterrupt are also raised from the loop itself. This happens in
+the next loop iteration, so that the other work of the current iteration is done first.
 """
 
 from __future__ import annotations

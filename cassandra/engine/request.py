@@ -296,8 +296,8 @@ class Request(RequestBase):
     def is_answered(self) -> bool:
         """True if the request must not be sent again.
 
-        That is so if it is over, or if a server has executed the statement and only the session's
-        work after a USE or DDL statement is left.
+        Either the request is over, or a server has executed its USE or DDL statement. In the second
+        case, only the session's work after the statement is left.
         """
         return self.done or self.response is not None
 

@@ -136,7 +136,7 @@ class BodyMethods:
         """True if the request needs the server's response, so that an error cannot be ignored.
 
         A retry policy that ignores an error gives the request an empty result. For a later page,
-        the empty result would be the end of the rows, so that the rows of this page and of all
+        the empty result would look like the end of the rows, and the rows of this page and of all
         further pages would be missing. After a USE, later statements would run in the old keyspace.
         """
         return self.is_later_page or self.is_use

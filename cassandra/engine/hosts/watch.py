@@ -26,9 +26,9 @@ How a lost host is reached again:
   a reconnector; if that fails, the failure starts one.
 * The reconnector ends when every session that wants connections has some, when the host has left
   the cluster, when the server rejects our credentials, or at the end of the schedule. In the last
-  two cases a host without pools is "forced down". Nobody then tries to reach it until the cluster
-  reports the host up or down or moves it to another data centre or rack, until the control
-  connection moves, or until the application sets other credentials or TLS settings
+  two cases a host without pools is "forced down". Nobody then tries to reach it until one of
+  these events: the cluster reports the host up or down, or moves it to another data centre or rack;
+  the control connection moves; or the application sets other credentials or TLS settings
   (`on_access_changed`).
 * If all policies ignore a host that is down, nobody opens a pool that would show that the host is
   back. The cluster's report is then enough to mark it up. Without a report, the action PROBE opens
