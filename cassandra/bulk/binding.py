@@ -420,6 +420,8 @@ class Binder:
                     self._advise(error, source[0])
                 failures.append((row_numbers[0], error))
                 return
+            # Convert a small part of a table to rows, because binding many parts of a table is
+            # slow.
             if len(row_numbers) <= _ROWS_OF_A_TABLE and not isinstance(source, list):
                 rows = _rows_of_table(self._prepared, source)
                 # Converters are never applied to tables, so do not apply them to their rows either.
