@@ -76,8 +76,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     The constructor resolves the host names of contact points. It raises UnresolvableContactPoints
     if none of the names can be resolved.
 
-    Each parameter except `execution_profiles` is also an attribute. Changing the attribute after
-    `connect` has an effect only if the parameter's description says so.
+    Each parameter except `execution_profiles` is also an attribute. After `connect`, changing an
+    attribute has no effect, unless the parameter's description says that it has.
     """
 
     __doc__ = WithFields(__doc__)
@@ -337,8 +337,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
         If there is no pool yet to any host that the policy uses, wait for the pools, because the
         following call needs a pool. Do not wait in the thread of the first loop, which opens the
-        pools itself. Do not wait in the thread of a worker's loop either, because no responses
-        would be read there during the wait.
+        pools itself. Nor wait in the thread of a worker's loop, which would read no responses
+        during the wait.
         """
         if self._core is None:
             return

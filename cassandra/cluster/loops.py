@@ -97,6 +97,7 @@ class SessionLoops:
         wait for each other.
         """
         followers = self._engine.followers
+        # If it is a worker's turn, start all requests on it that a worker can execute.
         if followers:
             position = self._position(len(followers) + 1)
             if not self._has_several_threads:
@@ -110,6 +111,7 @@ class SessionLoops:
                 if taken:
                     _put_together(taken, follower.inbox)
                 requests = rest
+        # Start the other requests on the first loop.
         if requests:
             _put_together(requests, self._first_thread.inbox)
 

@@ -605,9 +605,8 @@ class ResponseFuture(Generic[R]):
     def start_fetching_next_page(self) -> None:
         """Request the next page.
 
-        After this call, `result` and the callbacks are about the next page.
-
-        Does nothing while a requested page has not come yet.
+        After this call, `result` and the callbacks are about the next page. This method does
+        nothing while a requested page has not come yet.
 
         :raises QueryExhausted: if there is no further page.
         """

@@ -495,7 +495,6 @@ class Session(SessionBase, CompatSession):
         """Raise RuntimeError in the thread of an event loop, where a blocking call would never end.
 
         :param call: the name of the blocking call, for the message.
-        :param call: the name of the call, for the message.
         :param instead: what the application can use instead, for the message.
         """
         if get_ident() in self._loops.idents:

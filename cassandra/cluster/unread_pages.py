@@ -59,7 +59,7 @@ KNOWN_PAGES.is_read = True
 
 
 def unread_by_callbacks(query: Any, rows: Any) -> UnreadPages:
-    """Return the object for a future whose callbacks have got the rows of one page.
+    """Return the `UnreadPages` of a future whose callbacks have got the rows of one page.
 
     :param query: the statement or CQL string.
     :param rows: the rows of the page: a list, or the row factory's result.

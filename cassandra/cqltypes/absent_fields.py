@@ -41,6 +41,7 @@ def report_absent(
     if _reported.get(key):
         return
     _reported.keep(key, True, text_size(key))
+    # The object's other attributes, by their letters.
     others = {
         letters_of(other): other
         for other in dir(value)

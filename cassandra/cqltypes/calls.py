@@ -90,7 +90,7 @@ def _depends_on_version(cls: type[Any]) -> bool:
 
 
 def install(cls: type[Any], generation: Callable[[], int]) -> None:
-    """Set the fast methods in `cls`, unless it or a type inside it overrides one of the methods.
+    """Set the fast methods in `cls`, unless `cls` or a type inside it overrides one of them.
 
     :param generation: returns the number of changes so far (see `_CodecCache`).
     """

@@ -161,8 +161,8 @@ def boolean(value: object) -> bool:
     """
     if value is True or value is False:
         return bool(value)
-    # Recognise NumPy's bool by its name, so as not to import NumPy. It is neither a bool nor an
-    # int.
+    # NumPy's bool is neither a bool nor an int. Recognise the class by its name, so as not to
+    # import NumPy.
     if type(value).__name__ in ("bool_", "bool") and type(value).__module__ == "numpy":
         return bool(value)
     # NumPy's integers are accepted. NumPy's durations are excluded, although they are also
@@ -431,6 +431,7 @@ def time_nanos(value: object) -> int:
     elif hasattr(type(value), "__index__"):
         nanos = _index(value)
     else:
+        # Accept a `numpy.timedelta64`, unless it counts months or years.
         interval = months_and_nanos(value)
         if interval is None or interval[0]:
             nanos = member_or_refuse(time_nanos, value, "a time of day")

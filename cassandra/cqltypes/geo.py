@@ -221,6 +221,7 @@ def _encode_range(value: object) -> bytes:
 def _decode_range(data: bytes) -> DateRange:
     """Decode a DateRange; the inverse of `_encode_range`."""
     name = "DateRangeType"
+    # The kind of range determines how many bounds follow.
     bound_count = _BOUND_COUNTS.get(data[0]) if data else None
     if bound_count is None:
         malformed(name, f"{data[:1]!r} is not a kind of range")
@@ -232,6 +233,7 @@ def _decode_range(data: bytes) -> DateRange:
         if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
             malformed(name, f"{precision} does not stand for a precision")
         bounds.append(DateRangeBound(millis, DateRangePrecision.from_int(precision)))
+    # A range with one bound has it at index 0, whether it is the lower or the upper bound.
     kind = data[0]
     if kind == BoundKind.SINGLE_VALUE:
         return DateRange(value=bounds[0])

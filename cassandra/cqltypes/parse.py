@@ -235,6 +235,7 @@ def cqltype_to_python(cql_string: str) -> list[Any]:
     :param cql_string: the name of the type.
     :raises ValueError: if the brackets do not match, or are nested too deeply.
     """
+    # The last list of the stack is the list of the innermost open bracket.
     stack: list[list[Any]] = [[]]
     for token in _CQL_TOKEN.findall(cql_string):
         if token == "<":

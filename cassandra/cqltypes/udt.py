@@ -188,7 +188,7 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> type[Any] | None:
     """Return the named tuple class for the values of a user-defined type.
 
     If the name of a field is not valid in a named tuple, the field is named by its position
-    (``field_1_``). Returns None if two fields have the same name; the values are then plain tuples.
+    (``field_1_``). Return None if two fields have the same name; the values are then plain tuples.
     """
     key = (name, names)
     cached = _value_classes.get(key)

@@ -102,6 +102,7 @@ def hosts(session: Session, timeout: float) -> Iterator[Finding]:
                 f"is down ({description})" + (f": {reason}" if reason else ""),
                 advice(reason) or "start it, or remove it",
             )
+        # The host counts as up, but this session has no pool of connections to it.
         elif host not in pools:
             yield finding(
                 PROBLEM,
@@ -128,6 +129,7 @@ def versions(session: Session, timeout: float) -> Iterator[Finding]:
 
 def schema(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that all hosts have the same schema version."""
+    # Group the hosts by their schema version.
     by_version: dict[Any, list[str]] = defaultdict(list)
     query = "SELECT schema_version FROM system.local"
     for host, row in _first_row_of_each_host(session, query, timeout):
@@ -174,6 +176,7 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
             f"run NTP here: {_CLOCK_HARM}",
         )
         return
+    # Otherwise, report the clock of each host.
     for subject, skew in skews.items():
         text = (
             f"its clock is {abs(skew.seconds):.3f} s {'ahead' if skew.seconds > 0 else 'behind'} "
@@ -226,6 +229,7 @@ def _clock_skew(session: Session, host: Host, timeout: float) -> _Skew | None:
 
 def latency(session: Session, timeout: float) -> Iterator[Finding]:
     """Measure the round trip time of a query to each host."""
+    # Measure several queries to each host, one after the other.
     for host in _connected_hosts(session):
         durations = []
         try:

@@ -34,6 +34,7 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
     """
     hosts = session.cluster.metadata.all_hosts()
     counts = Counter(host.datacenter for host in hosts if host.datacenter)
+    # Without the option, only show the names of the data centres, if there are several.
     if name is None:
         if len(counts) > 1:
             yield finding(
@@ -64,8 +65,8 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
 def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterator[Finding]:
     """Check that the cluster has the keyspace of ``--keyspace``, and that it can be used.
 
-    It must have replicas in the data centre of ``--local-dc``, and enough of its replicas must be
-    up for a quorum.
+    The keyspace must have replicas in the data centre of ``--local-dc``, and enough replicas must
+    be up for a quorum.
 
     :param session: a connected session.
     :param name: the keyspace, as spelt in system_schema; None if the option is not used.
@@ -123,6 +124,7 @@ def _check_quorum(
     # The replicas of tablets do not follow the token ring, so they are not checked.
     if token_map is None or not token_map.ring:
         return
+    # Count the token ranges that have replicas, but too few live replicas for a quorum.
     lost_count = 0
     for token in token_map.ring:
         replicas = [

@@ -139,7 +139,8 @@ def reach(
     :param timeout: the maximum time of each step, in seconds.
     :param context: the TLS context, or None for no TLS.
     :param server_name: the TLS server name of a node behind a proxy; None to use `host`.
-    :param examined: a dict to which an entry is added for each address of the host.
+    :param examined: a dict to which an entry is added for each address of the host: True if the
+        address has a problem.
     """
     subject = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     if server_name is not None:
@@ -156,6 +157,7 @@ def reach(
         return
     if addresses != [host]:  # otherwise `host` is an address itself
         yield finding(OK, subject, f"is {', '.join(addresses)}")
+    # Connect to all addresses, because only some of them may work.
     for address in addresses:
         has_problem = False
         for result in _check_address(subject, address, server_name or host, port, timeout, context):
@@ -204,6 +206,7 @@ def _check_address(
             advice = "a firewall between here and there, or a wrong address"
         yield finding(PROBLEM, subject, f"{address} cannot be connected to: {error}", advice)
         return
+    # The port is open. Find out if the server speaks CQL there, with or without TLS.
     milliseconds = (time.monotonic() - started) * 1000
     with connection:
         yield finding(OK, subject, f"{address} accepts connections, in {milliseconds:.1f} ms")
@@ -351,10 +354,10 @@ def _check_tls(
     """Check the TLS handshake on a connection, the server's certificate, and the server's response.
 
     :param subject: the subject of the findings.
-
     :param host: the name to expect in the certificate.
     :param peer: the address and the port of the connection.
     """
+    # Try the handshake, and explain each kind of failure.
     try:
         secure = context.wrap_socket(connection, server_hostname=host)
     except ssl.SSLCertVerificationError as error:
@@ -384,6 +387,7 @@ def _check_tls(
             "not, leave --ssl out",
         )
         return
+    # The handshake succeeded, so check the server's response.
     with secure:
         yield from _check_secured(subject, secure, peer[1])
 
@@ -397,6 +401,7 @@ def _not_tls(subject: str, peer: tuple[str, int], error: Exception) -> Finding:
         with socket.create_connection(peer, _PLAIN_TIMEOUT) as connection:
             connection.sendall(_OPTIONS)
             answer = _first_bytes(connection) or b""
+            # If the server speaks another protocol, the finding names the protocol.
             for result in _check_first_bytes(subject, peer[1], answer, is_tls=True):
                 return result
     except OSError:

@@ -168,6 +168,7 @@ def as_json(report: Report) -> str:
 
     :param report: the report of a check.
     """
+    # The differences that the check found.
     findings = [
         {
             "path": finding.location,
@@ -182,6 +183,7 @@ def as_json(report: Report) -> str:
         }
         for finding in report.findings
     ]
+    # The files, or cells of notebooks, that the check could not read.
     unread = [
         {"path": source.location, "line": source.line, "reason": source.reason}
         for source in report.unread

@@ -96,7 +96,8 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
 def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
     """Yield a `Noticed` for a subclass of Process that uses its parent's cluster or session.
 
-    The class does so if its method `run`, which runs in the child process, uses one.
+    The method `run` of the subclass, which is executed in the child process, is searched for names
+    of clusters and sessions.
 
     :param node: the class.
     :param scopes: the file's scopes.

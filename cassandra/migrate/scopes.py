@@ -190,7 +190,7 @@ class Scope:
     def binding_scope(self, name: str) -> Scope | None:
         """Return the scope that binds a name which is used in this scope.
 
-        None if no scope binds it.
+        Return None if no scope binds the name.
         """
         scope: Scope | None = self
         while scope is not None:

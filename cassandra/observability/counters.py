@@ -136,9 +136,9 @@ class RequestCounters(RequestObserver):
             return dict(self._hosts)
 
     def _counters_of(self, host: Host) -> HostCounters:
-        """Return the counters of a host. They are created at the first request to the host.
+        """Return the counters of a host, which are created at the first request to the host.
 
-        The caller holds the lock.
+        The caller must hold the lock.
         """
         counters = self._hosts.get(host)
         if counters is None:

@@ -109,7 +109,7 @@ class _Repeated:
     def shows(self, latency: float) -> bool:
         """Return True if the next line would show a request with this latency.
 
-        It shows the slowest request, or the first failure. Later failures are similar, and
+        A line shows the slowest request, or the first failure. Later failures are similar, and
         collecting the fields of each failure would take time that the application needs in an
         outage.
         """
@@ -119,8 +119,9 @@ class _Repeated:
         """Count a request.
 
         :param latency: the latency of the request, in seconds.
-        :param host: the host of its last attempt, or None.
-        :param fields: the content of its line. None is allowed only if `shows` returns False.
+        :param host: the host of the request's last attempt; None if there was no attempt.
+        :param fields: the content of the request's line. None is allowed only if `shows` returns
+            False.
         """
         self.count += 1
         if host is not None:
@@ -530,12 +531,14 @@ def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
             parts.append(
                 f"the {reason.shown} of {count} that {reason.like} since the previous line"
             )
+    # The request itself: error, keyspace, page and consistency level.
     if "error" in fields:
         parts.append(fields["error"])
     details = [f"keyspace {fields['keyspace']}"] if fields["keyspace"] else []
     if "page" in fields:
         details.append(f"page {fields['page']}")
     parts.append(", ".join([*details, fields["consistency"]]))
+    # Each attempt: host, duration, error and the decision of the retry policy.
     attempts = []
     for attempt in fields["attempts"]:
         seconds = f" {attempt['seconds']:.3f} s" if "seconds" in attempt else " no answer"
@@ -543,6 +546,7 @@ def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
         decision = f" ({attempt['decision']})" if "decision" in attempt else ""
         attempts.append(f"{attempt['host']}{seconds}{error}{decision}")
     parts.append("attempts: " + (", ".join(attempts) or "none, it was not sent"))
+    # These fields are optional: the hosts of similar requests, and the values of the statement.
     if "hosts" in fields:
         parts.append(
             "hosts: " + ", ".join(f"{host} {count}" for host, count in fields["hosts"].items())

@@ -104,8 +104,6 @@ class ClusterCollector(Collector):
         # This must not be a generator: `_collectors_beside` searches the call stack for the
         # registry, so it must run while the registry is calling this method.
         collectors = _collectors_beside(self)
-        # Only the first collector of the registry returns metrics, for all collectors, because a
-        # page must have each metric only once.
         return iter(()) if collectors[0] is not self else _metrics(_read_sources(collectors))
 
 
@@ -172,10 +170,12 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
             name = f"{base_name}-{number}"
         names.add(name)
         counters = collector.counters
+        # A cluster that was shut down has no gauges any more, but still has counters.
         if cluster.is_shutdown:
             sources.append(_Source(name, counters, None))
             continue
         gauges = ClusterGauges.of(cluster)
+        # Forget the counters of hosts that have left the cluster.
         for host in set(counters.hosts) - {gauge.host for gauge in gauges.hosts}:
             counters.forget(host)
         _forget_endpoints(cluster, counters, gauges)
@@ -219,6 +219,7 @@ def _request_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the counts and durations of attempts, by host."""
+    # (labels, counters) of each host, used by several metrics below.
     labelled_counters = [
         (_host_labels(source.name, host), counters)
         for source in sources
@@ -232,6 +233,7 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     for labels, counters in labelled_counters:
         _add_histogram(latencies, labels, counters.latencies)
     yield latencies
+    # Count failed attempts by error, and failed connections by the kind of failure.
     errors = _counter("errors", "Attempts that failed, by error", *_HOST_LABELS, "error")
     for labels, counters in labelled_counters:
         # Copy the items, because another thread may add an error at the same time.
@@ -248,6 +250,7 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
             for kind, count in counts.items():
                 failures.add_metric([source.name, str(endpoint), kind], count)
     yield failures
+    # The other counters are plain numbers. The first item is the attribute of `HostCounters`.
     for attribute, metric, help_text in (
         ("attempts", "attempts", "Attempts that were sent"),
         ("retries", "retries", "Failed attempts that were followed by another one"),

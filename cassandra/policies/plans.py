@@ -73,8 +73,8 @@ class Router:
             if tier_hosts:
                 if shuffle and len(tier_hosts) > 1:
                     self._shuffle(tier_hosts)
-                # `nearest_count` is the size of the first tier that has replicas. `or` keeps it for
-                # later tiers.
+                # `nearest_count` is the size of the first tier that has replicas. Later tiers do
+                # not change the number.
                 nearest_count = nearest_count or len(tier_hosts)
                 order += tier_hosts
         return tuple([hosts[number] for number in order]), nearest_count
@@ -204,10 +204,7 @@ class Planner:
     def _plan_tablet(
         self, keyspace: str | None, working_keyspace: str | None, query: Statement
     ) -> Iterator[Host] | None:
-        """Return the plan of a statement for a table with tablets; None without a routing key.
-
-        None if it has no routing key.
-        """
+        """Return the plan of a statement for a table with tablets; None without a routing key."""
         key, tablets = query.routing_key, self._metadata.tablets
         if key is None:
             return None

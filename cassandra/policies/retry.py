@@ -150,7 +150,7 @@ class RetryPolicy:
         """Retry on the next host if the request is idempotent, or if the node is shutting down.
 
         A node that is shutting down has not executed the request. With other errors, the server may
-        have executed it.
+        have executed the request.
 
         :param query: the statement.
         :param consistency: the consistency level of the request, a value of `ConsistencyLevel`.
@@ -197,7 +197,7 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
     def _retry_with(self, replicas: int) -> Decision:
         """Retry at the highest level that `replicas` replicas can reach.
 
-        Rethrow if there are none.
+        Rethrow the error if `replicas` is 0.
         """
         levels = ((3, ConsistencyLevel.THREE), (2, ConsistencyLevel.TWO), (1, ConsistencyLevel.ONE))
         for needed, level in levels:

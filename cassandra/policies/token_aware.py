@@ -260,7 +260,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def _find_replicas(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
         """Return the replicas of a partition.
 
-        If tables have their own replicas, these are the replicas in the statement's table.
+        If each table has its own replicas, return the replicas of the statement's table.
         """
         table_replicas = getattr(self._metadata, "table_replicas", None)
         table = getattr(query, "table", None)

@@ -167,6 +167,7 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
             )
     except OSError as error:
         return LocalClusterError(f"the lock {lock.path} cannot be opened: {error.strerror}")
+    # The lock is held, so no other local cluster uses these addresses. Other processes may.
     subnet = Subnet(number, lock)
     for node in range(1, nodes + 1):
         if (refusal := subnet.why_not_usable(node, ports)) is not None:

@@ -191,6 +191,7 @@ def _train(
     watch: Callable[[], None],
 ) -> None:
     """Run a node for a moment, and shut it down cleanly, so that Java writes the archive."""
+    # Make a cluster of one node on the subnet, with the default settings.
     directory = os.path.join(work_directory, "node1")
     node = LocalNode(
         1, NodeLocation("dc1", "rack1"), subnet.address(1), subnet.jmx_port(1), directory

@@ -59,6 +59,7 @@ class _Parser(CommandParser):
 
         :param message: the error as argparse words it.
         """
+        # Append to argparse's message what the user should write instead.
         if message.startswith("the following arguments are required: NODE"):
             message += f"; write the number that `status` shows: {self.prog} 1"
         elif message.startswith("the following arguments are required: COMMAND"):
@@ -71,6 +72,7 @@ class _Parser(CommandParser):
             message += f"; write {self.prog} 1 status"
         elif message.startswith("unrecognized arguments: "):
             word = message.removeprefix("unrecognized arguments: ").split()[0]
+            # The first unknown argument shows what the user may have meant.
             command = self.typed[0]
             if command == "start" and word.isdigit():
                 noun = "node" if word == "1" else "nodes"
@@ -89,6 +91,7 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(state, indent=2))
         return
+    # The first column has the labels, and the second column has the values.
     lines = [
         ("cluster", f"{state['name']} (Cassandra {state['version']}, process {state['pid']})"),
         ("contact points", ",".join(state["contact_points"])),
@@ -103,6 +106,7 @@ def _show(state: dict[str, Any], as_json: bool) -> None:
     lines.append(("directory", state["directory"]))
     for label, value in lines:
         print(f"{label + ':':<16}{value}")
+    # One line for each node.
     for node in state["nodes"]:
         location = f"{node['datacenter']}/{node['rack']}"
         print(

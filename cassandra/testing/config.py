@@ -125,6 +125,7 @@ def node_settings(
     :param overrides: settings that replace all others. The value None removes a setting, so that
         Cassandra's own default applies.
     """
+    # Add the addresses, the seed nodes and the directories of this node to the defaults.
     settings = defaults(version)
     settings |= {
         "listen_address": network.address,

@@ -161,6 +161,7 @@ def daemon_command(
         raise LocalClusterError(
             f"{jars_directory} holds no jamm-*.jar: remove the directory, and it is fetched again"
         )
+    # System properties of Cassandra, without the prefix "cassandra.".
     properties = {
         **_PROPERTIES,
         "jmx.local.port": str(jmx_port),
@@ -197,6 +198,7 @@ def nodetool_command(
     The folder ``tools`` of `directory` must contain the class that
     :func:`cassandra.testing.naming.write_class` writes.
     """
+    # Start a small JVM that starts quickly, because nodetool runs only for a moment.
     return [
         java,
         "-Xmx128M",

@@ -156,7 +156,7 @@ class LocalCluster:
         self._forget()
 
     def _forget(self) -> None:
-        """Reset the state to that of a stopped cluster."""
+        """Reset all attributes to the values that they have while the cluster is stopped."""
         self._nodes: dict[int, LocalNode] = {}
         self._supervisor: Supervisor | None = None
         self._subnet: Subnet | None = None
@@ -353,6 +353,7 @@ class LocalCluster:
             try:
                 for node in nodes:
                     node.shut_down()
+                # Start all nodes before waiting, because a node may not become ready alone.
                 for node in nodes:
                     self._launch(node)
                 self._await_ready()
@@ -417,7 +418,7 @@ class LocalCluster:
     def decommission(self, n: int) -> None:
         """Remove node `n` from the ring: the node sends its data to the other nodes, and ends.
 
-        Returns when no other node lists node `n` any more.
+        This method returns when no other node lists node `n` any more.
 
         :param n: the number of the node, from 1.
         """

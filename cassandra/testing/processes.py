@@ -72,8 +72,8 @@ class Supervisor:
     """A small process that starts other processes for us, and outlives this process to clean up.
 
     When this process has ended, the supervisor kills every process that it has started, and removes
-    the directories that were passed to `cleanup`. You may use it from any thread. Close it, or use
-    it as a context manager.
+    the directories that were passed to `cleanup`. You may call the methods from any thread. Call
+    `close` at the end, or use the supervisor as a context manager.
 
     :param keep: file descriptors, such as those of locks, that the supervisor inherits and keeps
         open until it ends.

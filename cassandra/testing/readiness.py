@@ -1,4 +1,4 @@
-"""Waits until the nodes of a cluster are ready. It is not enough that their ports are open.
+"""Waits until the nodes of a cluster are ready.
 
 An open port is not enough: if an application changes the schema too early, nodes may disagree about
 the schema forever. So you must be able to log in to each running node, each node must list all

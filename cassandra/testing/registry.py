@@ -53,7 +53,6 @@ class Entry:
     """A name for a cluster, and the files for this name, whether such a cluster runs or not.
 
     :param name: the name of the cluster.
-
     :raises ValueError: if the name is not valid.
     """
 
@@ -157,6 +156,7 @@ class Entry:
             raise LocalClusterError(
                 f"the cluster {self.name!r} ended before it answered; its log is {self.log_path}"
             )
+        # The response has either an error or a result.
         reply = json.loads(line)
         if "error" in reply:
             raise LocalClusterError(reply["error"])

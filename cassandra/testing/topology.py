@@ -28,6 +28,7 @@ def _wrong_count(name: str, count: object) -> ValueError:
 
 def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, int]:
     """Return the number of nodes in each data centre, in order."""
+    # `nodes` is a dict of counts by data centre, a total, or a sequence of counts.
     if isinstance(nodes, Mapping):
         if datacenters is not None:
             raise ValueError("nodes= names the data centres already: leave datacenters= out")
@@ -44,6 +45,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
                 f"{len(nodes)} counts of nodes, but {len(names)} names of data centres"
             )
         counts = dict(zip(names, nodes, strict=True))
+    # Check the counts.
     for name, count in counts.items():
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
             raise _wrong_count(name, count)

@@ -176,7 +176,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
 
 class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
-    """An `OrderedMap` that compares keys by their CQL bytes. Columns of CQL maps have this class.
+    """An `OrderedMap` that compares keys by their CQL bytes. CQL maps are decoded to this class.
 
     An unpickled copy has no key type, so it compares keys by their pickles.
 

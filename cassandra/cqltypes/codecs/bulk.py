@@ -149,7 +149,7 @@ def with_lengths(packed: bytes, width: int) -> bytes:
 def without_lengths(data: bytes, count: int, width: int) -> bytearray | None:
     """Return the elements of an encoded list without their lengths.
 
-    Returns None if an element does not have `width` bytes.
+    Return None if an element does not have `width` bytes.
     """
     stride = width + 4
     if len(data) != 4 + count * stride:

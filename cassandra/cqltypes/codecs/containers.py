@@ -113,7 +113,7 @@ def _append(parts: list[bytes], encode: Callable[[Any], bytes], value: object) -
 def _slice_elements(data: bytes, count: int) -> list[bytes] | None:
     """Slice a collection into the bytes of its elements (for a map: of its keys and values).
 
-    Returns None if an element is null or empty, or if the elements do not fill `data` exactly.
+    Return None if an element is null or empty, or if the elements do not fill `data` exactly.
 
     :param data: the bytes of the collection, with the [int] count at the beginning.
     :param count: the number of elements.
@@ -124,7 +124,7 @@ def _slice_elements(data: bytes, count: int) -> list[bytes] | None:
         if start > end_of_data:
             return None
         end = start + read_int32(data, start - 4)[0]
-        # The element is null or empty, or extends beyond the end of `data`.
+        # Give up if the element is null or empty, or extends beyond the end of `data`.
         if end <= start or end > end_of_data:
             return None
         elements.append(data[start:end])
@@ -394,6 +394,7 @@ class TupleCodec(Codec):
         index = 0
         try:
             for item in items:
+                # Each item is preceded by its length. A null item is only the length -1.
                 if item is None or (
                     type(item) not in USUAL and is_missing(item, self._fields[index].cql_name)
                 ):

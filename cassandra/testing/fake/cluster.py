@@ -229,7 +229,7 @@ class FakeCluster:
         return len(self.nodes)
 
     def node_at(self, address: str) -> FakeNode:
-        """Return the node with that address.
+        """Return the node with the address `address`.
 
         :param address: the address as a string.
         :raises KeyError: if there is no such node.

@@ -1,4 +1,4 @@
-"""The default responses of a fake node: those of a real node that has no user tables."""
+"""The default responses of a fake node, like the responses of a real node without user tables."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class DefaultAnswers:
     def statement_of(self, request: Request) -> Prepared | None:
         """Return the prepared statement of an EXECUTE.
 
-        None if the node does not know the statement's id.
+        Return None if the node does not know the statement's id.
 
         :param request: the EXECUTE.
         """

@@ -124,7 +124,7 @@ class KeyspacesNode(FakeNode):
     def _refused(self, request: Request) -> Message | None:
         """Return the error for a request that the service would reject.
 
-        None if it would execute it.
+        Return None if the service would execute the request.
         """
         is_write = any(map(_WRITE.match, request.queries))
         refusal = self._refused_level(request, is_write)
@@ -143,7 +143,7 @@ class KeyspacesNode(FakeNode):
     def _refused_level(self, request: Request, is_write: bool) -> Message | None:
         """Return an error if the service does not support the request's consistency level.
 
-        Else None.
+        Return None if the service supports the level.
         """
         levels = {_LOCAL_QUORUM: "LOCAL_QUORUM"} if is_write else _READ_LEVELS
         if request.consistency in levels:

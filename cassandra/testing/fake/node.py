@@ -250,7 +250,7 @@ class FakeNode(DefaultAnswers):
     def stop(self) -> None:
         """Close all connections, stop listening, and forget prepared statements.
 
-        Returns when all sockets are closed.
+        This method returns when all sockets are closed.
         """
         if not self.is_running:
             return
@@ -377,6 +377,7 @@ class FakeNode(DefaultAnswers):
         :param timeout: the maximum wait, in seconds.
         :raises AssertionError: if the predicate is still false after `timeout` seconds.
         """
+        # Wait in virtual time: an ordinary wait would block the whole simulation.
         if self._thread is not None and self._thread.is_simulated:
             result = self._thread.wait_for(lambda: predicate(self), timeout)
         else:

@@ -118,6 +118,7 @@ class ScyllaNode(FakeNode):
 
         See ScyllaDB's docs/dev/protocol-extensions.md.
         """
+        # These options are always announced.
         scylla = self.scylla
         supported = {
             **self.supported,
@@ -126,6 +127,7 @@ class ScyllaNode(FakeNode):
             _RATE_LIMIT: [f"ERROR_CODE={scylla.rate_limit_code}"],
             _V1: [""],
         }
+        # The shards: a driver computes the shard of a token from these options.
         if scylla.shard_aware:
             supported |= {
                 "SCYLLA_SHARD": [str(request.connection.shard)],
@@ -134,6 +136,7 @@ class ScyllaNode(FakeNode):
                 "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
                 "SCYLLA_SHARDING_IGNORE_MSB": [str(scylla.ignore_msb)],
             }
+        # These options depend on the version and the configuration of the nodes.
         if scylla.tablets_version == 2:
             supported[_V2] = [""]
         if scylla.metadata_ids:

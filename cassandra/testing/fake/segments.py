@@ -97,6 +97,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
                 )
             )
             shared_envelopes, shared_size = [], 0
+        # Split an envelope that is too large for one frame.
         if len(envelope) > MAX_PAYLOAD:
             frames += [
                 encode_segment(
@@ -109,6 +110,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
         else:
             shared_envelopes.append(envelope)
             shared_size += len(envelope)
+    # Complete the last shared frame.
     if shared_envelopes:
         frames.append(
             encode_segment(b"".join(shared_envelopes), self_contained=True, compressed=compressed)

@@ -233,7 +233,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
 def _bound(value: object, kind: str) -> str | None:
     """Return a bound value as a literal without quotes.
 
-    None if the value is null, unset or missing.
+    Return None if the value is null, unset or missing.
     """
     if not isinstance(value, bytes):
         return None

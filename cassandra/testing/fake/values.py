@@ -387,12 +387,14 @@ def encode_row(
                 f"row {index} has a value for {unknown[0]!r}, but the columns are "
                 f"{', '.join(names)}"
             )
+    # Bring the values into the order of the columns. Columns that a mapping lacks become null.
     values = [row.get(name) for name in names] if isinstance(row, Mapping) else row
     if len(values) != len(types):
         raise ValueError(
             f"a row of {len(values)} values for the {len(types)} columns {', '.join(names)}: "
             f"{row!r}"
         )
+    # Encode the values. An error names the column.
     cells = []
     for column_type, column, value in zip(types, columns, values, strict=True):
         try:

@@ -114,6 +114,7 @@ class ReplayNode(FakeNode):
         if request.opcode not in ANSWERED or not connection.ready:
             super()._answer(request)
             return
+        # A prime takes precedence over the recording.
         primed = self._script.answer_to(request)
         if primed is not None:
             primed.perform(request)
@@ -128,8 +129,10 @@ class ReplayNode(FakeNode):
         if len(answers) > 1:
             answers.popleft()
         connection.keyspace = used_keyspace(*exchange[1:]) or connection.keyspace
+        # Clients must connect to this node, and not to the addresses that were recorded.
         answer = with_own_address(exchange[1:], self.address, self.port)
         connection.send(request.stream, *answer)
+        # Send the events that arrived after this response when it was recorded.
         for event in self._events.pop(number, ()):
             self._push(Reader(event.body).string(), event.body)
 

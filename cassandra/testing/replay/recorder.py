@@ -148,6 +148,7 @@ class Recorder:
             raise RuntimeError(f"the recorder of {self.path} is not running")
         self._thread = None
 
+        # Connections belong to the recorder's thread, so close them there.
         def close() -> None:
             thread.stop_listening(listener)
             for link in list(self._links):
@@ -156,6 +157,7 @@ class Recorder:
         thread.call(close)
         thread.settle()
         thread.stop()
+        # Leave out requests that got no response before the connections were closed.
         exchanges = [
             Exchange(meaning, *answer) for meaning, answer in self._entries if answer is not None
         ]

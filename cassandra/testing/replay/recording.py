@@ -97,6 +97,7 @@ class Recording:
         except UnicodeDecodeError as error:
             raise RecordingError(f"{path} is not a recording: {error}") from error
         number = 1  # the number of the line that is being parsed, for errors
+        # The first line describes the recording. Each further line is an exchange or an event.
         try:
             head = json.loads(lines[0]) if lines else {}
             if head.get("format") != FORMAT:

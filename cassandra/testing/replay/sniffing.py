@@ -139,7 +139,7 @@ class RowsHead(NamedTuple):
 def read_rows_head(flags: int, body: bytes, only_keyspace: str | None = None) -> RowsHead | None:
     """Return the description of rows in a RESULT.
 
-    Returns None for other results, and for rows without metadata. The driver always requests the
+    Return None for other results, and for rows without metadata. The driver always requests the
     metadata of rows of system tables.
 
     :param only_keyspace: if not None, return None for rows of other keyspaces, without parsing
@@ -199,12 +199,14 @@ def answer_without_secrets(answer: Answer, text: str) -> Answer:
     if not is_about_roles(text) and without_secrets(text) == text:
         return answer
     reader = BodyReader(body)
+    # Replace the passwords in the columns of a result.
     if opcode == Opcode.RESULT:
         head = read_rows_head(flags, body)
         if head is not None:
             passwords = [column for column in head.columns if "password" in column.lower()]
             body = with_values(body, head, dict.fromkeys(passwords, b"***"))
             reader = BodyReader(body)
+    # The content follows the tracing id, the warnings and the custom payload.
     warnings = _skip_prefix(flags, reader)
     content = reader.rest()
     prefix = body[: len(body) - len(content)]
@@ -212,6 +214,7 @@ def answer_without_secrets(answer: Answer, text: str) -> Answer:
         masked_warnings = [message_without_secrets(warning, text) for warning in warnings]
         # Replace the warnings in the bytes between the tracing id and the custom payload.
         prefix = prefix.replace(string_list(warnings), string_list(masked_warnings), 1)
+    # Remove the secrets from the error's message.
     if opcode == Opcode.ERROR:
         reader = BodyReader(content)
         code = reader.take(4)

@@ -515,6 +515,7 @@ class SimulatedEnvironment:
             handshake.
         """
         network = self.loop.network
+        # Connect from the first free port of the range: the port determines the shard.
         local_port = None
         if local_ports is not None:
             local_port = next(

@@ -402,6 +402,7 @@ class SimulatedTransport(asyncio.Transport):
             self._loop.call_soon(_wake, waiter)
             await waiter
             return self
+        # The TLS layer is the end's protocol. The layer passes decrypted bytes to `protocol`.
         layer = sslproto.SSLProtocol(
             self._loop, protocol, tls, waiter, server_side=False, server_hostname=server_hostname
         )
