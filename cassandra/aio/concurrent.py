@@ -148,7 +148,7 @@ async def _batches(
 ) -> AsyncGenerator[list[Any], None]:
     """Execute statements, and yield their outcomes in batches.
 
-    The parameters are the same as those of `outcomes`.
+    The parameters are the same as for `outcomes`.
     """
     iteration_check.is_used = True
     outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult

@@ -70,7 +70,7 @@ CANCEL_INTERVAL = 0.02  # seconds between checks while shutdown() cancels a conn
 class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     """A cluster to connect to.
 
-    Use it in a `with` statement, or call `connect` and `shutdown`:
+    Use a cluster in a `with` statement, or call `connect` and `shutdown`:
     ``with Cluster(["10.0.0.1"]) as cluster, cluster.connect("ks") as session: ...``
 
     The constructor resolves the host names of contact points. It raises UnresolvableContactPoints

@@ -118,8 +118,8 @@ class SessionLoops:
     def start_page(self, request: Request) -> None:
         """Start a request for a further page, on the loop that has received the previous page.
 
-        If that loop has lost a pool since then, the first loop executes the request, because the
-        first loop may still have connections to the host.
+        If that loop has lost a pool since then, the first loop executes the request: it may still
+        have connections to the host.
         """
         session: Any = request.session
         if session is not self._engine and session.is_ready:

@@ -308,9 +308,9 @@ class Session(SessionBase, CompatSession):
     ) -> ResponseFuture[Any]:
         """Execute `query` and return its `ResponseFuture` at once.
 
-        The parameters are the same as those of `execute`, in another order. If the call itself is
-        wrong, for example because of a parameter's type, the error is raised here. All other errors
-        are raised by the future's `result`.
+        The parameters are the same as for `execute`, in another order. If the call itself is wrong,
+        for example because of a parameter's type, the error is raised here. All other errors are
+        raised by the future's `result`.
 
         :param query: a CQL string, or a statement.
         :param parameters: a sequence, a mapping, or an object with attributes; None for no

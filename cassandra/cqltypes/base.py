@@ -104,7 +104,7 @@ _PLAN_ATTRIBUTES = frozenset(
 class _CodecCache:
     """The cached codecs of one class.
 
-    They are valid while `generation` equals `_CodecCache.current`.
+    The codecs are valid while `generation` equals `_CodecCache.current`.
     """
 
     __slots__ = ("by_key", "generation")
@@ -132,7 +132,7 @@ def trim_if_startswith(s: str, prefix: str) -> str:
 class CassandraTypeType(type):
     """The metaclass of type classes.
 
-    It registers them by name, and detects changes of attributes.
+    The metaclass registers the classes by name, and detects changes of their attributes.
     """
 
     cassname: str

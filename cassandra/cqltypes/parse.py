@@ -329,7 +329,7 @@ public(
 def _pickled(cls: type[Any]) -> str | tuple[Any, ...]:
     """Return what `copyreg` needs to pickle a type class: its name, or a function call."""
     # Ordinary classes are pickled by name. A class that was made at run time, for example a class
-    # with parameters, is in no module, so pickle what `_unpickled` needs to make the class again.
+    # with parameters, is in no module. So pickle what `_unpickled` needs to make the class again.
     if vars(cls).get("_registered", True) or cls is UnrecognizedType:
         return cls.__qualname__
     return _unpickled, (

@@ -1,7 +1,7 @@
 """The doctor's checks of what an application expects, for ``--local-dc`` and ``--keyspace``.
 
-They check that the cluster has the data centre and the keyspace that an application is configured
-for.
+The checks find out if the cluster has the data centre and the keyspace that an application is
+configured for.
 """
 
 from __future__ import annotations

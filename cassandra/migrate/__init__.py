@@ -1,7 +1,7 @@
 """``python -m cassandra.migrate check``: lists what differs for code written for other drivers.
 
 The check reads the source of an application that was written for cassandra-driver or scylla-driver.
-It never runs the application. The modules cooperate as follows:
+The application is never run. The modules cooperate as follows:
 
 * `files` finds the files and parses them.
 * `reader` walks through the syntax tree of a file and collects facts (`facts`): names, calls,

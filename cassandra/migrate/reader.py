@@ -34,9 +34,8 @@ from cassandra.migrate.scopes import (
 )
 
 COLUMNS = "cassandra.cqlengine.columns"
-# The errors whose handling shows that the application can cope with a missing module
-# (SAVES_IMPORTS), a missing attribute (SAVES_NAMES), or a distribution that is not installed
-# (SAVES_VERSIONS).
+# Code that handles one of these errors can cope with a missing module (SAVES_IMPORTS), a missing
+# attribute (SAVES_NAMES), or a distribution that is not installed (SAVES_VERSIONS).
 SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 SAVES_NAMES = {"AttributeError", "Exception", "BaseException"}
 SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORTS

@@ -1,6 +1,6 @@
 """The table of differences between the drivers.
 
-It is used by the check, by ``docs/upgrading.rst`` and by ``tox -e differential``.
+The check, ``docs/upgrading.rst`` and ``tox -e differential`` use this table.
 """
 
 from __future__ import annotations

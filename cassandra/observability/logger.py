@@ -142,9 +142,9 @@ class RequestLogger(RequestObserver):
         WARNING. None logs no slow requests, and 0 logs each request separately.
     :param failed: True to log failed and invalid requests. Requests that the caller has cancelled
         do not count as failed.
-    :param repeat_interval: the interval, in seconds, in which requests with the same CQL (without
-        values) are counted and logged as one line if they fail with the same error, or are slow. 0
-        logs each request separately.
+    :param repeat_interval: in each interval of this length, in seconds, similar requests are
+        counted, and logged as one line. Requests are similar if they have the same CQL (without
+        values), and either fail with the same error or are slow. 0 logs each request separately.
     :param sample: the share of all requests to log as INFO, from 0 to 1.
     :param values: True to log values, shortened. Values of encrypted columns are never logged. If
         False, literals in the CQL are replaced by ?, and server error messages are left out because

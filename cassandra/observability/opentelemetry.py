@@ -229,7 +229,7 @@ class _Start(NamedTuple):
 
     :param name: the name of the span.
     :param attributes: the attributes of the span.
-    :param common: those of the attributes that are also recorded with the duration.
+    :param common: the attributes of the span that are also recorded with the duration.
     """
 
     name: str

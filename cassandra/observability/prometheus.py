@@ -97,9 +97,9 @@ class ClusterCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the current metrics.
 
-        If a registry has several collectors, the first collector returns the metrics of all
-        clusters, and the other collectors return nothing, because each metric may be declared only
-        once.
+        A registry may have several collectors, but each metric may be declared only once. So the
+        first collector returns the metrics of all clusters, and the other collectors return
+        nothing.
         """
         # This must not be a generator: `_collectors_beside` searches the call stack for the
         # registry, so it must run while the registry is calling this method.
@@ -127,7 +127,7 @@ class _Source(NamedTuple):
 def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
     """Return all `ClusterCollector` objects of the registry that is collecting now.
 
-    They are in the order of their registration, and include `collector`.
+    The objects are in the order of their registration, and include `collector`.
     """
     # A collector does not know its registry, so search the call stack for the registry that has
     # called `collect`. Frame 0 is this function, frame 1 is `collect`, and frame 2 is the caller of

@@ -94,14 +94,15 @@ class AdaptivePolicy(TokenAwarePolicy):
     reads, the replicas keep the order of the token ring.
 
     A host is demoted if it is slow, or if it refuses requests because of its own state (the host is
-    overloaded, starts, shuts down or fails). For some seconds, query plans then try it after the
-    other replicas at the same distance.
+    overloaded, starts, shuts down or fails). For some seconds, query plans then try this host after
+    the other replicas at the same distance.
 
     :param child_policy: decides which hosts are used, and how far they are. None means a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
     :param slow_replica_avoidance: False to never demote hosts.
-    :param slow_factor: a host is slow if its latency is more than `slow_factor` times the latency
-        of the fastest host at the same distance, and exceeds it by more than `slow_floor`.
+    :param slow_factor: a host is slow if its latency is more than `slow_factor` times the fastest
+        host's latency, and exceeds it by more than `slow_floor`. Only hosts at the same distance
+        are compared.
     :param slow_floor: the minimum difference to the fastest host's latency, in seconds.
     :param demotion_time: the duration of a demotion, in seconds. After a demotion, the host is not
         demoted again as slow for at least the same time.

@@ -125,7 +125,7 @@ class PolicyCluster(Protocol):
 class Engine(Protocol):
     """The part of the engine that policies may use.
 
-    They may use it only on the engine's event loop.
+    Policies may use the engine only on its event loop.
     """
 
     random: random.Random

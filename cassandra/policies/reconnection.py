@@ -75,8 +75,8 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
 class ExponentialReconnectionPolicy(ReconnectionPolicy):
     """Doubles the delay before each further attempt, up to a limit.
 
-    Each delay is varied randomly by up to 15 %, so that clients that lost a host at the same time
-    do not reconnect at the same time.
+    Each delay is varied randomly by up to 15 %. Otherwise clients that lost a host at the same time
+    would reconnect at the same time.
 
     :param base_delay: the delay before the first attempt, in seconds.
     :param max_delay: the maximum delay, in seconds.

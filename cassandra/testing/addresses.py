@@ -72,8 +72,8 @@ def _lock_directory_in(temporary: str) -> str:
         )
     writable_by_others = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
     # A directory of root or of this user is safe. A directory of another user must be writable by
-    # all, so that we can create lock files, and must have the sticky bit, so that only the owner of
-    # a file or of the directory can remove the file.
+    # all, so that we can create lock files. It must also have the sticky bit, so that only the
+    # owner of a file or of the directory can remove the file.
     if status.st_uid not in (0, os.getuid()) and not (
         writable_by_others and status.st_mode & stat.S_ISVTX
     ):

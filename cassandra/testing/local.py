@@ -276,8 +276,8 @@ class LocalCluster:
     def stop(self, n: int | None = None) -> None:
         """Stop the whole cluster, or one node.
 
-        When this returns, the processes have ended and, without ``keep``, the directories are
-        removed. Does nothing if the cluster is not running.
+        When this method returns, the processes have ended and, without ``keep``, the directories
+        are removed. If the cluster is not running, the method does nothing.
 
         :param n: the number of a node, from 1: stop only this node, cleanly (it flushes its data
             and notifies its peers). ``restart(n)`` starts it again. None stops the whole cluster.

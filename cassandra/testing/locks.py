@@ -1,8 +1,8 @@
 """Locks between processes, by `flock` on a file.
 
 A `flock` lock belongs to the open file, not to the process that acquired it. So a child process can
-inherit the lock with the file descriptor, and the kernel releases the lock when the last process
-with the descriptor ends. `LocalCluster` passes the lock of its addresses to its supervisor: the
+inherit the lock with the file descriptor. The kernel releases the lock when the last process with
+the descriptor ends. `LocalCluster` passes the lock of its addresses to its supervisor: the
 addresses stay locked until the supervisor ends, even if the cluster's process has ended before.
 """
 

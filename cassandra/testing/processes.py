@@ -75,8 +75,8 @@ class Supervisor:
     the directories that were passed to `cleanup`. You may call the methods from any thread. Call
     `close` at the end, or use the supervisor as a context manager.
 
-    :param keep: file descriptors, such as those of locks, that the supervisor inherits and keeps
-        open until it ends.
+    :param keep: file descriptors, for example of locks, that the supervisor inherits and keeps open
+        until it ends.
     """
 
     def __init__(self, keep: Sequence[int] = ()) -> None:

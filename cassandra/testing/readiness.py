@@ -1,10 +1,10 @@
 """Waits until the nodes of a cluster are ready.
 
 An open port is not enough: if an application changes the schema too early, nodes may disagree about
-the schema forever. So you must be able to log in to each running node, each node must list all
-other nodes, and all nodes must have the same schema version. If all nodes run, a read with
-consistency ALL must also succeed on each node. It shows that the node believes that all other nodes
-are up.
+the schema forever. So a cluster is ready only when you can log in to each running node, each node
+lists all other nodes, and all nodes have the same schema version. If all nodes run, a read with
+consistency ALL must also succeed on each node. This read shows that the node believes that all
+other nodes are up.
 """
 
 from __future__ import annotations

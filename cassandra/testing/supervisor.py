@@ -6,10 +6,10 @@ supervisor's end of a socket pair: the parent sends commands as lines of JSON, a
 responds to each command by one line. PARENT is the parent's process id. The supervisor has one
 thread, and uses only the standard library.
 
-The supervisor ends when the parent has closed its end of the socket. It also ends when the parent
-has ended but the socket is still open, because a forked child of the parent has a copy of the
-socket. When the supervisor ends, it kills every process that it has started, with all their
-children, and removes the registered directories.
+The supervisor ends when the parent has closed its end of the socket. A forked child of the parent
+may have a copy of the socket, which keeps the socket open. So the supervisor also ends when the
+parent has ended. Then it kills every process that it has started, with all their children, and
+removes the registered directories.
 
 The supervisor itself may be killed, too. For this case, each process that it starts asks the kernel
 for SIGKILL when the supervisor dies (PR_SET_PDEATHSIG, only on Linux). The kernel sends this signal

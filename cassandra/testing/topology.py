@@ -77,7 +77,7 @@ def lay_out(
     """Return the data centre and rack of each node, in the order of node numbers.
 
     The nodes of a data centre have successive numbers, and are assigned to its racks in turn. The
-    parameters are the same as those of `LocalCluster`.
+    parameters are the same as for `LocalCluster`.
     """
     if isinstance(racks, Mapping) and (unknown := set(racks) - set(_counts(nodes, datacenters))):
         raise ValueError(

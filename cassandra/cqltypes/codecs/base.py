@@ -202,7 +202,7 @@ def from_functions(
 ) -> Codec:
     """Return a codec that calls `encode` and `decode`.
 
-    The other parameters are the same as those of `Codec`.
+    The other parameters are the same as for `Codec`.
     """
     return FunctionCodec(name, encode, decode, fixed_size, empty_is_value, empty)
 

@@ -1,8 +1,8 @@
 """Converts integers of any size to decimals and back, in less than quadratic time.
 
 Python's own conversions between `int` and `decimal.Decimal` take quadratic time: minutes for a
-number of a megabyte. This module splits a number into halves until they are small, converts the
-halves, and joins the results with the fast multiplications of `decimal` and `int`.
+number of a megabyte. This module splits a number into halves until they are small, and converts the
+halves. It joins the results with the fast multiplications of `decimal` and `int`.
 
 Every result is exact, and does not depend on the thread's decimal context. Nor does it depend on
 `sys.set_int_max_str_digits`, because we never convert more digits at once than Python always

@@ -19,7 +19,7 @@ DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # the name in Cassandra's CEP-59
 def event_body(event_type: str, change: str, details: Sequence[Any]) -> bytes:
     """Return the body of an event.
 
-    The parameters are the same as those of `FakeNode.send_event`.
+    The parameters are the same as for `FakeNode.send_event`.
     """
     body = string(event_type)
     if event_type == DRAIN_EVENT:

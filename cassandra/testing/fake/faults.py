@@ -193,8 +193,9 @@ class Hold(Answer):
     def open(self) -> None:
         """Respond to all held requests, and answer later requests at once with the default."""
         with self._arrived:
-            # Set the flag under the lock. Then a request that arrives at the same time is either in
-            # the queue and released below, or `perform` sees the flag and responds at once.
+            # Set the flag under the lock, for requests that arrive at the same time. Such a request
+            # is either in the queue and released below, or `perform` sees the flag and responds at
+            # once.
             self._open = True
         self.release_all()
 

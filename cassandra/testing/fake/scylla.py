@@ -27,8 +27,8 @@ class Arrivals:
     requests the node cannot compute the partition.
 
     `by_shard` is the number of requests by shard. `right` counts requests that arrived at a shard
-    with the partition, `wrong_shard` requests that arrived at another shard of a replica, and
-    `wrong_node` requests that arrived at a node that is not a replica. `payloads` counts the
+    with the partition. `wrong_shard` counts requests that arrived at another shard of a replica.
+    `wrong_node` counts requests that arrived at a node that is not a replica. `payloads` counts the
     responses that informed the client about a tablet.
     """
 

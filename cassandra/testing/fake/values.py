@@ -180,7 +180,10 @@ def _instead_of_type(name: str) -> str:
 
 
 def _scalar(name: str) -> Type:
-    """Return the type for a scalar. Protocol versions before `since` send it as a custom type."""
+    """Return the type for a scalar type.
+
+    In protocol versions that do not know the type, the type is sent as a custom type.
+    """
     scalar = _SCALARS.get(name)
     if scalar is None:
         raise ValueError(f"no CQL type is called {name!r}{_instead_of_type(name)}")

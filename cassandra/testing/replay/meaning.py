@@ -2,9 +2,9 @@
 
 A replay only uses a response that was recorded for a request with the same meaning. The meaning has
 all parts that have an effect on the response: the CQL, the values, the keyspace, consistency
-levels, the page, and if the response may omit the column metadata. Stream ids, client timestamps,
-ids of prepared statements, and the order of requests on different connections are left out, because
-they differ from run to run.
+levels, the page, and if the response may omit the column metadata. Parts that differ from run to
+run are left out: stream ids, client timestamps, ids of prepared statements, and the order of
+requests on different connections.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def masked_text(text: str | None) -> str | None:
 def masked_meaning(meaning: Meaning) -> Meaning:
     """Return a recorded meaning with the secrets removed from its statements.
 
-    Older recordings may contain secrets. Without them, requests are found in old and new
-    recordings.
+    Older recordings may contain secrets, which newer recordings lack. If the secrets are removed,
+    requests are found in both.
     """
     masked = dict(meaning)
     if masked.get("text") is not None:

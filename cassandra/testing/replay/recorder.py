@@ -205,7 +205,7 @@ class Recorder:
 class _NodeSide(asyncio.Protocol):
     """The recorder's connection to the node.
 
-    It passes the node's bytes to the `_ApplicationSide` that has opened the connection.
+    This class passes the node's bytes to the `_ApplicationSide` that has opened the connection.
     """
 
     def __init__(self, application_side: _ApplicationSide) -> None:
@@ -221,7 +221,7 @@ class _NodeSide(asyncio.Protocol):
 class _ApplicationSide(asyncio.Protocol):
     """The recorder's side of a connection from the application.
 
-    It forwards the bytes of both directions, and parses them.
+    This class forwards the bytes of both directions, and parses them.
     """
 
     def __init__(self, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
@@ -246,7 +246,7 @@ class _ApplicationSide(asyncio.Protocol):
     def node(self) -> SimpleNamespace:
         """Stands in for the `FakeNode` of a connection.
 
-        It only has the method `text_of`, which returns the CQL of prepared statements.
+        This object only has the method `text_of`, which returns the CQL of prepared statements.
         """
         return SimpleNamespace(text_of=self._recorder.text_of)
 

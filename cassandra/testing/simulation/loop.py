@@ -1,7 +1,7 @@
 """`SimulatedLoop`: an asyncio event loop in virtual time, whose seed makes all random choices.
 
 The loop is its own selector: asyncio calls `select` to wait for I/O. When nothing is ready,
-`select` moves the virtual time to the next timer or I/O event and returns at once, so an hour of
+`select` moves the virtual time to the next timer or I/O event, and returns at once. So an hour of
 waiting takes no real time. Where asyncio guarantees an order, this loop guarantees it, too:
 callbacks of `call_soon` run in order, and the events of each connection arrive in order. Where
 asyncio guarantees no order, the seed decides: which of several ready connections comes first, which
@@ -37,8 +37,8 @@ _BEGINNING = 1_000.0  # virtual seconds at the start; not 0, which some code tre
 _EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock shows 2026 when virtual time is 0
 _TURN = 1e-6  # how long each iteration of the loop takes at least, in seconds
 _LATENESS = 2e-5  # maximum seconds that a timer may be late
-# In this share of the jumps to the next event, virtual time lands up to _BUSY seconds too late, as
-# if the process had been busy.
+# The share of the jumps to the next event at which virtual time lands too late, by up to _BUSY
+# seconds, as if the process had been busy.
 _BUSY_SHARE = 0.02
 _BUSY = 0.005  # seconds
 
@@ -473,7 +473,7 @@ def _make_task(
 class SimulatedEnvironment:
     """The time, random numbers, connections and threads of one cluster on a simulated loop.
 
-    It implements `cassandra.engine.environment.Environment`.
+    This class implements `cassandra.engine.environment.Environment`.
 
     :param loop: the simulated loop.
     :param seed: the seed of the random numbers.
