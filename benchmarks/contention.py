@@ -58,9 +58,9 @@ class Event(NamedTuple):
     """A call of a function that has a probe."""
 
     thread: str
-    seconds: float  # of the monotonic clock
+    seconds: float  # the time of the call, by the monotonic clock
     probe: str  # a key of PROBES
-    object: str  # the address of the object
+    object: str  # the address of the object that was passed to the function
     type: str | None
 
 
@@ -97,6 +97,8 @@ def simulated_rate(cores: int, own_us: float, uses_us: Sequence[float]) -> float
     """
     lengths = [0.0] * len(uses_us)  # the mean number of cores that use or wait for each object
     rate = 0.0
+    # Add one core after the other. A new core waits at each object for the cores that use the
+    # object, or wait for it, without the new core.
     for customers in range(1, cores + 1):
         times = [use * (1 + length) for use, length in zip(uses_us, lengths, strict=True)]
         rate = customers / (own_us + sum(times))

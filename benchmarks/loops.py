@@ -30,7 +30,7 @@ from benchmarks._lib import null_server, peers
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_loops.py"
-MOST_CPU = 1.11  # how many times the CPU time of one loop two loops may take
+MOST_CPU = 1.11  # two loops may take at most this many times the CPU time of one loop
 # The numbers of clusters, of loops of each cluster, of threads, and of requests in flight.
 CASES = {
     "1 loop, 1 thread": (1, 1, 1, 100),

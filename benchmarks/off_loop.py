@@ -83,7 +83,7 @@ class Pages:
         async def receive_several() -> None:
             for _ in remaining:
                 await receive()
-                await asyncio.sleep(0)  # the driver's loop takes turns, too
+                await asyncio.sleep(0)  # let the other receivers run, as in the driver's loop
 
         await asyncio.gather(*(receive_several() for _ in range(IN_FLIGHT)))
 

@@ -45,8 +45,8 @@ class Bounded(Generic[K, V]):
         :param cost: the estimated number of bytes of key and value together.
         :returns: the existing value of `key`, or `value` if there was none.
         """
-        # Do not store a value of more than an eighth of the limit: it would displace too many
-        # others.
+        # Do not store a value of more than an eighth of the limit: it would displace too many other
+        # values.
         if cost * 8 > self.most_bytes:
             return value
         # Drop all entries when the cache is full. To drop only the least recently used ones, each

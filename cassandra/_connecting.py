@@ -108,7 +108,7 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
 
 
 def _without_prefix(options: argparse.Namespace, prefix: str) -> argparse.Namespace:
-    """Return the options that begin with `prefix`, under their names without it."""
+    """Return the options whose names begin with `prefix`, under their names without the prefix."""
     # For the option --to-port, argparse has the attribute `to_port`.
     attribute_prefix = prefix.replace("-", "_")
     values = {

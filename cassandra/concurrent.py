@@ -517,8 +517,8 @@ class _Run:
     def _send_some_ahead(self) -> bool:
         """Send as many statements as the collector wants; return False if no more must be sent.
 
-        No more are sent if the application has begun to read, if all statements are sent, or if a
-        statement has failed and `fail_fast` is set.
+        No more statements are sent if the application has begun to read, if all statements are sent,
+        or if a statement has failed and `fail_fast` is set.
         """
         collector = self._collector
         with self._lock:

@@ -37,7 +37,7 @@ class ObservableBody(Protocol):
 
     @property
     def size(self) -> int:
-        """The size in bytes of the body that was rendered last; 0 if none was."""
+        """The size in bytes of the body that was encoded last; 0 if no body was encoded."""
 
     def statement_text(self) -> str | None:
         """Return the CQL of the statement; None for a batch."""

@@ -568,7 +568,7 @@ _STEP = 10  # the number of responses between two measurements
 _ROUNDS = 3
 _LONG = 30
 _DOWN = 0.3  # the weight of a measurement that is faster than the usual latency
-# A high latency becomes the usual one after _MEMORY responses to a statement, but not before
+# A high latency becomes the usual latency after _MEMORY responses to a statement, but not before
 # _ROUNDS_OF_MEMORY rounds of all running requests.
 _MEMORY = 2500
 _ROUNDS_OF_MEMORY = 50

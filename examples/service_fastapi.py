@@ -180,7 +180,8 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[None]:
-        # `/ready` reads like the service's requests, with a shorter timeout.
+        # `/ready` sends a query with the same settings as the service's requests, but a shorter
+        # timeout.
         profiles = {EXEC_PROFILE_DEFAULT: profile(5.0), "ready": profile(2.0)}
         async with aio.Cluster(hosts, execution_profiles=profiles, **settings) as cluster:
             connecting = asyncio.create_task(connect(cluster))

@@ -25,7 +25,8 @@ DRIVERS = {
 }
 # Pixels: the width of the picture and of the drivers' names, the height of a bar with the space
 # below it, the space between two cases, and the space for the figure at the end of a bar. The
-# picture is narrow, so that its text can be read on a phone, which shrinks it to its own width.
+# picture is narrow, so that its text can be read on a phone, which shrinks a picture to the width
+# of the screen.
 WIDTH, LABEL, BAR, GAP, FIGURE = 520, 204, 19, 32, 56
 OURS, OTHERS = "#e0832b", "#3d7fb8"
 TEXT = "#7a7a7a"  # this grey has the same contrast on a white and on a dark background

@@ -32,7 +32,7 @@ def page_with(page: str, reports: Sequence[Mapping[str, Any]]) -> str:
 
     :param page: a page that `page_of` or this function has returned.
     """
-    # A section begins with its title, which a line of hyphens follows.
+    # A section begins with its title, followed by a line of hyphens and a command in ``...``.
     head, *parts = re.split(r"^(?=.+\n-+\n\n``)", page, flags=re.MULTILINE)
     by_command = {_command_of(part): part for part in parts}
     for report in reports:

@@ -60,7 +60,7 @@ GROWTH = 1.10
 SLACK = 4.0  # MiB
 
 
-# -- the nodes, in a process of their own ----------------------------------------------------------
+# -- the nodes, in a separate process --------------------------------------------------------------
 
 
 def executes(text: str) -> Callable[[Request], bool]:

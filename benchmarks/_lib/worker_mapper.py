@@ -115,8 +115,8 @@ def measure_blocking(address: str, port: int) -> Figures:
 
 
 async def measure_asyncio(address: str, port: int) -> Figures:
-    """Measure the same work with the coroutines of the object mapper."""
-    from cassandra.aio import Cluster  # only this driver has it
+    """Measure the work of `measure_blocking` with the coroutines of the object mapper."""
+    from cassandra.aio import Cluster  # only turbocql has this module
     from cassandra.cqlengine import connection
 
     figures: Figures = {}

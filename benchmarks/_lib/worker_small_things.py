@@ -40,7 +40,7 @@ from cassandra.query import dict_factory, tuple_factory
 VERSION = 4  # the version of the protocol
 ERROR, RESULT = 0x00, 0x08  # opcodes
 VOID, SET_KEYSPACE = 1, 3  # kinds of a RESULT
-INVALID = 0x2200  # an error code
+INVALID = 0x2200  # the error code of an invalid query
 ONE, UNLOGGED = 1, 1  # the consistency level, and the type of a batch
 ID = b"i" * 16  # the id of a prepared statement
 QUERY = "SELECT a, b, c FROM some_keyspace.some_table WHERE a = 1"

@@ -356,7 +356,7 @@ cdef class MapCodec(Codec):
         cdef Py_ssize_t i = 0
         cdef bint at_key = True
         cdef const uint8_t* p = data + 4
-        keys = PyList_New(count)  # as in ListCodec.read
+        keys = PyList_New(count)  # its items are NULL until we set them, as in ListCodec.read
         values = PyList_New(count)
         turbocql_enter(DECODING)
         try:

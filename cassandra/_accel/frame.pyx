@@ -342,7 +342,7 @@ cdef class FrameReader:
                 raise ProtocolError("a self-contained segment came in the middle of an envelope")
             if plain_size:
                 plain = inflated(data + stop - size, size, plain_size)
-                if plain is None:  # the package raises the error
+                if plain is None:  # if there is an error, the package raises it
                     plain = exact_bytes(
                         self._compression.decompress_segment(
                             PyMemoryView_FromMemory(<char*> data + stop - size, size, PyBUF_READ),
@@ -448,7 +448,7 @@ cdef class FrameReader:
                     "a compressed body came over a connection that has agreed on no compression"
                 )
             plain = self._inflated_body(body) if self._has_lz4_bodies else None
-            if plain is None:  # Snappy, or the package raises the error
+            if plain is None:  # for Snappy, or if the package must raise the error
                 plain = self._compression.decompress_body(body, self._max_body)
             body = plain
             flags &= ~C_COMPRESSED

@@ -315,7 +315,7 @@ cdef class RequestBase:
     cdef public object on_done
     cdef public object target
     cdef public object vectors
-    cdef public object caller            # the caller, if there is a throttler
+    cdef public object caller            # the caller, for the throttler; None without a throttler
     # True if the thread that waits for the response has also read it, and ended the request.
     cdef readonly bint is_ended_by_caller
     cdef int _throttle                   # for the throttler: NOT_ASKED, IN_QUEUE or HAS_BEGUN
@@ -448,7 +448,7 @@ cdef class RequestBase:
             return 0
         try:
             if self.timeout is not None and self._timer_slot < 0:
-                if self.timeout <= 0:  # it has timed out already, so do not send it
+                if self.timeout <= 0:  # the request has timed out already, so do not send it
                     self.on_timeout()
                     return 0
                 timers = <TimerWheel?> _session_timers(session)

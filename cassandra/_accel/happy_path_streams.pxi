@@ -241,11 +241,11 @@ cdef class StreamTable:
     """
 
     cdef readonly object writer
-    cdef FrameWriter _writer         # the same object if it is of this class, else None
+    cdef FrameWriter _writer         # `writer` if it is of this class, else None
     cdef public object armed
-    cdef int _closed                 # the loop and holders of the claim set these three
+    cdef int _closed                 # the loop and holders of the claim set these three attributes
     cdef int _paused
-    cdef int _settled                # threads may write if nothing is in flight
+    cdef int _settled                # 1 if threads may write while nothing is in flight
     cdef int _epoch                  # changes whenever the keyspace may change
     cdef public Py_ssize_t orphans
     cdef public object rest          # the unsent part of a write by a thread
@@ -257,13 +257,13 @@ cdef class StreamTable:
     cdef Py_ssize_t _first           # all words of `_free` before this one are 0
     cdef uint64_t _free[C_WORDS]     # a bit for each stream: 1 if it is free
     cdef object _direct              # the responder on the stream of direct requests
-    cdef int _has_direct             # whether a direct request is in flight
+    cdef int _has_direct             # 1 if a direct request is in flight
     cdef Py_ssize_t _direct_stream
     cdef object _add                 # methods of the writer of direct requests
     cdef object _take_frame
-    cdef object _framing             # the lock of that writer
+    cdef object _framing             # the lock of the writer of direct requests
     cdef bint _has_begun_frame       # the writer may still contain an unfinished frame
-    cdef object _acquire             # methods of the claim, a lock
+    cdef object _acquire             # methods of the claim, which is a lock
     cdef object _release
     cdef object _socket
     cdef int _descriptor
@@ -271,11 +271,11 @@ cdef class StreamTable:
     cdef object _wake
     cdef object _on_broken
     cdef bint _is_lent               # only threads that wait for direct requests read the socket
-    cdef bint _is_awaited            # such a thread waits for bytes at this moment
-    cdef bint _is_reading            # such a thread is using the frame reader
-    cdef list _passed_on             # envelopes that such threads leave to the loop
+    cdef bint _is_awaited            # a thread that made a direct request waits for bytes now
+    cdef bint _is_reading            # a thread that made a direct request uses the frame reader now
+    cdef list _passed_on             # envelopes that these threads leave to the loop
     cdef object _reading_error       # the error after which nothing more can be read
-    cdef readonly Py_ssize_t answers_read  # how many responses such threads have read
+    cdef readonly Py_ssize_t answers_read  # how many responses these threads have read
     cdef Py_ssize_t _waits_in_row    # direct requests in a row whose threads wait
     cdef Py_ssize_t _answers_before_loan  # `answers_read` when the reading was lent
     cdef Py_ssize_t _lend_after      # lend the reading after this many `_waits_in_row`

@@ -16,7 +16,7 @@ cdef struct TabletFields:
 
 cdef class Chunk:
     cdef Py_ssize_t size
-    cdef Py_ssize_t width            # of each row of `hosts` and `shards`
+    cdef Py_ssize_t width            # the number of items in each row of `hosts` and `shards`
     cdef int64_t* firsts
     cdef int64_t* lasts
     cdef uint64_t* versions

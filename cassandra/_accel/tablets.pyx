@@ -431,7 +431,8 @@ cdef class TabletMap:
         return self._next_block(chunk, index)
 
     cdef int _next_block(self, Chunk chunk, Py_ssize_t index) noexcept:
-        # Two threads may send the same part at the same time; the next calls send the other parts.
+        # Each call returns four bits of the version. Two threads may get the same bits at the same
+        # time; later calls return the other bits.
         cdef int turn = (load(&self._turn) + 1) & 15
         store(&self._turn, turn)
         if chunk is None:

@@ -405,8 +405,10 @@ class SetUpdateClause(ContainerUpdateClause):
 
 
 class ListUpdateClause(ContainerUpdateClause):
-    """The assignments that change a list column. Writes only the elements that were added at its
-    beginning and end, or else the whole list.
+    """The assignments of an UPDATE that change a list column.
+
+    They write only the elements that were added at the beginning and the end of the list, if the
+    list has no other change; otherwise they write the whole list.
     """
 
     __slots__ = ()

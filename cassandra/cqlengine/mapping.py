@@ -664,7 +664,8 @@ def _initialized(model: type[BaseModel], row: Any, names: Sequence[str]) -> Base
     instance = model.__new__(model)
     reader._row = instance._row = row
     model.__init__(instance, **{name: getattr(reader, name) for name in names})
-    # Count the values that `__init__` has set as read, so that a later `save` does not write them.
+    # Treat the values that `__init__` has set like values that were read, so that a later `save`
+    # does not write them.
     if type(instance._row) is Values:
         count_as_stored(instance._row, model.__mapping__)
     return instance

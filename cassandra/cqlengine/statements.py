@@ -241,7 +241,7 @@ class BaseCQLStatement(UnicodeMixin):
         return [value for clause in self.clauses() for value in clause.bound()]
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
-        """Return the CQL in one of the two forms.
+        """Return the CQL, with question marks or with numbered markers as `show` writes them.
 
         :param show: returns the CQL of a clause.
         :param option: returns the CQL of a value that does not belong to a clause: a TTL, a

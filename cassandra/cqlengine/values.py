@@ -240,7 +240,7 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
 
 def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     """Return the positions of the values that differ from the database's."""
-    # In the sets of positions, position 0 is the lowest bit.
+    # Sets of positions are ints: bit n, counted from the lowest bit, stands for position n.
     stored = values.stored
     if stored is None:
         # The row was never saved or read. Only values that the application has set or changed in

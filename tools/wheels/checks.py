@@ -59,15 +59,15 @@ def check_platform(wheel: Path, target: Target, python: Path) -> None:
     """Ask auditwheel whether the wheel runs on all systems that its tags name.
 
     :param python: an interpreter that has auditwheel.
-    :raises ValueError: if it does not.
+    :raises ValueError: if the wheel does not run on all of these systems.
     """
     result = subprocess.run(
         [str(python), "-m", "auditwheel", "show", str(wheel)], capture_output=True, text=True
     )
     output = " ".join(result.stdout.split())
     expected_tag = target.tags[-1]
-    # If the wheel also runs on older systems than its tags say, auditwheel names the older ones.
-    # That is accepted, too.
+    # If the wheel also runs on older systems than its tags say, auditwheel names the older systems.
+    # Accept this output, too.
     is_accepted = f'platform tag: "{expected_tag}"' in output or any(
         f'platform tag: "{older}' in output
         for older in ("manylinux_2_5", "manylinux_2_12")

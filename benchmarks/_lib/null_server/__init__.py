@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-# Opcodes, and codes of CQL types.
+# Opcodes of messages.
 ERROR, READY, OPTIONS, SUPPORTED, STARTUP, QUERY, RESULT = 0x00, 0x02, 0x05, 0x06, 0x01, 0x07, 0x08
 PREPARE, EXECUTE, REGISTER, BATCH = 0x09, 0x0A, 0x0B, 0x0D
 # Kinds of a RESULT, and flags of the metadata in it.
@@ -26,6 +26,7 @@ VOID_KIND, ROWS_KIND, PREPARED_KIND = 1, 2, 4
 GLOBAL_TABLE, NO_METADATA = 0x01, 0x04
 INVALID = 0x2200  # the error code of an invalid query
 VOID = struct.pack(">i", VOID_KIND)
+# Codes of CQL types.
 BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, UUID, INET = (
     0x02,
     0x04,

@@ -145,8 +145,8 @@ class BaseCollectionColumn(Column[T]):
         return column.validate(value)
 
     def _isolates(self) -> bool:
-        # The `to_python` methods of this module create a new collection. So the result shares
-        # nothing with its source if no element does.
+        # The `to_python` methods of this module create a new collection. So the new collection
+        # shares no object with its source, unless an element shares an object with its source.
         return self._is_stock() and all(column._isolates() for column in self.types)
 
     @property

@@ -81,7 +81,7 @@ class AbstractQueryableColumn(UnicodeMixin):
     def contains_(self, item: object) -> WhereClause:
         """Return the filter ``column CONTAINS item``.
 
-        It matches collections that have `item` as an element, and maps that have it as a value.
+        The filter matches collections with `item` as an element, and maps with `item` as a value.
 
         :param item: the element or value.
         """

@@ -716,7 +716,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
                     f"an instance; write {model.__name__}.get(...).{name}, or "
                     f"queryset.first().{name} for the first row"
                 )
-            # The next base of an application's class may have a `__getattr__` too.
+            # In a subclass of the application, another base class may have a `__getattr__`, too.
             getattr_of_base = getattr(super(), "__getattr__", None)
             if getattr_of_base is not None:
                 return getattr_of_base(name)

@@ -720,7 +720,7 @@ class _Rows(Iterator[T]):
 
     def __init__(self, queryset: AbstractQuerySet[T]) -> None:
         self._queryset = queryset
-        self._index = 0  # of the next row in the list of rows read so far
+        self._index = 0  # the index of the next row in the queryset's list of rows
 
     def __next__(self) -> T:
         index = self._index
