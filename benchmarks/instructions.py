@@ -143,8 +143,8 @@ def measure(
 def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
     """Check that no count is much greater than its last record in the history file.
 
-    With ``--check``, the benchmark fails if a count is. With ``--record``, the counts are appended
-    to the history file.
+    With ``--check``, the benchmark fails if a count is much greater. With ``--record``, the counts
+    are appended to the history file.
     """
     environment = history.environment()
     names = {case.what: case.name for case in CASES if case.requests_in_flight > 1}

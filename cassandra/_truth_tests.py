@@ -105,13 +105,17 @@ def _is_with_without_name(code: CodeType, position: int) -> bool:
     ]
     following = [name for offset, name in names if offset > position]
     *earlier, current = [name for offset, name in names if offset <= position]
+    # Without `as`, the result of `__enter__` is dropped; with `as`, it is stored.
     if following[:1] != ["POP_TOP"]:
         return False
+    # Before Python 3.14, one instruction calls `__enter__`. Since then, it is loaded and called by
+    # separate instructions: skip the loads.
     if current == "CALL" and earlier[-1:] == ["LOAD_SPECIAL"]:  # since Python 3.14
         while earlier and earlier[-1] in ("LOAD_SPECIAL", "SWAP", "COPY"):
             earlier.pop()
     elif current not in ("BEFORE_WITH", "SETUP_WITH"):
         return False
+    # The context manager must be the result of a call, directly before.
     return bool(earlier) and earlier[-1].startswith("CALL")
 
 

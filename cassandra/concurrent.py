@@ -517,8 +517,8 @@ class _Run:
     def _send_some_ahead(self) -> bool:
         """Send as many statements as the collector wants; return False if no more must be sent.
 
-        No more statements are sent if the application has begun to read, if all statements are sent,
-        or if a statement has failed and `fail_fast` is set.
+        No more statements are sent if the application has begun to read, if all statements were
+        sent, or if a statement has failed and `fail_fast` is set.
         """
         collector = self._collector
         with self._lock:
@@ -827,7 +827,7 @@ class _UnwatchedRun:
         self._complete(index, ExecutionResult(False, error))
 
     def _complete(self, index: int, outcome: ExecutionResult) -> None:
-        """Store the outcome of a statement, and send another one or end the run."""
+        """Store the outcome of a statement, and send another statement or end the run."""
         with self._lock:
             self._outcomes[index] = outcome
             self._remaining -= 1

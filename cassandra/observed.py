@@ -61,7 +61,7 @@ class ObservableRequest(Protocol):
 
     @property
     def statement(self) -> Any:
-        """The executed statement, which may be of any class of the application's."""
+        """The executed statement, which may be of a class of the application."""
 
     @property
     def request_body(self) -> ObservableBody:

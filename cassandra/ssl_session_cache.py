@@ -46,7 +46,7 @@ class SSLSessionCache:
         self._lock = Lock()
 
     def get(self, key: Hashable, context: ssl.SSLContext) -> ssl.SSLSession | None:
-        """Return the session of a peer, or None if there is none, or if it has expired.
+        """Return the session of a peer, or None if the cache has no session that can be used.
 
         :param key: identifies the peer.
         :param context: the TLS context to use the session with. A session of another context cannot

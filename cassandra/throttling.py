@@ -217,7 +217,7 @@ class RequestThrottler:
         :param session: the engine's session that is being closed.
         :param error: the error for the requests.
         """
-        # Iterate over copies: a failing request calls `withdraw`, and the last one clears the
+        # Iterate over copies: each failing request calls `withdraw`, and the last call clears the
         # queues.
         for queue in list(self._queues.values()):
             for request in list(queue):

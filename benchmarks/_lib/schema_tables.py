@@ -55,7 +55,7 @@ def schema_rows(tables: int, tables_per_keyspace: int = 100) -> dict[str, list[R
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
     for number in range(tables):
         keyspace, table = f"keyspace_{number // tables_per_keyspace:03}", f"table_{number:05}"
-        # Begin a new keyspace.
+        # The first table of a keyspace also adds the keyspace.
         if number % tables_per_keyspace == 0:
             replication = {
                 "class": "org.apache.cassandra.locator.SimpleStrategy",

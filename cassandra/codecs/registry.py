@@ -185,8 +185,9 @@ class CodecRegistry:
     def register_class(self, cls: type[T], to_cql: Callable[[T], Any] | Converter[T, Any]) -> None:
         """Convert bound values of a class and its subclasses, in any column.
 
-        This also applies to parameters that are interpolated into CQL by ``%s``, and inside
-        collections. It takes precedence over converters of types. Values in rows are not converted.
+        The converter also applies to parameters that are interpolated into CQL by ``%s``, and to
+        elements of collections. It takes precedence over converters of types. Values in rows are
+        not converted.
 
         :param cls: the class. If several registered classes match, the nearest parent class is
             used.

@@ -450,7 +450,8 @@ async def aunregister_connection(name: Hashable = None) -> None:
         return
     cluster = connection.cluster
     if connection.owns_cluster and connection.is_async and cluster is not None:
-        # Clear these before waiting, so that no other code gets a session that is being closed.
+        # Clear the attributes before waiting, so that no other code gets a session that is being
+        # closed.
         connection.session = connection.cluster = None
         await cluster.shutdown()
     else:

@@ -545,7 +545,7 @@ class UpdateStatement(AssignmentStatement):
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 
     def bound(self) -> list[Any]:
-        # In an UPDATE, USING comes before SET, so its markers come first.
+        # In an UPDATE, USING comes before SET, so the markers of USING come first.
         return [*(value for _, value in self._options()), *super().bound()]
 
 

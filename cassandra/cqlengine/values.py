@@ -149,7 +149,7 @@ class Written(Values):
 class SavedState:
     """The state of an instance before its write was added to a batch.
 
-    The batch restores this state if it fails.
+    If the batch fails, it restores this state.
 
     :param values: the values of the instance.
     :param mapping: the mapping of the instance's model.

@@ -531,6 +531,7 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
         instance.validate()
         written, write = begun_write(mapping, values, _update, is_insert=False)
     except BaseException:
+        # Restore the values, and the bits that say which values were set or exposed.
         for position, value in zip(positions, previous_values, strict=True):
             bit = 1 << position
             values[position] = value
