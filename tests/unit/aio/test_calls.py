@@ -69,8 +69,9 @@ async def test_using_a_load_that_was_not_awaited_is_an_error(cluster: aio.Cluste
 
 
 async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None:
-    """`inspect` or `asyncio` must recognise the methods that return a `Call` as coroutine
-    functions.
+    """Methods that return a `Call` must count as coroutine functions.
+
+    `inspect` or `asyncio` must recognise them.
     """
     calls = (aio.Cluster.connect, aio.Session.load, aio.Session.unload)
     for call in calls:

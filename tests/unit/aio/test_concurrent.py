@@ -208,8 +208,9 @@ async def test_unread_executions_are_cancelled(
 async def test_statements_of_different_kinds_keep_their_positions(
     node: FakeNode, select: Select
 ) -> None:
-    """Prepared statements and query strings are sent in different ways, but keep
-    their positions.
+    """Prepared statements and query strings keep their positions.
+
+    The driver sends the two kinds in different ways.
     """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
@@ -435,9 +436,7 @@ def outcomes_in_order(session: Any, pairs: Any, concurrency: int, **settings: An
 
 
 def as_completed(session: Any, pairs: Any, concurrency: int, **settings: Any) -> Any:
-    """Execute the statements, and return their outcomes in the order in which the
-    executions end.
-    """
+    """Execute the statements, and return their outcomes as the executions end."""
     return outcomes_of(session, pairs, concurrency, in_order=False, **settings)
 
 
@@ -483,8 +482,9 @@ class FakeSession:
         self.highest_concurrency = 0
 
     def execute(self, statement: int, parameters: Any, **options: Any) -> asyncio.Future[Any]:
-        """Return a future for the statement, which is a number. A negative number
-        raises TypeError.
+        """Return a future for the statement, which is a number.
+
+        A negative number raises TypeError.
         """
         if statement < 0:
             raise TypeError("a mistake in the call")
@@ -526,9 +526,7 @@ async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
 
 
 async def test_in_order_outcomes_follow_the_statements() -> None:
-    """With `in_order`, an outcome is held until the outcomes of all earlier
-    statements are known.
-    """
+    """With `in_order`, an outcome waits for the outcomes of all earlier statements."""
     session = FakeSession()
     outcomes = outcomes_in_order(session, pairs(0, 1, 2), concurrency=3)
     first = asyncio.ensure_future(anext(outcomes))
@@ -558,8 +556,9 @@ async def test_as_completed_returns_the_position_of_the_statement() -> None:
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently) -> None:
-    """After an error is raised, running executions are cancelled, and no further statement is
-    executed.
+    """After an error is raised, running executions are cancelled.
+
+    No further statement is executed.
     """
     session = FakeSession()
     outcomes = run(session, pairs(0, 1, 2), concurrency=2)

@@ -62,8 +62,7 @@ async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio
 async def test_an_empty_page_before_further_pages_is_not_an_empty_result(
     node: FakeNode, session: aio.Session, look: Callable[[Any], object]
 ) -> None:
-    """If the current page is empty and further pages follow, `one()` and `bool()` raise
-    RuntimeError.
+    """If the current page is empty, but more follow, `one()` and `bool()` raise RuntimeError.
 
     The results None and False would mean that there is no row, but later pages may have rows.
     """
@@ -156,8 +155,9 @@ def prime_pages(node: FakeNode, special_page: int = 0, answer: Any = None) -> No
 
 
 async def read_into(values_read: list[int], result: aio.ResultSet[Any]) -> None:
-    """Append the value of each row to `values_read`, so that an error does not lose
-    earlier values.
+    """Append the value of each row to `values_read`.
+
+    So an error does not lose the values before it.
     """
     async for row in result:
         values_read.append(row.k)  # noqa: PERF401
@@ -372,9 +372,7 @@ async def test_a_task_that_begins_later_is_refused(node: FakeNode, session: aio.
 
 
 async def test_a_slow_task_misses_no_page_silently(node: FakeNode, session: aio.Session) -> None:
-    """A task that is still at the first page gets an error after another task has
-    read all pages.
-    """
+    """A task at the first page gets an error after another task has read all pages."""
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     slow = aiter(result)

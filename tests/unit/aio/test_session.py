@@ -355,8 +355,9 @@ async def test_an_error_of_many_executions_is_raised_or_returned(
 
 
 async def test_many_executions_call_an_execute_that_was_replaced(session: aio.Session) -> None:
-    """If an application replaces `execute` of a session, `execute_concurrent` calls the
-    replacement.
+    """If an application replaces `execute` of a session, the replacement is called.
+
+    `execute_concurrent` calls it for each statement.
     """
     calls: list[Any] = []
     original_execute = session.execute

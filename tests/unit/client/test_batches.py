@@ -67,8 +67,10 @@ async def nodes() -> AsyncIterator[FakeCluster]:
 
 
 def text_batch(start: int = 0) -> BatchStatement:
-    """Return a batch of ten rows: three for each query string in `INSERTS`, and a string without
-    markers.
+    """Return a batch of ten rows.
+
+    There are three rows for each query string in `INSERTS`, and one row whose value the driver
+    writes into the query string.
 
     :param start: the key of the first row of each query string.
     """
@@ -171,8 +173,9 @@ async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
 
 
 async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
-    """A value of a wrong type raises an error that names its row and column, and
-    nothing is sent.
+    """A value of a wrong type raises an error that names its row and column.
+
+    Nothing is sent.
     """
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(INSERTS[0], [(1, "a"), (2, 3)])
@@ -220,10 +223,9 @@ async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) ->
 
 
 async def test_a_statement_that_is_always_forgotten_is_raised(node: FakeNode) -> None:
-    """If a node always forgets a statement of a batch, the request fails after MOST_PREPARES
-    attempts.
+    """If a node always forgets a statement of a batch, the request fails.
 
-    Each statement of the batch is counted separately.
+    It fails after MOST_PREPARES attempts. Each statement of the batch is counted separately.
     """
     async with connected(node) as (_, session):
         statements = await session.prepare_all(INSERTS)
@@ -395,9 +397,7 @@ async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
 
 
 async def test_listeners_get_every_row(node: FakeNode) -> None:
-    """The message for a request listener has an entry for each row and query string
-    of the batch.
-    """
+    """The listener's message has an entry for each row and query string of the batch."""
     async with connected(node) as (_, session):
         request_bodies: list[Any] = []
         session.add_request_init_listener(

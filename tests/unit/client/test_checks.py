@@ -58,11 +58,10 @@ def test_a_timeout_in_milliseconds_is_warned_of() -> None:
 
 
 def test_a_timeout_in_the_place_of_trace_is_warned_of() -> None:
-    """A number of seconds as `trace` causes a warning, because it was probably meant as the
-    timeout.
+    """A number of seconds as `trace` causes a warning.
 
-    The third argument of `execute` is the timeout, but the third argument of `execute_async` is
-    `trace`.
+    It was probably meant as the timeout. The third argument of `execute` is the timeout, but the
+    third argument of `execute_async` is `trace`.
     """
     with pytest.warns(RuntimeWarning, match=r"trace=5\.0 asks .* write timeout=5\.0 for a timeout"):
         checks.check_trace(5.0)

@@ -162,8 +162,9 @@ BAD_ANSWERS: list[tuple[int, Any, str]] = [
 def test_an_invalid_answer_is_refused(
     astra: Astra, bundle: str, status: int, answer: Any, message: str
 ) -> None:
-    """An invalid response of the metadata service raises DriverException, which says
-    what is wrong.
+    """An invalid response of the metadata service raises DriverException.
+
+    The error says what is wrong.
     """
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     astra.answer = (status, body)
@@ -201,8 +202,9 @@ def test_time_left_raises_after_the_deadline(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If nothing listens on the first address of the metadata service, the next
-    address is tried.
+    """If no server listens on the service's first address, the next address is tried.
+
+    The service is the metadata service.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -411,8 +413,9 @@ def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Pat
     """A file of a bundle raises ValueError if it has more than MOST_BYTES bytes or is encrypted."""
 
     def read_member(size: int, content: bytes, flag_bits: int = 0) -> bytes:
-        """Read a file whose entry in the archive's directory has this size (in bytes) and these
-        flags.
+        """Read a file with this size (in bytes) and these flags.
+
+        The archive's directory has the size and the flags.
         """
         info = SimpleNamespace(
             file_size=size, flag_bits=flag_bits, compress_type=zipfile.ZIP_STORED

@@ -107,10 +107,9 @@ class Api:
         return ResultSet(FakeFuture(pages), pages[0])
 
     async def convert(self, result: Any, form: str, **options: Any) -> Any:
-        """Call the method `form` of the result (for example "to_arrow"), and return what it
-        returns.
+        """Call the method `form` of the result, for example "to_arrow".
 
-        If it returns an iterator of batches, return a list of them.
+        Return what the method returns. If it returns an iterator of batches, return a list of them.
         """
         converted = getattr(result, form)(**options)
         if form == "arrow_batches":
@@ -188,9 +187,7 @@ async def test_a_result_with_no_rows_has_its_columns(api: Api, form: str) -> Non
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_reading_begins_at_the_current_page(api: Api, form: str) -> None:
-    """After `fetch_next_page`, a conversion has the rows of the current page and of all later
-    pages.
-    """
+    """After `fetch_next_page`, a conversion has the rows from the current page on."""
     result = api.result(page((1, "a")), page((2, "b")), page((3, "c")))
     fetched = result.fetch_next_page()
     if api.is_aio:
@@ -330,8 +327,9 @@ async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
 
 
 def test_decoded_rows_cannot_become_columns() -> None:
-    """A result of decoded rows cannot become columns, because columns are made from
-    encoded pages.
+    """A result of decoded rows cannot become columns.
+
+    Columns are made from encoded pages.
     """
     with pytest.raises(RuntimeError, match="no longer in the form that they came in"):
         ResultSet(FakeFuture([]), [(1, "a")]).to_arrow()
@@ -348,8 +346,9 @@ async def test_missing_libraries_are_named(
 
 
 async def test_options_for_types_are_passed_on(api: Api) -> None:
-    """The options `decimals`, `varints` and `durations` choose the types of columns
-    in all methods.
+    """The options `decimals`, `varints` and `durations` choose the types of columns.
+
+    All methods have these options.
     """
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
     # The encoded decimal 1.25, varint 5, and duration of 1 month, 2 days and 3 nanoseconds.
@@ -513,8 +512,9 @@ PAGE_SIZE = 3_333  # no divisor of the number of rows, so the last page is short
 
 @pytest.fixture(scope="module")
 def node() -> Any:
-    """Yield a node that responds to `SELECT * FROM t` with `ROWS`, in pages of the
-    requested size.
+    """Yield a node that responds to `SELECT * FROM t` with `ROWS`.
+
+    The rows come in pages of the requested size.
     """
     with FakeNode() as running:
         running.prime(
@@ -672,8 +672,9 @@ def test_an_unknown_option_is_named_before_anything_is_read(node: FakeNode, form
 
 
 def test_to_pandas_accepts_options_of_pyarrow(node: FakeNode) -> None:
-    """`to_pandas` takes some options of pyarrow; for other options, the error says
-    what to write.
+    """`to_pandas` takes some options of pyarrow.
+
+    For other options, the error says what to write.
     """
     node.prime("SELECT k", rows([("k", "int")], [(1,)]))
     with Cluster([node.address], port=node.port) as cluster:

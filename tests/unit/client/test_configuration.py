@@ -545,8 +545,9 @@ def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown:
 
 
 def test_before_connect_the_switches_are_stored() -> None:
-    """Before `connect`, the switches for metadata can be set, but no call can change the
-    connection.
+    """Before `connect`, the switches for metadata can be set as attributes.
+
+    Calls that need a connection raise an error.
     """
     cluster: Any = Cluster()
     assert (cluster.schema_metadata_enabled, cluster.token_metadata_enabled) == (True, True)
@@ -563,9 +564,7 @@ def test_token_metadata_can_be_disabled_in_the_constructor() -> None:
 
 
 def test_the_settings_of_the_engine_follow_the_switches() -> None:
-    """The settings of the engine change with the cluster's switches for schema and
-    token metadata.
-    """
+    """The engine's settings follow the cluster's switches for schema and token metadata."""
     cluster = Cluster()
     engine = cluster._settings()
     assert (engine.schema_metadata_enabled, engine.token_metadata_enabled) == (True, True)

@@ -67,8 +67,9 @@ def release_held_profiles(cluster: Any) -> None:
 
 
 def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
-    """The cluster knows the policy of an unnamed profile until the profile and its
-    clones are gone.
+    """The cluster knows an unnamed profile's policy until the profile is gone.
+
+    Clones of the profile must be gone, too.
     """
     with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()

@@ -101,10 +101,10 @@ async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> Non
     ],
 )
 def test_a_malformed_string_is_both_errors(cluster_class: Any, point: str, message: str) -> None:
-    """A malformed contact point raises an error that is both ValueError and
-    UnresolvableContactPoints.
+    """The error for a malformed contact point has two classes.
 
-    cassandra-driver tries to resolve the string and raises UnresolvableContactPoints.
+    They are ValueError and UnresolvableContactPoints. cassandra-driver tries to resolve the string
+    and raises UnresolvableContactPoints.
     """
     with pytest.raises(UnresolvableContactPoints, match=message) as caught:
         cluster_class([point])

@@ -30,10 +30,10 @@ def test_invalid_values_are_refused_at_once() -> None:
 
 
 def test_scylladb_gets_the_session_id_and_the_configuration() -> None:
-    """Each connection sends the session's id, and the control connection also sends the
-    configuration.
+    """Each connection sends the session's id to ScyllaDB.
 
-    The configuration is not sent if `driver_config_reporting_enabled` is False.
+    The control connection also sends the configuration, unless `driver_config_reporting_enabled` is
+    False.
     """
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}

@@ -22,8 +22,9 @@ PROFILES = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=IgnoringPolicy()
 
 
 def prime(node: FakeNode) -> None:
-    """Prime an empty result for "rows", a void result for "void", and an error for
-    "unavailable".
+    """Prime the responses to the queries "rows", "void" and "unavailable".
+
+    They are an empty result, a void result, and an error.
     """
     node.prime("rows", rows([("k", "int")]))
     node.prime("void", void())

@@ -48,8 +48,9 @@ def body_of(kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["query", "execute", "batch"])
 def test_a_message_has_the_options_of_its_body(kind: str) -> None:
-    """The message has the levels, the timestamp, the payload and the paging options
-    of the request.
+    """The message has the options of the request body.
+
+    These are its levels, timestamp, payload and paging options.
     """
     body = body_of(kind)
     message = message_of(body)

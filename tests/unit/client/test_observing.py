@@ -26,8 +26,9 @@ class Observer(RequestObserver):
 
 
 class FakeEngine:
-    """A fake of two engines: a session's has `observe`, and a cluster's has the other
-    two methods.
+    """A fake for the engine of a session and for the engine of a cluster.
+
+    A session's engine has `observe`, and a cluster's engine has the other two methods.
     """
 
     def __init__(self) -> None:

@@ -45,8 +45,9 @@ def last_request(node: FakeNode) -> Request:
 
 
 def test_a_number_as_trace_is_probably_a_timeout(node: FakeNode, session: Session) -> None:
-    """A number as `trace` enables tracing, but causes a warning that it was probably meant as a
-    timeout.
+    """A number as `trace` enables tracing, but causes a warning.
+
+    It was probably meant as a timeout.
     """
     with pytest.warns(RuntimeWarning, match="write timeout=30 for a timeout"):
         session.execute("SELECT 1", trace=30)  # type: ignore[call-overload]

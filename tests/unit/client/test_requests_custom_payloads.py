@@ -62,8 +62,9 @@ def statement_with_payload(
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kind: str) -> None:
-    """`execute` and `prepare` in asyncio send custom payloads, and raise errors for
-    wrong payloads.
+    """In asyncio, custom payloads are sent, and wrong payloads raise errors.
+
+    This holds for `execute` and `prepare`.
     """
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT, custom_payload=PAYLOAD)
@@ -82,8 +83,9 @@ async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kin
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_blocking_api_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kind: str) -> None:
-    """The blocking `execute` and `prepare` send custom payloads, and raise errors for wrong
-    payloads.
+    """In the blocking API, custom payloads are sent, and wrong payloads raise errors.
+
+    This holds for `execute_async` and `prepare`.
     """
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()

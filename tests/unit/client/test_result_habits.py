@@ -334,9 +334,7 @@ def test_retry_policies_of_applications_may_take_arguments() -> None:
 
 
 def test_row_factories_take_names_and_rows(session: Session) -> None:
-    """A row factory that cannot be called with two arguments raises TypeError, which
-    gives advice.
-    """
+    """A row factory that cannot take two arguments raises TypeError with advice."""
 
     def one_argument(rows: Any) -> Any:
         return rows

@@ -227,8 +227,9 @@ async def test_a_wrong_old_style_setting_changes_nothing(cluster_class: Any) -> 
 async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
     cluster_class: Any,
 ) -> None:
-    """Settings of a copied session apply to its requests, but not to those of the
-    original session.
+    """Settings of a copied session apply to its own requests only.
+
+    The original session keeps its settings.
     """
     async with connected(cluster_class) as (_cluster, session, requests):
         view = copy.copy(session)

@@ -379,8 +379,9 @@ def test_columns_of_the_server_itself_are_not_converted(
 
 
 def test_a_pickled_statement_has_no_converters(session: Session) -> None:
-    """A pickled statement has no converters, because an application's functions often cannot be
-    pickled.
+    """A pickled statement has no converters.
+
+    An application's functions often cannot be pickled.
     """
     prepared = session.prepare(SELECT)
     copied: PreparedStatement = pickle.loads(pickle.dumps(prepared))

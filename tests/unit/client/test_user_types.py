@@ -1,5 +1,6 @@
-"""`UserTypes`, which has the classes that are registered for user-defined types, and
-their fields.
+"""`UserTypes`, which has the classes that are registered for user-defined types.
+
+It also has the fields of these types.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
 
 
 async def test_reading_the_fields_of_a_missing_type_raises() -> None:
-    """`read_fields` stores the fields of registered types, and raises an error for a
-    missing type.
+    """`read_fields` stores the fields of registered types.
+
+    It raises an error for a missing type.
     """
     registry = user_types_of_schema()
 

@@ -210,9 +210,7 @@ def loop_threads() -> list[threading.Thread]:
 def test_a_failed_connect_leaves_no_thread(
     shop: FakeNode, blocking_cluster: Cluster, reason: str
 ) -> None:
-    """After a failed `connect`, neither the event loop's thread nor a control
-    connection is left.
-    """
+    """After a failed `connect`, no event loop thread and no control connection are left."""
     if reason == "connection refused":
         shop.refuse_connections()
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
@@ -223,8 +221,9 @@ def test_a_failed_connect_leaves_no_thread(
 
 
 def test_a_shutdown_ends_a_connect_that_waits(shop: FakeNode, blocking_cluster: Cluster) -> None:
-    """If another thread shuts the cluster down during `connect`, `connect` raises
-    ConnectionShutdown.
+    """If another thread shuts the cluster down, `connect` raises ConnectionShutdown.
+
+    Here, `connect` waits for the node's response to STARTUP.
     """
     shop.prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
     failures: list[Any] = []

@@ -1,5 +1,6 @@
-"""Methods that complete a `ResponseFuture`, which tracing libraries replace on the
-future itself.
+"""Methods that complete a `ResponseFuture`.
+
+Tracing libraries replace these methods on the future itself.
 """
 
 from __future__ import annotations

@@ -329,9 +329,7 @@ def test_a_result_whose_page_is_replaced_is_not_empty(
 def test_a_callback_added_while_the_next_page_is_requested_gets_that_page(
     overtaken: OvertakenFuture,
 ) -> None:
-    """If another thread requests the next page while a callback is added, the callback gets this
-    page.
-    """
+    """A callback that is added while another thread requests the next page gets this page."""
     pages: list[Any] = []
     overtaken.attribute = "_done"
     overtaken.add_callback(pages.append)

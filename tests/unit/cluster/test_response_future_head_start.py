@@ -63,8 +63,9 @@ def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
 
 
 def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Session) -> None:
-    """With the default of `write_head_start`, a read is sent although the write has no response
-    yet.
+    """With the default of `write_head_start`, a read does not wait for a slow write.
+
+    The read is sent although the write has no response yet.
     """
     held_answer = hold()
     node.prime(WRITE, held_answer)
@@ -80,8 +81,9 @@ def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Sessi
 def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
     node: FakeNode, session: Session, reason: str
 ) -> None:
-    """A read does not wait for an earlier read, for another thread's write, or with a head start of
-    0.
+    """A read does not wait for an earlier read or for another thread's write.
+
+    With a head start of 0, it does not wait at all.
     """
     session.write_head_start = 0 if reason == "switched off" else 60  # seconds
     earlier_query = "select v FROM u" if reason == "a read" else WRITE

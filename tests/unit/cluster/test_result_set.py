@@ -320,8 +320,9 @@ class InterruptedFuture(FakeFuture):
 
 @pytest.mark.parametrize("further_pages", [([3],), ([3], [4])])
 def test_an_interrupted_wait_loses_no_page(further_pages: Any) -> None:
-    """After a KeyboardInterrupt during the wait for a page, the iteration continues
-    with this page.
+    """After a KeyboardInterrupt during the wait for a page, no page is lost.
+
+    The iteration continues with this page.
     """
     rows: ResultSet[Any] = ResultSet(InterruptedFuture(*further_pages), [1, 2])
     assert [next(rows), next(rows)] == [1, 2]

@@ -25,8 +25,9 @@ class Row(NamedTuple):
 
 
 def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
-    """With `row_type`, rows are instances of this class, and objects that are no classes are
-    refused.
+    """With `row_type`, rows are instances of this class.
+
+    Objects that are not classes are refused.
     """
     assert blocking_session.execute(READ, row_type=Row).all() == [Row(1, "a"), Row(2, "b")]
     future = blocking_session.execute_async(READ, row_type=Row)
@@ -71,8 +72,9 @@ def test_a_blocking_call_in_a_callback_is_refused(
     outcomes: list[Any] = []
 
     def make_blocking_calls(rows: Any) -> None:
-        """Make three blocking calls, which must all be refused: they would wait for the loop that
-        runs them.
+        """Make three blocking calls, which must all be refused.
+
+        The calls would wait for the loop that runs them.
         """
         for blocking_call in (
             lambda: blocking_session.execute(READ),
@@ -287,8 +289,9 @@ def test_reads_of_whole_tables_pass_their_arguments(
 def test_an_unload_passes_its_arguments(
     blocking_session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`Session.unload` passes its arguments to `cassandra.bulk`, with "parquet" as the default
-    format.
+    """`Session.unload` passes its arguments to `cassandra.bulk`.
+
+    The default format is "parquet".
     """
     calls: Any = Calls()
     monkeypatch.setattr("cassandra.bulk.unload.unload", calls)
@@ -317,8 +320,9 @@ def test_a_load_without_a_source_is_refused(blocking_session: Session) -> None:
 def test_shutdown_closes_the_sessions_connections_only(
     shop: FakeNode, blocking_cluster: Cluster, blocking_session: Session
 ) -> None:
-    """`Session.shutdown` closes the connections of this session, while another
-    session still works.
+    """`Session.shutdown` closes the connections of this session only.
+
+    Another session still works.
     """
     count_before = len(shop.connections)
     other = blocking_cluster.connect()

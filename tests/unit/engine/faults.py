@@ -78,8 +78,9 @@ class HostEvents(HostStateListener):
 
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
-    """Return a default profile with these settings, whose plans list hosts in the order of
-    addresses.
+    """Return a default profile with these settings.
+
+    Its query plans list hosts in the order of their addresses.
     """
     return {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(
@@ -171,8 +172,9 @@ async def call_in_thread(function: Any, *args: Any, **settings: Any) -> Any:
 
 
 async def exception_of(awaitable: Any) -> BaseException:
-    """Return the exception that `awaitable` raises. Fail if none is raised within
-    `WAIT` seconds.
+    """Return the exception that `awaitable` raises.
+
+    Fail if no exception is raised within `WAIT` seconds.
     """
     try:
         result = await asyncio.wait_for(awaitable, WAIT)
@@ -184,8 +186,9 @@ async def exception_of(awaitable: Any) -> BaseException:
 
 
 def control_node(nodes: FakeCluster) -> FakeNode | None:
-    """Return the node of the control connection, or None if no connection is
-    registered for events.
+    """Return the node of the control connection.
+
+    Return None if no connection is registered for events.
     """
     for node in nodes.nodes:
         if any(connection.event_types for connection in node.connections):

@@ -41,8 +41,9 @@ ENGINE_ONLY_SETTINGS: dict[str, Any] = {
 
 
 def new_host(address: str, is_up: bool | None = True) -> Host:
-    """Return a host that is marked as up or down. None for `is_up` means that the
-    state is unknown.
+    """Return a host that is marked as up or down.
+
+    :param is_up: None means that the state is unknown.
     """
     host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
     if is_up is not None:
@@ -134,9 +135,7 @@ class Tables:
         yield self._page(query)
 
     def _page(self, query: str) -> Any:
-        """Return the node's decoded response to a query, or raise the error that the
-        node returns.
-        """
+        """Return the node's decoded response to a query, or raise the node's error."""
         # The node reads only the version and the query, so the request needs no connection.
         request = Request(
             connection=None,  # type: ignore[arg-type]

@@ -203,10 +203,9 @@ async def test_cancelling_the_future_cancels_the_request(factory: FutureFactory)
 
 @on_new_loop
 async def test_cancelling_the_task_cancels_the_future(factory: FutureFactory) -> None:
-    """If a task is cancelled, the future that it awaits and the future's request are cancelled,
-    too.
+    """If a task is cancelled, the future that it awaits is cancelled, too.
 
-    asyncio's own futures behave in the same way.
+    The future's request is cancelled as well. asyncio's own futures behave in the same way.
     """
     future = factory.future()
 
@@ -314,8 +313,7 @@ async def test_as_completed_yields_the_result(factory: FutureFactory) -> None:
 
 @on_new_loop
 async def test_gather_passes_errors_and_cancellations_on(factory: FutureFactory) -> None:
-    """`asyncio.gather` returns the error of a failed request, and CancelledError for a cancelled
-    request.
+    """`asyncio.gather` returns the errors of failed and cancelled requests.
 
     The loop's exception handler must not be called, for example because of an exception that was
     never retrieved.
@@ -337,8 +335,9 @@ async def test_gather_passes_errors_and_cancellations_on(factory: FutureFactory)
 def test_run_until_complete_accepts_the_future(
     implementation: Implementation, loops: Loops
 ) -> None:
-    """`run_until_complete` runs the loop until a future has its response, and returns
-    the result.
+    """`run_until_complete` runs the loop until a future has its response.
+
+    It returns the result of the future.
     """
     loop = loops.make()
     try:
@@ -362,8 +361,9 @@ async def test_callbacks_are_called_in_the_loop_with_their_contexts(factory: Fut
     calls: list[tuple[str, str, bool]] = []
 
     def recorder(name: str) -> Callable[[Any], None]:
-        """Return a callback that records its name, its context, and whether it was called with the
-        future.
+        """Return a callback that records its name and its context.
+
+        It also records whether it was called with the future.
         """
         return lambda finished: calls.append((name, context_name.get(), finished is future))
 
@@ -413,8 +413,9 @@ async def test_removing_the_first_callback_keeps_the_others(factory: FutureFacto
 
 @on_new_loop
 async def test_a_scheduled_callback_cannot_be_removed(factory: FutureFactory) -> None:
-    """After the response, `remove_done_callback` removes nothing: callbacks are
-    already scheduled.
+    """After the response, `remove_done_callback` removes nothing.
+
+    The callbacks are already scheduled.
     """
     future = factory.future()
     calls: list[Any] = []
@@ -492,10 +493,10 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
 
 @on_new_loop
 async def test_a_cancel_from_another_thread_affects_no_other_future(factory: FutureFactory) -> None:
-    """In debug mode, `cancel` raises RuntimeError in another thread, and no other future is
-    affected.
+    """In debug mode, `cancel` raises RuntimeError in another thread.
 
-    Futures are not thread-safe. asyncio's futures behave in the same way.
+    No other future is affected. Futures are not thread-safe. asyncio's futures behave in the same
+    way.
     """
     factory.loop.set_debug(True)
     cancelled_elsewhere, other = factory.future(), factory.future()
@@ -569,8 +570,9 @@ async def test_stop_iteration_becomes_a_runtime_error(factory: FutureFactory) ->
 
 @on_new_loop
 async def test_the_outcome_may_be_set_by_hand(factory: FutureFactory) -> None:
-    """`set_result` and `set_exception` end a future once, and a later response of the server is
-    ignored.
+    """`set_result` and `set_exception` end a future once.
+
+    A later response of the server is ignored.
     """
     answered, failed = factory.future(), factory.future()
     answered.set_result("set by hand")
@@ -678,8 +680,9 @@ async def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
 @on_new_loop
 async def test_eager_tasks_can_await_futures(factory: FutureFactory) -> None:
-    """An eager task that awaits a finished future ends at once; otherwise, it waits
-    like any task.
+    """An eager task that awaits a finished future ends at once.
+
+    If the future is not finished, the task waits like any task.
     """
     # In mypy's definitions for older Python versions, tasks have no `eager_start`.
     task_class: Any = asyncio.Task

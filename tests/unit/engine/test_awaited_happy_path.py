@@ -50,9 +50,7 @@ class ApplicationHandler(ProtocolHandler):
 
 
 class CustomBoundStatement(BoundStatement):
-    """An application's subclass of BoundStatement. Its objects are executed on the
-    ordinary path.
-    """
+    """An application's subclass of BoundStatement, whose objects take the ordinary path."""
 
 
 # Maps a description to a function that executes a SELECT in some way and returns the future.
@@ -143,8 +141,7 @@ async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
 
 
 async def test_changed_session_settings_apply_to_the_next_execution() -> None:
-    """If a setting of the session or of its profile changes, the next request on the happy path
-    uses it.
+    """If a setting of the session or profile changes, the next request uses the new value.
 
     The happy path caches these settings, so it must notice each change.
     """
@@ -318,8 +315,9 @@ async def test_other_batches_take_the_ordinary_path() -> None:
 
 @pytest.mark.slow
 async def test_a_batch_that_is_too_large_is_refused() -> None:
-    """If a batch does not fit into one frame, `execute` raises ValueError, which describes the
-    batch.
+    """If a batch does not fit into one frame, `execute` raises ValueError.
+
+    The error describes the batch.
     """
     with node_with_rows() as node:
         node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])

@@ -23,8 +23,9 @@ async def test_each_task_is_one_caller() -> None:
 
 
 def test_each_thread_is_one_caller() -> None:
-    """Without a running event loop, the caller is the thread, and another thread is
-    another caller.
+    """Without a running event loop, the caller is the thread.
+
+    Another thread is another caller.
     """
     callers: list[object] = []
     thread = threading.Thread(target=lambda: callers.append(current_caller()))

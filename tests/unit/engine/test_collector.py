@@ -32,8 +32,9 @@ class OutcomeWithPosition(NamedTuple):
 
 
 def new_collector(implementation: Implementation, concurrency: int, in_order: bool = True) -> Any:
-    """Return a collector without a session: it executes nothing, and the test provides the
-    outcomes.
+    """Return a collector without a session, whose outcomes the test provides.
+
+    The collector executes nothing.
 
     :param concurrency: how many statements may be in flight.
     :param in_order: True if `take` returns outcomes in the order of the statements, False if it
@@ -68,8 +69,9 @@ def statements(count: int) -> Iterator[tuple[str, int]]:
 
 
 def test_outcomes_are_returned_in_order(implementation: Implementation) -> None:
-    """With `in_order`, `take` returns an outcome only after the outcomes of all
-    earlier statements.
+    """With `in_order`, `take` returns the outcomes in the order of the statements.
+
+    An outcome waits until the outcomes of all earlier statements were returned.
     """
     collector = new_collector(implementation, concurrency=4)
     source = statements(6)
@@ -300,8 +302,9 @@ def test_a_huge_concurrency_is_accepted(implementation: Implementation) -> None:
 def test_an_outcome_for_an_unknown_position_is_refused(
     implementation: Implementation, position: int
 ) -> None:
-    """`put` raises ValueError for a position of no statement, and leaves the
-    collector as it was.
+    """`put` raises ValueError for a position of no statement.
+
+    The collector stays as it was.
     """
     collector = new_collector(implementation, concurrency=4)
     take_positions(collector, statements(1))
@@ -315,8 +318,9 @@ END_OF_THREAD = -1  # not the position of a statement; ends a thread
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_outcomes_from_many_threads(implementation: Implementation, in_order: bool) -> None:
-    """If many threads provide outcomes, no outcome is lost, and a waiting reader is always
-    notified.
+    """If many threads provide outcomes, no outcome is lost.
+
+    A waiting reader is always notified.
     """
     statement_count, concurrency = 5000, 20
     collector = new_collector(implementation, concurrency, in_order)
@@ -370,8 +374,7 @@ def test_outcomes_from_many_threads(implementation: Implementation, in_order: bo
 def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
     implementation: Implementation,
 ) -> None:
-    """With `batches_wakeups`, the reader is notified when half of the statements in flight have
-    ended.
+    """With `batches_wakeups`, the reader is notified after half of the statements in flight.
 
     When the iterator of statements has ended, the reader is notified when all of them have ended.
     """

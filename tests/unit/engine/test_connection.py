@@ -36,8 +36,9 @@ from tests.unit.engine.faults import exception_of
 def connection_without_transport(
     monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[Connection, list[FutureResponder]]:
-    """Return a connection without a transport, and a list that collects the responders of its
-    requests.
+    """Return a connection without a transport, and a list.
+
+    The list collects the responders of the connection's requests.
     """
     responders: list[FutureResponder] = []
     send = Connection.send
@@ -76,8 +77,9 @@ async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
 
 
 async def test_a_timeout_leaves_an_orphaned_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request that times out keeps its stream as an orphan, because its response
-    may still come.
+    """A request that times out keeps its stream as an orphan.
+
+    Its response may still come.
     """
     connection, responders = connection_without_transport(monkeypatch)
     with pytest.raises(asyncio.TimeoutError):
@@ -141,8 +143,7 @@ async def test_large_messages_are_read_after_the_handshake() -> None:
 
 
 async def test_only_large_parts_of_an_unfinished_message_count_as_activity() -> None:
-    """Receiving a few bytes of a message does not count as activity, but receiving a large part
-    does.
+    """A large part of an unfinished message counts as activity, but a few bytes do not.
 
     Otherwise, a peer that sends a few bytes at a time could keep a connection from counting as
     silent.
@@ -233,8 +234,9 @@ class RecordingResponder:
 
 
 class WiredConnection:
-    """A connection on a fake transport; `notified` lists the notifications to the connection's
-    owner.
+    """A connection on a fake transport, with a list of notifications to its owner.
+
+    The list is `notified`.
 
     :param sock: the socket of the transport. None means that it has none.
     :param attributes: attributes to set on the connection.
@@ -601,8 +603,9 @@ async def test_a_rejected_certificate_is_named_only_before_the_first_answer(
 
 
 async def test_a_half_open_connection_is_closed() -> None:
-    """If the peer closes its sending side, `eof_received` returns False: asyncio closes the
-    transport.
+    """If the peer closes its sending side, `eof_received` returns False.
+
+    Therefore, asyncio closes the transport.
     """
     assert WiredConnection().open().connection.eof_received() is False
 
@@ -639,8 +642,9 @@ async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(abandoned: boo
 
 
 async def test_a_connection_of_a_pool_that_is_given_up_stays_open() -> None:
-    """A connection that is given up takes no more requests, and its pool decides when
-    to close it.
+    """A connection that is given up takes no more requests.
+
+    Its pool decides when to close it.
     """
     wired = WiredConnection().open()
     reasons: list[str] = []

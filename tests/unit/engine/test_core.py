@@ -209,9 +209,7 @@ async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNo
 
 
 async def test_a_session_that_cannot_be_opened_is_not_kept(node: FakeNode) -> None:
-    """If no connection can use the keyspace of a new session, the session is not
-    added to the core.
-    """
+    """A session whose keyspace no connection can use is not added to the core."""
     async with connected(node) as (cluster, session):
         core = core_of(cluster)
         node.prime('USE "missing"', error(ErrorCode.SERVER_ERROR))
@@ -223,8 +221,9 @@ async def test_a_session_that_cannot_be_opened_is_not_kept(node: FakeNode) -> No
 
 
 async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> None:
-    """`open_session` returns when the first pool is open, and with `wait_for_all` when all pools
-    are.
+    """`open_session` returns when the first pool is open.
+
+    With `wait_for_all`, it returns when all pools are open.
     """
     with FakeCluster(2) as nodes:
         async with connected(nodes, connect_timeout=30.0) as (cluster, session):
@@ -252,8 +251,9 @@ async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> 
 async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
     node: FakeNode,
 ) -> None:
-    """A throttler serves one cluster at a time, and can be used by another cluster
-    after `close`.
+    """A throttler serves one cluster at a time.
+
+    After `close`, another cluster can use it.
     """
     throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=1, max_queue_size=0)
     held_answer = hold()
@@ -327,8 +327,9 @@ class CountStarts(RequestObserver):
 async def test_an_observer_that_is_added_later_sees_requests_of_all_sessions(
     node: FakeNode,
 ) -> None:
-    """An observer that is added after `connect` sees the requests of existing sessions until its
-    removal.
+    """An observer that is added after `connect` sees the requests of existing sessions.
+
+    This ends when the observer is removed.
     """
     async with connected(node) as (cluster, session):
         other_session = await cluster.connect()

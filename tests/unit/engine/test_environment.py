@@ -46,9 +46,7 @@ class RecordingEnvironment(Environment):
 
 
 async def test_connections_and_times_come_from_the_environment() -> None:
-    """A cluster opens connections, reads the time and gets random numbers only from the
-    environment.
-    """
+    """A cluster uses only connections, times and random numbers of the environment."""
     loop = asyncio.get_running_loop()
     environment = RecordingEnvironment(loop)
     loop.cassandra_environment = lambda: environment  # type: ignore[attr-defined]
@@ -66,8 +64,7 @@ async def test_connections_and_times_come_from_the_environment() -> None:
 
 
 def test_deadlines_of_one_slot_expire_in_the_order_of_adding(implementation: Any) -> None:
-    """Items with deadlines in the same slot of the timer wheel expire in the order of their
-    addition.
+    """Items with deadlines in the same slot expire in the order of their addition.
 
     A simulation must be repeatable, so the order must not depend on hashes or memory addresses.
     """
@@ -100,8 +97,9 @@ def test_deadlines_of_one_slot_expire_in_the_order_of_adding(implementation: Any
 
 
 def test_insertion_ordered_keeps_the_order_of_adding() -> None:
-    """`InsertionOrdered` is a set that keeps the order of addition and may change during an
-    iteration.
+    """`InsertionOrdered` is a set that keeps the order of addition.
+
+    It may change during an iteration.
     """
     items: InsertionOrdered[Any] = InsertionOrdered()
     for item in (3, 1, 2, 1):

@@ -181,8 +181,9 @@ def test_wake_sets_many_events(implementation: Implementation) -> None:
 
 
 def test_an_event_that_is_never_set_can_be_dropped(implementation: Implementation) -> None:
-    """An event that was never set can be freed without an error, although its lock is
-    still held.
+    """An event that was never set can be freed without an error.
+
+    Its lock is still held then.
     """
     for _ in range(1000):
         implementation.happy_path.Event()

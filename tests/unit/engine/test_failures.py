@@ -73,9 +73,7 @@ class TestExceptionsOfTheApplication:
     async def test_a_message_that_raises_when_encoded_fails_its_request(
         self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
-        """If the encoding of a message raises an exception, the request fails with a
-        RuntimeError.
-        """
+        """If encoding a message raises an exception, the request fails with RuntimeError."""
 
         class RaisingBody(EncodedBody):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
@@ -157,9 +155,7 @@ class PolicyThatRaises(RoundRobinPolicy):
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
     ) -> Iterator[Any]:
-        """Raise an exception if the query contains "raise"; otherwise, return a
-        round-robin plan.
-        """
+        """Return a round-robin plan, or raise an exception if the query contains "raise"."""
         if "raise" in str(getattr(query, "query_string", "")):
             raise self.exception_class("from a policy")
         return super().make_query_plan(working_keyspace, query)
@@ -266,8 +262,9 @@ def test_objects_in_a_query_plan_that_are_not_hosts_are_left_out(
 
 
 def test_fault_among_finds_errors_of_the_driver() -> None:
-    """`fault_among` returns the last error that is a bug of the driver or the
-    application, or None.
+    """`fault_among` returns the last error that is a bug, or None.
+
+    The bug may be in the driver or in the application.
     """
     fault = ValueError("mistake in the driver")
     assert fault_among([ConnectionException("gone"), fault, OSError("no route")]) is fault

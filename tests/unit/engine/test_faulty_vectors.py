@@ -22,9 +22,7 @@ COLUMNS = [("id", "int"), ("embedding", "vector<float, 3>")]
 
 
 def failure_of(node: FakeNode, answer: Answer, execute: Any) -> Any:
-    """Return the error that `execute(session)` raises if the node answers with this
-    error response.
-    """
+    """Return the error that `execute(session)` raises for this error response."""
     node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
     node.prime_prepare(SEARCH, COLUMNS[1:])
     node.prime(Opcode.EXECUTE, answer)
@@ -92,8 +90,9 @@ def test_vectors_whose_length_does_not_fit_are_named(node: FakeNode) -> None:
 
 
 def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> None:
-    """If a search for a vector with NaN fails, a note names the column and the index
-    of the number.
+    """If a search for a vector with NaN fails, a note names the column and the index.
+
+    The index is the index of the NaN in the vector.
     """
 
     def search(session: Session) -> None:
@@ -105,8 +104,9 @@ def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> No
 
 
 def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
-    """If a batch fails, the note describes the vector of the second statement, which
-    has infinity.
+    """If a batch fails, the note describes the vector with the infinity.
+
+    Here, it is in the second statement.
     """
 
     def execute(session: Session) -> None:

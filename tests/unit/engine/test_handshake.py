@@ -188,8 +188,9 @@ def refusal(version: int) -> ProtocolVersionUnsupported:
 
 
 async def test_a_refused_version_is_lowered_once_for_all_connections() -> None:
-    """If a server refuses a protocol version, the connector tries the next lower version, down to
-    3.
+    """If a server refuses a protocol version, the connector tries the next lower version.
+
+    The lowest version is 3.
     """
     opener = connector(Network(), protocol_version=5)
     assert opener.version == 5
@@ -221,8 +222,9 @@ def startups(node: FakeNode) -> list[Request]:
 
 @pytest.mark.parametrize("compression", [True, False])
 async def test_compression_is_negotiated_only_if_it_is_set(compression: bool) -> None:
-    """STARTUP names lz4 only if the cluster has `compression=True`, even if the
-    server supports it.
+    """STARTUP names lz4 only if the cluster has `compression=True`.
+
+    This holds even if the server supports lz4.
     """
     with FakeNode(max_version=4) as node:
         node.supported["COMPRESSION"] = ["lz4"]
@@ -382,11 +384,10 @@ async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
 
 
 class Login:
-    """An auth provider that is also the authenticator, for the user "ann" with the password
-    "secret".
+    """An auth provider and authenticator for the user "ann" with the password "secret".
 
-    :param call: how `initial_response` returns the token: "plain" means at once, "coroutine
-        function" means from a coroutine, "awaitable" means from a function that returns an
+    :param call: how `initial_response` returns the token. "plain" means at once, and "coroutine
+        function" means from a coroutine. "awaitable" means from a function that returns an
         awaitable.
     """
 

@@ -57,8 +57,9 @@ def only_error(failure: NoHostAvailable) -> Exception:
 def test_a_server_that_accepts_but_does_not_answer_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
-    """If a server accepts a connection but never responds, `connect` fails after
-    `connect_timeout`.
+    """If a server accepts a connection but never responds, `connect` fails.
+
+    It fails after `connect_timeout`.
     """
     node.accept_but_hang()
     failure = connect()

@@ -190,10 +190,9 @@ def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
 
 
 def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
-    """If a server sends a greeting before any request, `connect` fails at once, not after a
-    timeout.
+    """If a server sends a greeting before any request, `connect` fails at once.
 
-    For example, servers for SMTP, SSH and MySQL do so.
+    It must not wait for a timeout. For example, servers for SMTP, SSH and MySQL send greetings.
     """
     with (
         GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port),
@@ -272,9 +271,7 @@ def test_half_an_answer_is_a_connection_error(
 def test_an_answer_on_an_unknown_stream_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
-    """If a handshake message is answered on a wrong stream, `connect` fails and names
-    the stream.
-    """
+    """If a handshake response has a wrong stream, `connect` fails and names the stream."""
     unused_stream = 77
     node.prime(opcode, on_stream(message(Opcode.READY, b""), unused_stream))
     with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*{unused_stream}") as caught:
@@ -368,8 +365,9 @@ def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> No
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: int) -> None:
-    """The driver starts with its newest protocol version and lowers it until the
-    server accepts it.
+    """The driver starts with its newest protocol version.
+
+    It lowers the version until the server accepts it.
     """
     with FakeNode(max_version=version) as node:
         connect([node.address], node.port)
@@ -379,8 +377,9 @@ def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: i
 
 
 def test_a_fixed_version_that_the_server_lacks_is_an_error(connect: Connect) -> None:
-    """A `protocol_version` that the application has set is never lowered, so there is
-    one attempt.
+    """A `protocol_version` that the application has set is never lowered.
+
+    So there is only one attempt.
     """
     with FakeNode(max_version=3) as node:
         with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*5") as caught:
@@ -400,8 +399,9 @@ def test_a_missing_keyspace_is_invalid_request(connect: Connect, node: FakeNode)
 
 
 def test_a_syntax_error_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
-    """For a syntax error, `execute` and `prepare` raise SyntaxException with the
-    server's message.
+    """For a syntax error, `execute` and `prepare` raise SyntaxException.
+
+    It has the server's message.
     """
     refusal = error(ErrorCode.SYNTAX_ERROR, "line 1:0 no viable alternative at input 'SELEC'")
     node.prime("SELEC 1", refusal)
@@ -416,9 +416,7 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
-    """Prepare `INSERT`, and execute it with `values`, which the driver must refuse
-    with an error.
-    """
+    """Prepare `INSERT`, and execute it with `values`, which the driver must refuse."""
     node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
 
     def execute(session: Any) -> Any:

@@ -33,9 +33,7 @@ IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 
 
 class FakeWriter:
-    """A fake frame writer that records frames. While `refuses` is True, it raises ValueError
-    instead.
-    """
+    """A fake frame writer that records frames, or raises ValueError if `refuses` is True."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[int, int, int, bytes]] = []
@@ -94,17 +92,16 @@ class FakeConnection:
     def answer(
         self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
     ) -> None:
-        """Let the stream table dispatch a response to its request; by default, a RESULT of kind
-        Void.
-        """
+        """Let the stream table dispatch a response, by default a RESULT of kind Void."""
         self.streams.dispatch(self, [response(stream, opcode, flags, body)])
 
 
 def response(
     stream: int, opcode: int = RESULT, flags: int = 0, body: bytes = b"", version: int = 4
 ) -> tuple[int, int, int, bytes, int]:
-    """Return a response in the form that the stream table gets: (stream, opcode, flags, body,
-    version).
+    """Return a response in the form that the stream table gets.
+
+    The form is (stream, opcode, flags, body, version).
 
     :param version: the protocol version of the frame.
     """
@@ -160,8 +157,9 @@ class TestExchange:
         assert streams.limit == 2
 
     def test_requests_of_one_turn_are_flushed_together(self, connection: FakeConnection) -> None:
-        """Only the first request of a loop iteration schedules a flush, which writes all its
-        requests.
+        """Only the first request of a loop iteration schedules a flush.
+
+        The flush writes all requests of this iteration.
         """
         streams = connection.streams
         send_request(connection, b"a")
@@ -186,8 +184,9 @@ class TestExchange:
         assert send_request(connection) == 0
 
     def test_has_room_if_open_and_not_paused_or_full(self, connection: FakeConnection) -> None:
-        """`has_room` is False while writing is paused, with too many unsent bytes, and after
-        closing.
+        """`has_room` is False while writing is paused or too many bytes are unsent.
+
+        It is also False after closing.
         """
         streams = connection.streams
         assert streams.has_room
@@ -201,8 +200,9 @@ class TestExchange:
         assert not streams.has_room
 
     def test_answers_reach_their_responders(self, connection: FakeConnection) -> None:
-        """Responses may arrive in any order, and each reaches the responder that uses
-        its stream.
+        """Each response reaches the responder that uses its stream.
+
+        The responses may arrive in any order.
         """
         responders = [FakeResponder() for _ in range(3)]
         for responder in responders:
@@ -223,8 +223,9 @@ class TestExchange:
     def test_a_responder_that_raises_does_not_affect_the_others(
         self, connection: FakeConnection, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """If a responder raises an exception, it is logged, and the next response is still
-        processed.
+        """If a responder raises an exception, the next response is still processed.
+
+        The exception is logged.
         """
         failing_responder, healthy_responder = FakeResponder(fails=True), FakeResponder()
         connection.streams.send(failing_responder, EXECUTE, 0, b"")
@@ -242,9 +243,7 @@ class TestExchange:
         assert connection.unsolicited == [(-1, EVENT, 0, b"event"), (7, RESULT, 0, b"")]
 
     def test_no_answer_is_dispatched_after_close(self, connection: FakeConnection) -> None:
-        """If a responder closes the connection, the other responses of the same read
-        are dropped.
-        """
+        """If a responder closes the connection, later responses of the same read are dropped."""
 
         class ClosingResponder(FakeResponder):
             def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
@@ -281,8 +280,9 @@ class TestExchange:
         assert send_request(connection) == 0
 
     def test_take_all_returns_the_responders_in_flight(self, connection: FakeConnection) -> None:
-        """`take_all` returns the responders in flight without the abandoned ones, and empties the
-        table.
+        """`take_all` returns the responders in flight, and empties the table.
+
+        Abandoned responders are left out.
         """
         streams = connection.streams
         responders = [FakeResponder() for _ in range(3)]
@@ -534,8 +534,9 @@ class TestRequest:
         assert request.calls == [("no connection", host, None)] * LONGEST_PLAN
 
     def test_a_request_is_sent_and_answered(self, harness: RequestHarness) -> None:
-        """A request starts its timeout, sends its body on stream 0, and ends once, with the
-        response.
+        """A request starts its timeout, sends its body on stream 0, and ends once.
+
+        It ends with the response.
         """
         request = harness.request()
         request.start()
@@ -631,10 +632,9 @@ class TestRequest:
     def test_a_connection_that_closes_during_send_fails_the_attempt(
         self, harness: RequestHarness
     ) -> None:
-        """If the connection closes while the body is encoded, the attempt fails with a connection
-        error.
+        """If the connection closes while the body is encoded, the attempt fails.
 
-        The subclass decides whether another attempt follows.
+        The error is a connection error. The subclass decides whether another attempt follows.
         """
 
         class ClosingBody(EncodedBody):
@@ -679,8 +679,9 @@ class TestRequest:
         assert request.calls == [("other answer", RESULT, 0, VOID_BODY)]
 
     def test_cancelling_leaves_an_orphan(self, harness: RequestHarness) -> None:
-        """Cancelling a request ends it at once, but its stream stays in use until the late response
-        comes.
+        """Cancelling a request ends it at once.
+
+        Its stream stays in use until the late response comes.
         """
         request = harness.request()
         request.start()
@@ -696,9 +697,7 @@ class TestRequest:
         assert harness.ended == [request]
 
     def test_latencies_are_reported_to_listeners(self, harness: RequestHarness) -> None:
-        """When a response comes, `on_latency` is called once with the host and the attempt's
-        latency.
-        """
+        """When a response comes, `on_latency` is called once with the host and the latency."""
         reports = []
         harness.session.core.on_latency = lambda host, latency: reports.append((host, latency))
         request = harness.request()
@@ -723,8 +722,9 @@ class TestRequest:
         assert request.attempts[0].latency is not None
 
     def test_speculation_begins_after_sending(self, harness: RequestHarness) -> None:
-        """Sending a request with a speculative policy starts the timer of the first speculative
-        execution.
+        """Sending a request with a speculative policy starts a timer.
+
+        When the timer expires, the first speculative execution begins.
         """
         request = harness.request(speculative_policy=object())
         request.start()
@@ -735,8 +735,9 @@ class TestRequest:
         assert len(harness.session.timers) == 0
 
     def test_a_lost_connection_fails_the_attempt(self, harness: RequestHarness) -> None:
-        """If the connection is lost before the response, the attempt reports the error to its
-        request.
+        """If the connection is lost before the response, the attempt reports the error.
+
+        The request gets the error.
         """
         request = harness.request()
         request.start()
@@ -754,8 +755,9 @@ class TestExecutePayload:
     """
 
     def test_a_body_is_rendered_once_for_each_wire_format(self) -> None:
-        """`prerender` encodes the body, and `render` returns the same bytes for the same wire
-        format.
+        """`prerender` encodes the body, and `render` returns the same bytes.
+
+        This holds for the same wire format.
         """
         prepared = FakePrepared()
         request_body = execute_body(prepared, page_size=10)
@@ -897,10 +899,10 @@ class TestBoundRequest:
     def test_unset_options_come_from_the_profile_and_the_session(
         self, implementation: Implementation
     ) -> None:
-        """Options that neither the call nor the statement sets come from the profile or the
-        session.
+        """Options that are not set come from the profile or the session.
 
-        `new_request` defines the values that the test expects.
+        Neither the call nor the statement sets these options. `new_request` defines the values that
+        the test expects.
         """
         statement = FakeStatement()
         statement.fetch_size = FETCH_SIZE_UNSET
@@ -1031,9 +1033,7 @@ class TestBoundRequest:
     def test_a_request_has_the_speculative_policy_of_the_profile(
         self, implementation: Implementation
     ) -> None:
-        """A request for an idempotent statement takes its speculative execution policy from its
-        profile.
-        """
+        """An idempotent request takes its speculative policy from its profile."""
         policy = ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)
         request = self.new_request(
             implementation, FakeStatement(), profile=profile(speculative_execution_policy=policy)

@@ -86,8 +86,9 @@ def connections_in_use(session: Session) -> list[Any]:
 
 
 def is_ready(session: Session) -> bool:
-    """Return True if the session's next request would be direct, because the loop has nothing to
-    do.
+    """Return True if the session's next request would be written by the calling thread.
+
+    This is so if the loop has nothing to do.
     """
     return session._inbox.is_quiet and all(
         connection.streams.settled and connection.in_flight == 0
@@ -125,8 +126,9 @@ def wait_until_arrived(node: FakeNode, query: str, count: int = 1) -> None:
 
 
 def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session: Session) -> None:
-    """If nothing is in flight, queries, bound statements and batches are written by the calling
-    thread.
+    """If nothing is in flight, the calling thread writes its request itself.
+
+    This holds for queries, bound statements and batches.
     """
     prepared = session.prepare(WRITE)
     for statement in (WRITE, SimpleStatement(WRITE), prepared, prepared.bind(())):
@@ -222,8 +224,9 @@ class NoOpWork:
 def test_requests_stay_behind_work_that_is_queued_on_the_loop(
     node: FakeNode, session: Session
 ) -> None:
-    """While work is queued for the loop, no request is direct, so that requests keep
-    their order.
+    """While work is queued for the loop, no calling thread writes its request itself.
+
+    So the requests keep their order.
     """
     with busy_loop(session):
         session._inbox.put(NoOpWork())
@@ -236,8 +239,9 @@ def test_requests_stay_behind_work_that_is_queued_on_the_loop(
 
 
 def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
-    """A request that a callback executes is not direct, because the callback runs in the loop's
-    thread.
+    """A request that a callback executes is written by the loop.
+
+    The callback runs in the loop's thread.
     """
     attempts_at_return: list[Any] = []
     is_finished = threading.Event()
@@ -319,8 +323,9 @@ class ThreadRecordingPolicy(RoundRobinPolicy):
 
 
 def test_a_custom_policy_makes_its_plans_on_the_loop(node: FakeNode) -> None:
-    """An application's policy is called only in the loop's thread, because it may not be
-    thread-safe.
+    """An application's policy is called only in the loop's thread.
+
+    The policy may not be thread-safe.
     """
     policy = ThreadRecordingPolicy()
     with connected(node, policy=TokenAwarePolicy(policy)) as session:
@@ -464,10 +469,10 @@ def test_the_error_of_a_signal_handler_is_not_lost(
     interrupted_class: type,
     method: str,
 ) -> None:
-    """If a signal handler raises in the thread that is about to send, the request fails with its
-    error.
+    """If a signal handler raises in the thread that is about to send, the request fails.
 
-    Nothing is sent. Time limits, for example, use such handlers.
+    It fails with the error of the handler, and nothing is sent. Time limits, for example, use such
+    handlers.
     """
 
     class TimeLimitExceeded(Exception):
@@ -816,9 +821,7 @@ def run_program(code: str, implementation: str, loops: Loops) -> str:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None:
-    """After a fork, `execute` and `execute_async` in the child raise SessionShutdown and send
-    nothing.
-    """
+    """After a fork, executions in the child raise SessionShutdown and send nothing."""
     output_lines = run_program(FORK_PROGRAM, implementation, loops).splitlines()
     assert output_lines[:2] == ["SessionShutdown"] * 2
     # In the parent, the session still works, and the node has received only the parent's request.
@@ -845,8 +848,9 @@ def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str, coun
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.long)])
 def test_signal_handlers_may_execute(loops: Loops, implementation: str, count: int) -> None:
-    """A signal handler may execute a request, even if it interrupts a request of the
-    same session.
+    """A signal handler may execute a request.
+
+    It may even interrupt a request of the same session.
     """
     # The program prints the set of all results that the signal handler got. It must contain only
     # the empty row.

@@ -128,8 +128,9 @@ async def test_only_silent_connections_get_heartbeats() -> None:
 
 
 async def test_a_timeout_closes_only_its_connection() -> None:
-    """A heartbeat that times out closes its connection, but not another connection to the same
-    host.
+    """A heartbeat that times out closes its connection only.
+
+    Another connection to the same host stays open.
     """
     dead, living = Peer(asyncio.TimeoutError()), Peer(ANSWER)
     await run_heartbeats(dead, living, until=dead)
@@ -156,10 +157,10 @@ async def test_a_lost_connection_is_closed_with_its_error() -> None:
 
 
 async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
-    """If no stream is free for a heartbeat, any response within the timeout keeps the connection
-    open.
+    """If no stream is free for a heartbeat, any response in time keeps the connection open.
 
-    Many requests may have been sent just before the heartbeat.
+    The time is the timeout of the heartbeat. Many requests may have been sent just before the
+    heartbeat.
     """
     error = ConnectionShutdown("connection to 10.0.0.1:9042 has no free stream")
     full, dead = Peer(error), Peer(error)

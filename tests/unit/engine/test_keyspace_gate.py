@@ -102,9 +102,7 @@ class Servers:
         return self._rows_with_keyspace(query, keyspace)
 
     def _rows_with_keyspace(self, query: str, keyspace: str | None) -> Message:
-        """Return one row with the keyspace and the query. For None, the keyspace is an empty
-        string.
-        """
+        """Return one row with the keyspace (for None, an empty string) and the query."""
         return rows(
             [("ks", "text"), ("query", "text")],
             [(keyspace or "", query)],
@@ -259,9 +257,7 @@ class RandomSteps:
             self._check("a query", expected, result)
 
     async def read_with_keyspace(self) -> None:
-        """Execute a query with a random `keyspace`, and check that the server used
-        this keyspace.
-        """
+        """Execute a query with a random `keyspace`, which the server must use."""
         keyspace = self.random.choice("abc")
         statement = SimpleStatement("SELECT ks()", keyspace=keyspace, is_idempotent=True)
         result = await self._result_or_none(self.session.execute(statement))
@@ -292,8 +288,9 @@ class RandomSteps:
             self.prepared.append(statement)
 
     async def execute_prepared(self) -> None:
-        """Execute a random prepared statement, which must run in the keyspace it was
-        prepared in.
+        """Execute a random prepared statement, which must run in its own keyspace.
+
+        The statement's keyspace is the keyspace in which it was prepared.
         """
         if self.prepared:
             statement = self.random.choice(self.prepared)
@@ -456,10 +453,9 @@ async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> 
 async def test_a_connection_whose_requests_do_not_end_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If requests in flight keep a connection from switching its keyspace, the connection is
-    replaced.
+    """If requests in flight keep a connection from switching, the connection is replaced.
 
-    These requests depend on the old keyspace.
+    The requests depend on the old keyspace of the connection.
     """
     monkeypatch.setattr("cassandra.engine.keyspace_gate.LONGEST_UNREST", 0.05)
     servers = Servers(5)
@@ -477,9 +473,7 @@ async def test_a_connection_whose_requests_do_not_end_is_replaced(
 
 
 async def test_a_statement_prepared_again_for_another_table_is_not_executed() -> None:
-    """If preparing again returns the metadata of a table in another keyspace, the
-    execution fails.
-    """
+    """If preparing again returns a table of another keyspace, the execution fails."""
     servers = Servers(9)
     with nodes(servers, count=1) as fake:
         async with connected(fake, version=5) as cluster:
@@ -494,9 +488,7 @@ async def test_a_statement_prepared_again_for_another_table_is_not_executed() ->
 
 
 def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
-    """With several threads, a request runs in the session's keyspace at its call or
-    in a later one.
-    """
+    """A thread's request runs in the session's keyspace at its call or in a later one."""
     servers = Servers(10, longest_delay=0.001)
     with (
         nodes(servers) as fake,
@@ -509,8 +501,9 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
         switched: set[str] = set()  # all keyspaces that `switch_keyspaces` has set so far
 
         def read_repeatedly() -> None:
-            """Read 60 times, and record each result from a keyspace that was not allowed at the
-            time.
+            """Read 60 times, and record each result from a wrong keyspace.
+
+            A keyspace is wrong if it was not allowed at the time.
             """
             for _ in range(60):
                 keyspace_before = session.keyspace
@@ -562,9 +555,7 @@ async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
 
 
 async def test_a_connection_that_is_switching_is_not_used() -> None:
-    """While a connection waits for the response to a USE, requests go to the pool's other
-    connections.
-    """
+    """While a connection waits for the response to a USE, requests use other connections."""
     servers = Servers(12)
     with nodes(servers, count=1) as fake:
         unanswered_use = fake[0].prime("USE b", lambda request: NeverAnswer())
@@ -660,8 +651,9 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
 
 
 class Streams:
-    """The streams of a stub connection. While `is_claimed` is True, another thread holds the write
-    lock.
+    """The streams of a stub connection.
+
+    While `is_claimed` is True, another thread holds the write lock.
     """
 
     def __init__(self) -> None:
@@ -971,8 +963,9 @@ async def test_a_gate_that_has_sent_everything_holds_nothing_more(gate: Gate) ->
 
 
 async def test_switch_waits_for_the_requests_before_it(gate: Gate) -> None:
-    """`switch` returns after all requests that were held before, and raises if its
-    USE is refused.
+    """`switch` returns after all requests that were held before.
+
+    It raises an error if its USE is refused.
     """
     gate.hold("1", expected="ba")
     await keyspace_gate.switch(gate.session, gate.connection, "ca")  # type: ignore[arg-type]

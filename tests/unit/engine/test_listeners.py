@@ -80,9 +80,7 @@ def test_notify_policies_does_not_notify_listeners() -> None:
 
 
 def test_a_new_policy_is_notified_of_hosts_that_are_down() -> None:
-    """`populate` passes all hosts to a policy, and then calls `on_down` for each host
-    that is down.
-    """
+    """`populate` passes all hosts to a policy, and calls `on_down` for hosts that are down."""
     log: list[Any] = []
     listeners = new_listeners(log)
     policy: Any = RecordingListener("policy", log)

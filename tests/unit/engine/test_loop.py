@@ -82,8 +82,7 @@ def start_thread(
 
 
 class InterruptedLoop:
-    """A loop whose first `call_soon_threadsafe` raises an error, as if a signal handler had raised
-    it.
+    """A loop whose first `call_soon_threadsafe` raises an error, like a signal handler.
 
     :param loop: the real loop.
     :param takes_effect: True if this call still schedules the callback, as if the signal came at
@@ -119,9 +118,7 @@ class InterruptedLoop:
 def test_work_after_an_interrupted_put_is_started(
     takes_effect: bool, error_class: type[BaseException]
 ) -> None:
-    """If a signal handler raises inside `put`, the next `put` wakes the loop for both
-    work items.
-    """
+    """If a signal handler raises inside `put`, the next `put` wakes the loop for both items."""
     thread = start_thread()
     try:
         loop: Any = InterruptedLoop(thread.loop, takes_effect, error_class)
@@ -234,8 +231,9 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
 
 
 def test_run_returns_the_result_or_raises_the_error() -> None:
-    """`LoopThread.run` runs a coroutine in the loop's thread, and returns its result or raises its
-    error.
+    """`LoopThread.run` runs a coroutine in the loop's thread.
+
+    It returns the coroutine's result or raises its error.
     """
     thread = start_thread()
     try:
@@ -418,8 +416,9 @@ def test_an_error_of_one_work_item_does_not_affect_others(
     exception_class: type[BaseException],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If a work item raises any exception when it starts, it fails, and the next item
-    is started.
+    """If a work item raises any exception when it starts, the next item is still started.
+
+    The first item fails.
     """
     thread = start_thread(make_loop)
     try:
@@ -466,8 +465,9 @@ class ClosedLoop:
 
 
 def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
-    """If the loop is closed, all work in the inbox fails, even work that arrives
-    during a wake-up.
+    """If the loop is closed, all work in the inbox fails.
+
+    This includes work that arrives during a wake-up.
     """
     loop = ClosedLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
@@ -514,9 +514,7 @@ def test_work_between_the_loops_last_turn_and_its_close_is_refused(
 def test_work_put_while_the_loop_closes_is_started_or_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    """If threads put work into the inbox while `stop` runs, each work item is started
-    or refused.
-    """
+    """If threads put work into the inbox during `stop`, each item is started or refused."""
     sender_count, work_per_sender = 4, 500
     for _ in range(20):
         thread = start_thread(make_loop)
@@ -594,8 +592,9 @@ def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("loop_name", ["uvloop", "asyncio"])
 def test_without_descriptors_no_host_is_available(loop_name: str) -> None:
-    """Without free file descriptors, `connect` raises NoHostAvailable with the reason and leaks
-    nothing.
+    """Without free file descriptors, `connect` raises NoHostAvailable with the reason.
+
+    Nothing is leaked.
 
     :param loop_name: the kind of the loop.
     """

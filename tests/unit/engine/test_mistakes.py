@@ -69,8 +69,9 @@ async def test_for_suggests_async_for(session: Any) -> None:
 
 
 async def test_with_suggests_async_with(session: Any) -> None:
-    """`with` for an asyncio cluster or session raises TypeError, which says to write
-    `async with`.
+    """`with` for an asyncio cluster or session raises TypeError.
+
+    The error says to write `async with`.
     """
     cluster_or_session: Any
     for cluster_or_session in (aio.Cluster(), session):
@@ -188,9 +189,7 @@ async def test_the_report_of_an_unretrieved_error_has_the_statement(
 
 
 def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> None:
-    """If no node is in the policy's `local_dc`, the error names it and the existing
-    data centres.
-    """
+    """If no node is in the policy's `local_dc`, the error names the existing data centres."""
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("us-east"))
     profile = ExecutionProfile(load_balancing_policy=policy)
     with (
@@ -205,8 +204,9 @@ def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> 
 
 
 def test_misspelt_settings_get_a_suggestion() -> None:
-    """The error for an unknown setting suggests a similar setting, or the class that has the
-    setting.
+    """The error for an unknown setting suggests a similar setting.
+
+    If another class has the setting, the error names this class.
     """
     settings: dict[str, Any]
     for settings, message in (

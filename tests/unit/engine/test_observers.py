@@ -117,10 +117,9 @@ def test_a_forgotten_observer_is_not_called() -> None:
 def test_a_slow_observer_is_called_in_a_thread_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An observer whose calls are slow is called in an own thread, so that requests do not wait for
-    it.
+    """An observer whose calls are slow is called in a thread for observers.
 
-    Its events are handled in order.
+    So requests do not wait for the observer. Its events are handled in order.
     """
     # With 0 seconds, every call counts as slow.
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
@@ -134,9 +133,7 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
 
     class WaitingObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
-            """Record the thread. From the second call on, block until the test allows it to
-            continue.
-            """
+            """Record the thread, and block from the second call on until the test ends it."""
             threads.append(threading.get_ident())
             if len(threads) > 1:
                 may_continue.wait(WAIT)
@@ -163,8 +160,9 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
 def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At most MOST_WAITING events wait for a slow observer; further events are
-    dropped and logged.
+    """At most MOST_WAITING events wait for a slow observer.
+
+    Further events are dropped, which is logged.
     """
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
@@ -203,8 +201,9 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
 def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The thread of a slow observer ends when it is idle, and a later event starts
-    another thread.
+    """The thread of a slow observer ends when it is idle.
+
+    A later event starts another thread.
     """
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
@@ -335,9 +334,7 @@ class BlockingObserver(RequestObserver):
 
 
 def blocked_wrapper(observer: RequestObserver) -> Any:
-    """Return the wrapper of an observer that is called in a thread and blocks there
-    in `on_start`.
-    """
+    """Return the wrapper of an observer whose thread blocks in `on_start`."""
     wrapper: Any = Observers().watched(observer)
     hook = wrapper.hook("on_start")
     for _ in range(observers_module.MOST_SLOW_CALLS):

@@ -79,8 +79,9 @@ def queries_of_peers(nodes: FakeCluster) -> list[Request]:
 
 
 async def test_a_node_that_drains_during_the_handshake_gets_no_connection() -> None:
-    """If a node sends GRACEFUL_DISCONNECT during the handshake, opening raises
-    ConnectionShutdown.
+    """If a node drains during the handshake, opening raises ConnectionShutdown.
+
+    The node has sent GRACEFUL_DISCONNECT.
     """
 
     def send_event_first(request: Request) -> Answer:

@@ -1,5 +1,6 @@
-"""`Policies`, which passes hosts and the engine to load-balancing policies, and opens
-their pools.
+"""`Policies`, which passes hosts and the engine to load-balancing policies.
+
+It also opens the pools that the policies need.
 """
 
 from __future__ import annotations

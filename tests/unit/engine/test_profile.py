@@ -302,8 +302,9 @@ def test_after_deletion_the_setting_of_the_class_applies(implementation: Impleme
 
 
 def test_settings_of_a_subclass_may_be_properties(implementation: Implementation) -> None:
-    """If a subclass defines a setting as a property, each request reads it, so it is
-    never cached.
+    """If a subclass defines a setting as a property, each request reads it.
+
+    The value is never cached.
     """
 
     class ProfileWithProperty(ExecutionProfile):

@@ -269,10 +269,9 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
 async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
     nodes: FakeCluster,
 ) -> None:
-    """The default policy retries a READ_TIMEOUT once on the same host, if only the data was
-    missing.
+    """The default policy retries a READ_TIMEOUT once if only the data was missing.
 
-    If too few replicas answered, it does not retry.
+    The retry goes to the same host. If too few replicas responded, there is no retry.
     """
     data_missing = error(
         ErrorCode.READ_TIMEOUT,
@@ -384,10 +383,10 @@ async def test_failures_are_not_retried(version: int) -> None:
 
 
 class ScriptedRetryPolicy(RetryPolicy):
-    """A retry policy that returns the given decisions in order. A decision that is an error is
-    raised.
+    """A retry policy that returns the given decisions in order.
 
-    `calls` lists the calls as (name of the event, retry number).
+    A decision that is an error is raised. `calls` lists the calls as (name of the event, retry
+    number).
     """
 
     def __init__(self, *decisions: Any) -> None:
@@ -1022,8 +1021,9 @@ async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
 
 
 async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> None:
-    """With FallthroughRetryPolicy, every error of the server is raised unchanged and without a
-    retry.
+    """With FallthroughRetryPolicy, every error of the server is raised without a retry.
+
+    The error is unchanged.
     """
     # Leave out UNPREPARED, after which the driver prepares the statement again, and two errors with
     # more fields than a code and a message.
@@ -1079,8 +1079,9 @@ STEPS = [
 
 @pytest.mark.parametrize("step", STEPS)
 def test_subclasses_of_request_may_not_override_steps(step: str) -> None:
-    """A subclass of `Request` that overrides a method which compiled code calls
-    raises TypeError.
+    """A subclass of `Request` may not override a method that compiled code calls.
+
+    Otherwise, the class definition raises TypeError.
     """
     with pytest.raises(TypeError, match=f"Eager overrides {step}, which the compiled base class"):
         type("Eager", (Request,), {"__slots__": (), step: lambda self: None})
@@ -1096,9 +1097,7 @@ def test_subclasses_of_request_may_not_override_steps(step: str) -> None:
 
 
 async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
-    """After UNPREPARED, the driver prepares the statement again on the node and repeats the
-    EXECUTE.
-    """
+    """After UNPREPARED, the driver prepares the statement again and repeats the EXECUTE."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         await session.execute(statement, (1,))
@@ -1130,9 +1129,7 @@ async def test_a_statement_may_be_forgotten_right_after_it_was_prepared(node: Fa
 
 
 async def test_a_node_that_always_forgets_a_statement_is_no_endless_loop(node: FakeNode) -> None:
-    """If a node always returns UNPREPARED, the request fails after MOST_PREPARES
-    further attempts.
-    """
+    """If a node always returns UNPREPARED, the request fails after MOST_PREPARES retries."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
@@ -1164,8 +1161,7 @@ async def test_the_forgotten_statements_of_a_batch_are_prepared_again(node: Fake
 
 
 async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> None:
-    """If a column's type has changed when a statement is prepared again, its values are encoded
-    again.
+    """If a column's type has changed when a statement is prepared, values are encoded again.
 
     Values that do not fit the new type raise BindColumnsChanged.
     """

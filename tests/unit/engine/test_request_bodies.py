@@ -61,8 +61,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def recreate_table(node: FakeNode, cql_type: str, query_id: bytes | None = None) -> None:
-    """Make the node forget its statements, and then prepare `WRITE` with another type of column
-    `v`.
+    """Let the node forget its statements, and describe `WRITE` with another type of `v`.
 
     :param cql_type: the type of the column.
     :param query_id: the id of the statement; None means that the node computes it.
@@ -216,8 +215,9 @@ def test_requests_that_wait_send_the_id_that_the_server_has_now(
 async def test_concurrent_requests_send_the_id_that_the_server_has_now(
     node: FakeNode, extension: str, make_statement: MakeStatement
 ) -> None:
-    """If several requests were sent with an old id, each is sent again with the new id and
-    succeeds.
+    """If several requests were sent with an old id, each is sent again with the new id.
+
+    All of them succeed.
     """
     recreate_table(node, "bigint", query_id=b"A" * 16)
     async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -247,8 +247,9 @@ def prepared_statement(query_id: bytes = b"old", cql_type: Any = Int32Type) -> P
 
 
 def message_body_of(inner: Any) -> MessageBody:
-    """Return the body as a message, which a listener may change and the driver's
-    handler encodes.
+    """Return the body as a message that the driver's protocol handler encodes.
+
+    A listener may change this message.
     """
     return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
 
@@ -368,9 +369,7 @@ def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: 
 
 
 def test_the_consistency_of_a_message_is_that_of_its_request() -> None:
-    """If a listener changes the consistency level in the message, the request has
-    this level, too.
-    """
+    """If a listener changes the message's consistency level, the request has this level."""
     body = execute_body(prepared_statement())
     body.message.consistency_level = ConsistencyLevel.ALL
     encoded(body)
@@ -498,10 +497,10 @@ def test_a_batch_of_prepared_statements_does_not_depend_on_the_keyspace() -> Non
 
 
 def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
-    """`texts` returns the queries that the server parses; `statement_text` returns the request's
-    query.
+    """`texts` returns the queries that the server parses.
 
-    If a listener has changed the message, both return the changed query.
+    `statement_text` returns the request's query. If a listener has changed the message, both return
+    the changed query.
     """
     bodies = all_bodies()
     assert {body_name: list(body.texts()) for body_name, body in bodies.items()} == {

@@ -378,8 +378,9 @@ def test_markers_without_values_get_advice() -> None:
 
 
 def test_words_that_are_no_names_get_no_advice_on_names() -> None:
-    """If a syntax error is at a reserved word that cannot be a name, there is no
-    advice on names.
+    """There is no advice on names for a reserved word that cannot be a name.
+
+    Here, the syntax error is at such a word.
     """
     message = "line 1:18 mismatched input 'USING' expecting '(' (CREATE INDEX ON t [USING]...)"
     assert advice_for_syntax_error(message, "CREATE INDEX ON t USING") is None
@@ -402,8 +403,9 @@ def test_unknown_errors_get_no_advice() -> None:
 
 
 def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
-    """The advice is in the exception's `__notes__`, which tracebacks show; its `str`
-    is unchanged.
+    """The advice is in the exception's `__notes__`, and its `str` is unchanged.
+
+    Tracebacks show the notes.
     """
     with FakeNode() as node:
         node.prime("SELECT * FROM t JOIN w", error(ErrorCode.SYNTAX_ERROR, f"{NO_VIABLE} 'JOIN'"))
@@ -469,10 +471,10 @@ def test_a_column_with_the_name_of_the_keyspace_gets_no_advice_for_tables() -> N
 
 @pytest.mark.parametrize("code", [ErrorCode.READ_FAILURE, ErrorCode.SERVER_ERROR])
 def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> None:
-    """If a request with a `paging_state` fails, the advice is to use the state of the same
-    statement.
+    """If a request with a `paging_state` fails, the advice explains the usual reason.
 
-    For the paging state of another query, servers fail with an error that does not say why.
+    The state must come from the same statement. Otherwise, servers fail with an error that does not
+    say why.
     """
     with FakeNode() as node:
         node.prime("SELECT k FROM t", error(code, "failed"))

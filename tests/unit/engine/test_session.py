@@ -167,8 +167,9 @@ HOST_A, HOST_B, HOST_C = (new_host(f"10.0.0.{number}") for number in (1, 2, 3))
 
 
 async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored() -> None:
-    """`open` opens pools to hosts that are up or whose state is unknown, unless they
-    are ignored.
+    """`open` opens pools to hosts that are up or whose state is unknown.
+
+    Ignored hosts get no pool.
     """
     down = new_host("10.0.0.8", is_up=False)
     ignored = new_host("10.0.0.9")
@@ -184,8 +185,9 @@ async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored(
 
 
 async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> None:
-    """A pool can be used as soon as it is open, but `open(wait_for_all=True)` waits
-    for all pools.
+    """A pool can be used as soon as it is open.
+
+    `open(wait_for_all=True)` waits for all pools.
     """
     engine = FakeCore(HOST_A, HOST_B)
     session = SessionWithFakePools(engine)
@@ -264,8 +266,9 @@ async def test_close_during_open_closes_the_pool() -> None:
 
 
 async def test_two_callers_of_add_pool_open_one_pool() -> None:
-    """Concurrent calls of `add_pool` share one attempt, which continues if one call
-    is cancelled.
+    """Concurrent calls of `add_pool` share one attempt.
+
+    The attempt continues if one call is cancelled.
     """
     session = SessionWithFakePools(FakeCore(HOST_A))
     session.may_fill[HOST_A] = asyncio.Event()
@@ -514,8 +517,9 @@ async def test_a_ddl_request_succeeds_even_if_the_session_closes() -> None:
 
 
 async def test_an_error_in_run_for_fails_the_request() -> None:
-    """`run_for` runs a coroutine that a request waits for; its error becomes the
-    request's error.
+    """`run_for` runs a coroutine that a request waits for.
+
+    The coroutine's error becomes the request's error.
     """
 
     async def raise_timeout() -> None:

@@ -31,10 +31,9 @@ NON_IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=False)
 
 
 async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> None:
-    """`Cluster.shutdown` ends 50 requests in flight with ConnectionShutdown, and refuses later
-    requests.
+    """`Cluster.shutdown` ends 50 requests in flight with ConnectionShutdown.
 
-    All connections are closed.
+    Later requests are refused, and all connections are closed.
     """
     held_answers = hold()
     node.prime(READ, held_answers)

@@ -42,8 +42,9 @@ class FakeSession:
 
 
 class FakePool:
-    """A fake pool with one connection in use and one retired connection, which is not
-    closed yet.
+    """A fake pool with one connection in use and one retired connection.
+
+    The retired connection is not closed yet.
     """
 
     def __init__(self, host: Host) -> None:
@@ -133,10 +134,9 @@ async def test_several_calls_soon_after_another_follow_distances_once(
 async def test_an_error_of_one_session_does_not_keep_others_from_following(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If one session raises an error when it follows distances, the next session still follows
-    them.
+    """If one session fails to follow distances, the next session still follows them.
 
-    The error is logged.
+    The error of the first session is logged.
     """
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
     broken, healthy = FakeSession(), FakeSession()

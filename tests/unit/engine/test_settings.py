@@ -13,8 +13,9 @@ from cassandra.engine.settings import Settings
 
 
 def test_live_settings_follow_the_cluster() -> None:
-    """Live settings follow the cluster: the second argument of `Settings` is the cluster's own
-    dict.
+    """Live settings follow the cluster.
+
+    The second argument of `Settings` is the cluster's own dict.
     """
     live: dict[str, Any] = {"sockopts": None}
     settings = Settings({"connect_timeout": 1.5}, live, endpoints=[])
@@ -35,8 +36,9 @@ def test_settings_cannot_be_changed(name: str) -> None:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_all_engine_settings_but_one_come_from_the_cluster(cluster_class: Any) -> None:
-    """Every setting that the engine names has a value: from the cluster, or a default
-    in the class.
+    """Every setting that the engine names has a value.
+
+    The value comes from the cluster, or it is a default in the class.
     """
     engine_names = set(Settings.__annotations__)
     settings = cluster_class()._settings()

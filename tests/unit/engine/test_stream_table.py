@@ -39,8 +39,9 @@ class RecordingResponder:
 
 
 class SocketConnection:
-    """A fake connection with a stream table and a real socket. The test reads the socket's other
-    end.
+    """A fake connection with a stream table and a real socket.
+
+    The test reads the socket's other end.
     """
 
     version = peer_version = 4
@@ -284,8 +285,9 @@ def fill_send_buffer(connection: SocketConnection) -> int:
 
 
 def test_the_loop_writes_bytes_that_a_full_socket_refused(connection: SocketConnection) -> None:
-    """If the socket is full, the thread leaves the frame in `rest` and wakes the loop
-    to write it.
+    """If the socket is full, the thread leaves the frame in `rest` and wakes the loop.
+
+    The loop writes the frame.
     """
     filler_size = fill_send_buffer(connection)
     responder = connection.send(b"body")
@@ -358,8 +360,9 @@ def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
 
 
 def test_a_body_that_is_too_large_writes_nothing(connection: SocketConnection) -> None:
-    """A body above MAX_BODY raises ValueError and uses no stream, and the next
-    request can be sent.
+    """A body above MAX_BODY raises ValueError and uses no stream.
+
+    The next request can be sent.
     """
     with pytest.raises(ValueError, match="limit"):
         connection.streams.frame(EXECUTE, 0, bytes(MAX_BODY + 1))

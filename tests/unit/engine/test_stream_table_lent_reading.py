@@ -133,9 +133,7 @@ def streams_of(session: Session) -> Any:
 
 
 def is_readable(connection: Any) -> bool:
-    """Return True if the connection's socket has bytes, an error or the end of the
-    stream to read.
-    """
+    """Return True if the connection's socket has bytes, an error or its end to read."""
     own_socket = connection._transport.get_extra_info("socket")
     return bool(select.select([own_socket.fileno()], [], [], 0)[0])
 
@@ -559,8 +557,9 @@ def test_a_signal_handler_may_execute_while_its_thread_waits(
 
 @contextmanager
 def signals(handler: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Yield a function; for each of its calls, `handler` is called in the main thread
-    by a signal.
+    """Yield a function that sends a signal to the main thread.
+
+    For each call of the function, the main thread calls `handler`.
     """
     main_thread = threading.main_thread().ident
     assert main_thread is not None
@@ -619,8 +618,9 @@ def note_futures(session: Session) -> list[ResponseFuture]:
 def test_an_interrupt_while_the_future_is_completed(
     session: Session, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """If a signal handler raises while a future is completed, another thread still
-    gets the result.
+    """If a handler raises while a future is completed, another thread gets the result.
+
+    The handler is the handler of a signal.
     """
     original = getattr(ResponseFuture, method)
 
@@ -886,10 +886,9 @@ with FakeNode() as node:
 @pytest.mark.skipif(not hasattr(os, "fork") or not LENDS, reason="no fork, or nothing is lent")
 @pytest.mark.parametrize("is_lent", [True, False])
 def test_the_answer_belongs_to_the_parent_if_a_handler_forks(loops: Loops, is_lent: bool) -> None:
-    """If a signal handler forks during a call, the parent gets the response, and the child an
-    error.
+    """If a signal handler forks during a call, only the parent gets the response.
 
-    The call may be waiting for bytes or for the loop.
+    The child gets an error. The call may be waiting for bytes or for the loop.
     """
     process = run_python(
         ("import sys; sys.modules['uvloop'] = None\n" if loops.name == "asyncio" else "")

@@ -59,10 +59,9 @@ def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
 
 
 def take_arrivals(nodes: FakeCluster, *queries: str) -> list[tuple[int, Any]]:
-    """Return (node index, shard) for each request with one of these queries, and forget all
-    requests.
+    """Return (node index, shard) for each request, and forget all requests.
 
-    :param queries: the queries. None given means READ.
+    :param queries: count only requests with one of these queries. Without queries, count READ.
     """
     arrivals = [
         (index, request.connection.shard)
@@ -94,8 +93,9 @@ def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session:
 
 
 async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCluster) -> None:
-    """In asyncio, requests with `host` and `shard` go to this shard, whatever the policy would
-    choose.
+    """In asyncio, requests with `host` and `shard` go to this shard.
+
+    The choice of the policy does not matter.
     """
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
@@ -168,8 +168,9 @@ async def test_wrong_targets_are_refused(
 def test_execute_and_execute_async_raise_for_wrong_targets(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """If the host has no such shard, `execute` and `execute_async` raise ValueError and send
-    nothing.
+    """If the host has no such shard, both calls raise ValueError and send nothing.
+
+    The calls are `execute` and `execute_async`.
     """
     host = hosts_of(nodes, session.cluster)[0]
     for execute in (session.execute, session.execute_async):
@@ -208,9 +209,7 @@ def replicas_of(cluster: Any, token: int, keyspace: str = VNODES, table: str | N
 def test_a_request_with_a_token_reaches_its_replicas_and_shards(
     nodes: FakeCluster, session: Session, token: int
 ) -> None:
-    """Requests with `token` go to the replicas of the token, and there to the shard
-    of the token.
-    """
+    """Requests with `token` go to the replicas and the shard of the token."""
     hosts = hosts_of(nodes, session.cluster)
     replicas = replicas_of(session.cluster, token)
     assert len(replicas) == 2
@@ -240,9 +239,7 @@ async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeClus
 def test_a_given_token_overrides_the_statements_partition(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """The argument `token` takes precedence over the partition key in a bound
-    statement's values.
-    """
+    """The argument `token` takes precedence over the values of the partition key."""
     prepared = session.prepare(READ_KEY.format(VNODES))
     hosts = hosts_of(nodes, session.cluster)
     for key in range(20):
@@ -322,8 +319,9 @@ async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: Fak
     ids=["round robin", "token aware"],
 )
 def test_a_token_on_cassandra_leads_to_the_owner(make_policy: Any) -> None:
-    """On Cassandra, whose nodes have no shards, a request with `token` goes to the
-    token's owner.
+    """On Cassandra, a request with `token` goes to the token's owner.
+
+    Its nodes have no shards.
     """
     with FakeCluster(3) as nodes:
         profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(make_policy())}
@@ -393,8 +391,9 @@ def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
 
 
 def test_without_token_metadata_a_token_is_refused() -> None:
-    """Without token metadata, `token` raises ValueError, because the driver does not
-    know the ring.
+    """Without token metadata, `token` raises ValueError.
+
+    The driver does not know the ring.
     """
     with (
         FakeCluster(1) as nodes,
@@ -421,8 +420,9 @@ def test_the_error_says_why_the_token_ring_is_unknown(partitioner: str, reason: 
 
 
 def test_named_host_and_attributes_of_a_target() -> None:
-    """`named_host` accepts a host or a Target; `Target.murmur3` is None for tokens of
-    other kinds.
+    """`named_host` accepts a host or a Target.
+
+    `Target.murmur3` is None for tokens of other kinds.
     """
     host: Any = object()
     assert ReplicaShard(host, shard=None).shard is None

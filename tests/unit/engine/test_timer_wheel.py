@@ -138,8 +138,9 @@ def test_one_loop_timer_serves_many_items() -> None:
 
 
 def test_an_earlier_deadline_moves_the_timer() -> None:
-    """If an item with an earlier deadline is added, the wheel's only timer is moved to this
-    deadline.
+    """If an item with an earlier deadline is added, the wheel's only timer is moved.
+
+    It expires at the earlier deadline.
     """
     loop, wheel = wheel_on_fake_loop()
     late, early = Item(loop), Item(loop)

@@ -62,8 +62,9 @@ def test_a_certificate_with_the_address_is_accepted(
 def test_a_certificate_with_the_server_hostname_is_accepted(
     connect_and_read: ConnectAndRead, authority: Authority, name: str
 ) -> None:
-    """With `server_hostname` in `ssl_options`, the certificate must have this name, not the
-    address.
+    """With `server_hostname` in `ssl_options`, the certificate must have this name.
+
+    It need not have the address.
     """
     with fake(authority.server(name)) as node:
         options = {"server_hostname": "db.example.com"}
@@ -308,8 +309,9 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
 def test_a_handshake_that_hangs_times_out(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """If the server sends nothing during the TLS handshake, `connect` fails after
-    `connect_timeout`.
+    """If the server sends nothing during the TLS handshake, `connect` fails.
+
+    It fails after `connect_timeout`.
     """
     # On a busy machine, even the TCP connection may not open in time. So check only the part of the
     # message that both errors have. test_handshake_in_silence.py checks the whole message, in
@@ -375,9 +377,7 @@ def test_open_connections_survive_a_new_certificate(
 def test_a_function_that_returns_no_context_is_an_error(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """If `ssl_context` is a function that returns no context, the error names the type of its
-    result.
-    """
+    """If the function `ssl_context` returns no context, the error names the result's type."""
     with fake(authority.server(HOST)) as node, pytest.raises(NoHostAvailable) as caught:
         connect_and_read([HOST], port=node.port, ssl_context=lambda: "context")
     assert "ssl_context must give an ssl.SSLContext, but gave str" in str(caught.value)
@@ -444,8 +444,9 @@ def test_a_factory_may_set_the_server_hostname(
 async def test_a_host_that_has_answered_before_does_not_expect_tls(
     has_answered_before: bool,
 ) -> None:
-    """If the server closes a connection at once, the error suggests TLS unless it
-    answered before.
+    """If the server closes a connection at once, the error suggests TLS.
+
+    It does not suggest TLS if the server has responded before.
     """
     endpoint = DefaultEndPoint(HOST)
     connection = Connection(endpoint, 4, asyncio.get_running_loop())

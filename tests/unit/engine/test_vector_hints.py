@@ -43,8 +43,9 @@ FILTERING = "Cannot execute this query as it might involve data filtering ... us
     ],
 )
 def test_syntax_of_other_vector_stores_gets_advice(statement: str, advice: str) -> None:
-    """For the syntax of other vector stores, such as pgvector, the advice says what to write in
-    CQL.
+    """The syntax of other vector stores gets advice what to write in CQL.
+
+    One such store is pgvector.
 
     :param advice: a part of the advice.
     """
@@ -163,8 +164,6 @@ def test_refused_searches_and_indexes_get_advice(message: str, statement: str, a
     ],
 )
 def test_servers_without_vectors_are_named_as_the_reason(message: str, is_syntax: bool) -> None:
-    """If a server before Cassandra 5.0 refuses vectors, the advice names the version
-    as the reason.
-    """
+    """If a server before Cassandra 5.0 refuses vectors, the advice names its version."""
     advice = advice_for(message, "v vector<float, 3>", is_syntax)
     assert "Cassandra has them since 5.0" in str(advice)

@@ -43,8 +43,9 @@ async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
 
 
 async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
-    """If a caller of `outcome_of` is cancelled, the work continues, because others
-    may wait for it.
+    """If a caller of `outcome_of` is cancelled, the work continues.
+
+    Other callers may wait for the work.
     """
     work = new_future()
     waiting = spawn(outcome_of(work))
@@ -81,8 +82,9 @@ async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
 
 
 async def test_together_returns_the_results_in_order() -> None:
-    """`together` returns the results in the order of its arguments, not in the order
-    of their ends.
+    """`together` returns the results in the order of its arguments.
+
+    The order in which the work ends does not matter.
     """
     work = new_future()
     waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
@@ -168,9 +170,7 @@ async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
 
 
 async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
-    """If the work returns a result when it is cancelled at the timeout, `within` returns this
-    result.
-    """
+    """If work that is cancelled at the timeout still returns a result, `within` returns it."""
 
     async def work() -> str:
         try:

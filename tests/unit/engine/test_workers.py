@@ -175,8 +175,9 @@ def test_without_a_pool_the_first_loop_executes(node: FakeNode) -> None:
 
 
 def test_workers_follow_hosts_that_go_and_come() -> None:
-    """When a host stops, the workers close their pools to it, and open them again
-    when it is back.
+    """When a host stops, the workers close their pools to it.
+
+    When the host is back, the workers open the pools again.
     """
     with FakeCluster(2) as nodes, connected(nodes[0]) as session:
         (worker,) = workers_of(session)
@@ -236,8 +237,9 @@ def test_workers_leave_it_to_the_leader_to_follow_the_policies(node: FakeNode) -
 
 
 def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
-    """When a node announces that it will stop (GRACEFUL_DISCONNECT), workers send it
-    no requests.
+    """When a node announces that it will stop, workers send it no requests.
+
+    The announcement is the event GRACEFUL_DISCONNECT.
     """
     # The node still accepts connections, so the driver must not try it again during this test.
     never = ConstantReconnectionPolicy(delay=3600)
@@ -282,8 +284,9 @@ def test_pools_of_workers_have_the_size_of_the_setting(node: FakeNode) -> None:
 
 
 class RemoteOnRequestPolicy(RoundRobinPolicy):
-    """A policy whose hosts are remote while `is_far` is True, and that records the
-    calling threads.
+    """A policy whose hosts are remote while `is_far` is True.
+
+    It records the calling threads.
     """
 
     def __init__(self) -> None:
@@ -537,8 +540,9 @@ def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_dropped_cluster_ends_all_threads(node: FakeNode) -> None:
-    """If an application drops a cluster without `shutdown`, its threads end after garbage
-    collection.
+    """If an application drops a cluster without `shutdown`, its threads still end.
+
+    They end after garbage collection.
     """
     cluster = Cluster([node.address], port=node.port, loops=3)
     cluster.connect(wait_for_all_pools=True)

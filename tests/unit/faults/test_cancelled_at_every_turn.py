@@ -45,8 +45,9 @@ async def check_leftovers(nodes: FakeCluster) -> None:
 
 
 async def test_connect_leaves_nothing(nodes: FakeCluster) -> None:
-    """A `connect` that is cancelled in any iteration of the loop leaves no task and
-    no connection.
+    """A cancelled `connect` leaves no task and no connection.
+
+    It may be cancelled in any iteration of the loop.
     """
     for turns in range(MOST_TURNS):
         cluster = cluster_of(nodes)

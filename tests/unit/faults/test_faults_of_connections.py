@@ -82,8 +82,9 @@ async def test_a_connection_that_ends_in_an_answer_fails_its_request(
 async def test_if_the_connection_ends_all_its_requests_fail_at_once(
     node: FakeNode, ending: Answer
 ) -> None:
-    """If a connection ends, all 101 requests on it fail at once, without waiting for their
-    timeouts.
+    """If a connection ends, all 101 requests on it fail at once.
+
+    They do not wait for their timeouts.
     """
     held = hold()
     node.prime(READ, held)
@@ -202,10 +203,9 @@ async def test_an_invalid_answer_closes_the_connection(
     "position", [0, 3, 7, -5, -1], ids=["length", "crc24", "request_body", "last", "crc32"]
 )
 async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
-    """A frame with one flipped bit makes the request fail, because the driver checks both
-    checksums.
+    """A frame with one flipped bit makes the request fail.
 
-    See native_protocol_v5.spec, section 2.1.
+    The driver checks both checksums. See native_protocol_v5.spec, section 2.1.
     """
     with FakeNode() as node:
         node.prime(READ_OTHER, int_row(1))
@@ -218,10 +218,10 @@ async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
 
 
 async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
-    """A second response to the same request closes the connection, which cannot be trusted any
-    more.
+    """A second response to the same request closes the connection.
 
-    If another request had already used the stream, it would take the second response for its own.
+    The connection cannot be trusted any more. If another request had already used the stream, it
+    would take the second response for its own.
     """
     async with connected(node) as (_, session):
         old_connection = only_connection(session)
@@ -254,8 +254,7 @@ async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None
 
 
 async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> None:
-    """After a timeout, the stream of the request is not used again until its late response has
-    come.
+    """After a timeout, the request's stream is not used again until the late response.
 
     During this time, the request is an orphan.
     """
@@ -365,8 +364,9 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
 
 
 async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
-    """Concurrent calls that prepare the same query send one PREPARE, whose response
-    they all get.
+    """Concurrent calls that prepare the same query send one PREPARE.
+
+    They all get its response.
     """
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
@@ -394,9 +394,7 @@ def prepared_body(version: int) -> bytes:
 
 
 async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) -> None:
-    """If the caller that sent a shared PREPARE is cancelled, the other callers get
-    the statement.
-    """
+    """If the caller that sent a shared PREPARE is cancelled, other callers get the statement."""
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):

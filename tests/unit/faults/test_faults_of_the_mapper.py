@@ -111,8 +111,9 @@ async def test_a_row_that_cannot_be_bound_fails_alone_in_asyncio(node: FakeNode)
 
 
 def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected: FakeNode) -> None:
-    """After a timeout of a batch, its rows still have their changes, and the batch
-    can be repeated.
+    """After a timeout of a batch, its rows still have their changes.
+
+    The batch can be executed again.
     """
     row = Row.create(id=1, name="a")
     connected.prime(Opcode.BATCH, silence())
@@ -142,9 +143,7 @@ def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected:
 def test_after_an_error_of_the_server_the_changes_are_still_to_be_saved(
     connected: FakeNode,
 ) -> None:
-    """If the server returns an error to `save` or `update`, the row's change must
-    still be saved.
-    """
+    """If the server refuses `save` or `update`, the row's change must still be saved."""
     row = Row.create(id=1, name="a")
     connected.prime(UPDATE, error(ErrorCode.UNAVAILABLE))
     row.name = "b"
@@ -227,9 +226,7 @@ async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) ->
             request_count = 0
 
             def answer(request: Request) -> Message:
-                """Let the first and the third request fail, and respond to all other requests with
-                pages.
-                """
+                """Let the first and the third request fail, and return pages otherwise."""
                 nonlocal request_count
                 request_count += 1
                 return error(ErrorCode.INVALID) if request_count in (1, 3) else pages
@@ -264,9 +261,7 @@ def count_prepares(node: FakeNode) -> int:
 
 
 def test_after_a_change_of_types_values_are_bound_again(connected: FakeNode) -> None:
-    """If a column's type has changed when a statement is prepared again, values are
-    encoded again.
-    """
+    """If a column's type has changed when a statement is prepared, values are encoded again."""
     Row.create(id=1, name="a")
     connected.prime_prepare(INSERT, [("id", "bigint"), COLUMNS[1]])
     connected.forget_prepared()

@@ -98,8 +98,9 @@ def result_or_error(future: ResponseFuture) -> Any:
     "ending", [close(), reset(), half_frame(int_row(7), 11)], ids=["close", "reset", "half"]
 )
 def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any) -> None:
-    """If a connection ends, all its futures raise ConnectionException, and a later request
-    succeeds.
+    """If a connection ends, all its futures raise ConnectionException.
+
+    A later request succeeds.
     """
     held = hold()
     node.prime(READ, held)
@@ -215,8 +216,9 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
 
 
 def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
-    """An error in the application's row factory is raised to the caller, and later
-    requests work.
+    """An error in the application's row factory is raised to the caller.
+
+    Later requests work.
     """
     node.prime(READ, int_row(7))
 
@@ -435,8 +437,9 @@ def test_several_loops_at_once(node: FakeNode) -> None:
 
 
 def test_session_shutdown_fails_requests_but_not_the_cluster(node: FakeNode) -> None:
-    """After `Session.shutdown`, the session's requests fail, but the cluster can open another
-    session.
+    """After `Session.shutdown`, the session's requests fail.
+
+    The cluster can open another session.
     """
     held = hold()
     node.prime(READ, held)

@@ -89,9 +89,7 @@ async def test_each_connection_registers_for_the_event(version: int) -> None:
 
 @pytest.mark.parametrize("offer", [None, ["false"], []])
 async def test_without_the_nodes_support_no_connection_registers(offer: list[str] | None) -> None:
-    """If SUPPORTED does not say "true" for the event, no connection of a pool registers for the
-    event.
-    """
+    """Without "true" in SUPPORTED, no connection of a pool registers for the event."""
     with FakeNode() as node:
         if offer is not None:
             node.supported[EVENT] = offer
@@ -122,8 +120,7 @@ async def test_graceful_disconnect_can_be_switched_off() -> None:
 
 
 async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
-    """If a node refuses to register a connection for the event, the driver still uses the
-    connection.
+    """If a node refuses to register a connection, the driver still uses the connection.
 
     A node may respond to REGISTER with an error although it has announced support for the event.
     """
@@ -191,8 +188,7 @@ def control_node(nodes: FakeCluster) -> FakeNode:
 
 
 async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
-    """If the control connection's node drains, the driver opens a new one before closing the old
-    one.
+    """If the control connection drains, a new one is opened before the old one is closed.
 
     The new control connection is on another node.
     """
@@ -286,8 +282,9 @@ async def test_a_node_that_closes_without_answering_fails_its_requests() -> None
 
 
 async def test_a_request_that_timed_out_does_not_keep_a_connection_open() -> None:
-    """A draining connection is closed although a request that has timed out never got
-    its response.
+    """A draining connection does not wait for the response to a timed-out request.
+
+    The driver closes the connection.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]

@@ -115,8 +115,9 @@ def test_a_wrong_answer_to_a_blocking_write_is_a_protocol_error(
 
 
 async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> None:
-    """A SetKeyspace result for a SELECT raises ProtocolError, and the session keeps
-    its keyspace.
+    """A SetKeyspace result for a SELECT raises ProtocolError.
+
+    The session keeps its keyspace.
     """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):

@@ -200,10 +200,9 @@ class Endpoints:
 def test_impossible_values_are_refused_by_name(
     cluster_class: Any, name: str, value: Any, message: str
 ) -> None:
-    """A wrong value raises TypeError with the setting's name, in the constructor and in an
-    assignment.
+    """A wrong value raises TypeError with the setting's name.
 
-    The cluster keeps its previous value.
+    This holds for the constructor and for an assignment. The cluster keeps its previous value.
     """
     with pytest.raises(TypeError, match=f"^{name} {message}"):
         cluster_class(**{name: value})

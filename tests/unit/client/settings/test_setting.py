@@ -98,8 +98,9 @@ def test_only_given_arguments_are_passed_on() -> None:
 
 
 def test_values_are_checked_and_stored() -> None:
-    """A setting has a default, converts and checks new values, and has its default again after
-    `del`.
+    """A setting has a default, and converts and checks new values.
+
+    After `del`, it has its default again.
     """
     holder = Holder()
     assert holder.port == 9042
@@ -142,8 +143,9 @@ def test_a_change_calls_the_then_function() -> None:
 def test_a_value_that_the_then_function_refuses_is_not_stored(
     names_before: dict[str, int] | None,
 ) -> None:
-    """If the function `then` raises an error, the setting keeps its previous value or
-    stays unset.
+    """If the function `then` raises an error, the setting keeps its previous value.
+
+    A setting without a value stays unset.
     """
     holder = Holder()
     if names_before is not None:
@@ -195,8 +197,9 @@ def test_a_subclass_may_have_its_own_default() -> None:
 
 
 def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a test patches a class attribute, the setting has this default until the
-    patch is undone.
+    """If a test patches a class attribute, the setting has this default.
+
+    This ends when the patch is undone.
     """
     existing = Holder()
     monkeypatch.setattr(Holder, "port", 9999)
@@ -209,8 +212,9 @@ def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_setting_for_the_constructor_only() -> None:
-    """A `ConstructorOnly` setting is an argument of the constructor, and cannot be read or set
-    later.
+    """A `ConstructorOnly` setting is an argument of the constructor.
+
+    It cannot be read or set later.
     """
     assert Holder(first=5).arguments == {"first": 5}
     with pytest.raises(AttributeError, match="'first': it is for the constructor"):

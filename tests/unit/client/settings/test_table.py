@@ -97,8 +97,9 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: Any) -> None:
-    """Class attributes of a subclass are its defaults, and values set on an instance
-    replace them.
+    """Class attributes of a subclass are its defaults.
+
+    Values that are set on an instance replace them.
     """
     cluster_subclass = type(
         "Ours", (cluster_class,), {"max_schema_agreement_wait": 3, "connect_timeout": 2}
@@ -152,9 +153,7 @@ def test_an_unknown_setting_is_an_error(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> None:
-    """Settings that are not passed to the constructor have the same defaults as in
-    `ClusterBase`.
-    """
+    """Settings that are not passed to the constructor have the defaults of `ClusterBase`."""
     cluster = cluster_class()
     for name in TABLE.keys() - {"execution_profiles"}:
         if name not in ("timestamp_generator", "endpoint_factory", "ssl_session_cache"):
@@ -232,8 +231,9 @@ MAY_PRECEDE = """
 
 
 def test_settings_have_their_defaults() -> None:
-    """Settings in `DEFAULTS` have the default values of this table; settings in
-    `NONE` have None.
+    """Settings in `DEFAULTS` have the values of this table.
+
+    Settings in `NONE` have None.
     """
     simple = {
         name: setting.default

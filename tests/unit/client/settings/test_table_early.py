@@ -105,8 +105,9 @@ KEPT_BY_THE_CONSTRUCTOR = {
 
 
 def test_values_has_all_settings() -> None:
-    """`VALUES` has all settings. A new setting must be added there, or the tests would leave it
-    out.
+    """`VALUES` has all settings.
+
+    A new setting must be added there, or the tests would leave it out.
     """
     assert set(VALUES) == {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
@@ -160,8 +161,9 @@ def test_arguments_of_the_constructor_override_early_settings(
 
 
 def test_token_metadata_has_the_setting_of_the_constructor() -> None:
-    """`metadata.token_metadata_enabled` is the constructor's setting, not a
-    subclass's early value.
+    """`metadata.token_metadata_enabled` has the constructor's value.
+
+    A subclass's early value does not count.
     """
     early_class = subclass_with_early_setting(Cluster, "token_metadata_enabled")
     assert early_class().metadata.token_metadata_enabled is True

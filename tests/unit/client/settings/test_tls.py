@@ -132,8 +132,9 @@ def test_a_context_that_is_set_before_connect_is_used(cluster_class: Any) -> Non
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 @pytest.mark.parametrize("is_connected", [False, True])
 async def test_refused_settings_are_not_stored(cluster_class: Any, is_connected: bool) -> None:
-    """If a TLS setting is refused, all TLS settings keep their values, before and
-    after `connect`.
+    """If a TLS setting is refused, all TLS settings keep their values.
+
+    This holds before and after `connect`.
     """
     context = ssl.create_default_context()
     with FakeNode() as node:

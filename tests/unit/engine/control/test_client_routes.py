@@ -58,9 +58,7 @@ def proxies(nodes: FakeCluster) -> Iterator[Proxies]:
 
 
 def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
-    """Return settings of a `Cluster` that reaches these nodes by the routes of the connection id
-    "c1".
-    """
+    """Return settings of a `Cluster` that reaches these nodes by the routes of "c1"."""
     config = ClientRoutesConfig([ClientRouteProxy("c1")])
     points = {"contact_points": nodes.contact_points[:1], "port": nodes.port}
     return {**points, "client_routes_config": config, **settings}
@@ -105,10 +103,9 @@ def queries_of_routes(nodes: FakeCluster) -> list[str]:
 def test_all_pools_go_through_the_proxies(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
-    """A session opens its pool connections to the addresses of the routes, which lead to the
-    proxies.
+    """A session opens its pool connections to the addresses of the routes.
 
-    A pool has one connection for each shard of its node.
+    These addresses lead to the proxies. A pool has one connection for each shard of its node.
     """
     for node in nodes.nodes:
         # All connections of the pool go through the proxy.
@@ -176,8 +173,7 @@ def test_without_the_setting_no_route_is_read_and_no_event_registered(
 
 
 def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
-    """If the table of routes does not exist, `connect` fails and names the first version that has
-    it.
+    """If the table of routes does not exist, `connect` fails and names the required version.
 
     The table exists since ScyllaDB 2026.1.
     """
@@ -196,9 +192,7 @@ def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
 def test_a_node_without_a_route_is_reached_at_its_own_address(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """If only some nodes have a route, the driver connects directly to the nodes
-    without a route.
-    """
+    """If only some nodes have a route, the driver connects directly to the other nodes."""
     node = nodes[2]
     # This call without an address removes the node's route.
     nodes.scylla.route("c1", node.host_id)
@@ -225,10 +219,10 @@ def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxie
 def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    """The second argument of `ClientRouteProxy` replaces the address in all routes, but not their
-    ports.
+    """The second argument of `ClientRouteProxy` replaces the address in all routes.
 
-    Without other contact points, the driver also uses this address as its contact point.
+    The ports of the routes stay. Without other contact points, the driver also uses this address as
+    its contact point.
     """
     for node in nodes.nodes:
         nodes.scylla.route("c1", node.host_id, "192.0.2.1", proxies[node.host_id].port)
@@ -248,8 +242,9 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
 
 
 def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxies) -> None:
-    """With client routes, the driver does not call the address translator: routes replace
-    translation.
+    """With client routes, the driver does not call the address translator.
+
+    The routes replace the translation.
     """
 
     class RefusingTranslator(AddressTranslator):
@@ -326,10 +321,9 @@ def test_routes_are_read_again_after_a_failed_reading(nodes: FakeCluster, sessio
 def test_changes_for_other_connection_ids_cause_no_reading(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """A route change makes the driver query the routes again only if its connection id is
-    configured.
+    """A route change is handled only if its connection id is configured.
 
-    Here, "c1" is configured and "another" is not.
+    Then the driver queries the routes again. Here, "c1" is configured and "another" is not.
     """
     new_address, new_port = "192.0.2.1", 1
     nodes.scylla.route("another", nodes[0].host_id, new_address, new_port)
@@ -359,8 +353,9 @@ def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: 
 def test_a_new_control_connection_reads_the_routes_again(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
-    """A new control connection reads the routes, because the old connection may have
-    missed events.
+    """A new control connection reads the routes again.
+
+    The old control connection may have missed events.
     """
     cluster = session.cluster
     control_host = cluster.get_control_connection_host()
@@ -456,8 +451,9 @@ def test_with_tls_the_tls_port_of_a_route_is_used(material: TlsMaterial) -> None
 
 
 def test_with_tls_a_route_without_a_tls_port_is_an_error(material: TlsMaterial) -> None:
-    """With TLS, a route without a `tls_port` is invalid; without any valid route,
-    `connect` fails.
+    """With TLS, a route without a `tls_port` is invalid.
+
+    Without any valid route, `connect` fails.
     """
     server, client = tls_contexts(material)
     with FakeCluster(1, scylla=Scylla(2), ssl_context=server) as nodes:
@@ -511,9 +507,7 @@ def route_row(
 
 
 def routes_of(*connection_ids: str) -> ClientRoutes:
-    """Return the routes of a cluster that is configured with these connection ids, before any is
-    read.
-    """
+    """Return the routes of a cluster with these connection ids, before any route is read."""
     return ClientRoutes(
         ClientRoutesConfig([ClientRouteProxy(connection_id) for connection_id in connection_ids])
     )
@@ -579,11 +573,10 @@ def test_quotes_in_a_connection_id_are_doubled() -> None:
 
 
 def test_an_end_point_resolves_to_its_route_and_compares_by_host() -> None:
-    """`resolve` returns the location of the node's route. Without a route, it returns the node's
-    address.
+    """`resolve` returns the location of the node's route.
 
-    The end point's own `address` stays the node's address. Two end points are equal if their host
-    ids and addresses are equal.
+    Without a route, it returns the node's address. The end point's own `address` stays the node's
+    address. Two end points are equal if their host ids and addresses are equal.
     """
     client_routes = routes_of("a")
     endpoint = ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.1")

@@ -1,6 +1,4 @@
-"""How the control connection connects and reconnects, step by step, with fakes
-instead of sockets.
-"""
+"""How the control connection connects and reconnects, with fakes instead of sockets."""
 
 from __future__ import annotations
 
@@ -149,10 +147,10 @@ async def test_the_first_connect_makes_all_steps_in_order() -> None:
 
 @pytest.mark.parametrize("step", ["prepare", "REGISTER", "read", "schema"])
 async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> None:
-    """If any step at the first contact point fails, the connection is closed, and the next is
-    tried.
+    """If any step at the first contact point fails, the next contact point is tried.
 
-    At the next contact point, the driver starts again with the first step.
+    The first connection is closed. At the next contact point, the driver starts again with the
+    first step.
     """
     harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
     harness.fail(step, ConnectionException("lost"))
@@ -242,8 +240,9 @@ async def test_attempts_continue_until_a_host_answers() -> None:
 
 
 async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
-    """`on_host_up` starts a reconnection attempt at once, although the next attempt is due in an
-    hour.
+    """`on_host_up` starts a reconnection attempt at once.
+
+    Here, the next attempt would be due in an hour.
     """
 
     class HourlyDelay(ImmediateReconnectionPolicy):
@@ -267,10 +266,9 @@ async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
 async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """During an outage, each new reason is logged as a warning, and a repeated reason at level
-    INFO.
+    """During an outage, each new reason is logged as a warning.
 
-    The end of the outage is a warning, too.
+    A repeated reason is logged at level INFO. The end of the outage is a warning, too.
     """
     caplog.set_level(logging.INFO, "cassandra.cluster")
     harness = ControlHarness()
@@ -295,8 +293,9 @@ async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
 async def test_a_repeated_reason_is_logged_again_after_a_while(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While attempts fail for the same reasons, one warning per REMINDER_INTERVAL seconds is
-    logged.
+    """While attempts fail for the same reasons, warnings are rare.
+
+    One warning per REMINDER_INTERVAL seconds is logged.
     """
     refused, unreachable = OSError("refused"), OSError("no route")
     delay = 1.0  # seconds until the next attempt
@@ -334,9 +333,7 @@ async def test_a_move_without_an_outage_is_not_logged(caplog: pytest.LogCaptureF
 
 
 async def test_events_go_to_their_handlers() -> None:
-    """An event that the control connection receives is decoded and passed to the handler of its
-    type.
-    """
+    """An event of the control connection is decoded and passed to the handler of its type."""
     harness = ControlHarness()
     await harness.control.connect()
     body = string("STATUS_CHANGE") + string("UP") + inet("10.0.0.9", 9042)
@@ -395,8 +392,9 @@ async def test_refresh_nodes_reads_and_rebuilds() -> None:
 
 
 async def test_after_close_no_connection_is_opened() -> None:
-    """`close` closes the control connection and drops topology events that still wait for a
-    reading.
+    """`close` closes the control connection and drops topology events that still wait.
+
+    These events would have caused a reading of the node list.
     """
     harness = ControlHarness()
     await harness.control.connect()
@@ -410,8 +408,7 @@ async def test_after_close_no_connection_is_opened() -> None:
 
 
 async def test_a_connection_that_opens_during_close_is_closed() -> None:
-    """If the control connection is closed while `connect` still runs, `connect` leaves nothing
-    open.
+    """If `close` is called while `connect` still runs, `connect` leaves nothing open.
 
     The connection that `connect` has just opened must be closed, too.
     """

@@ -234,9 +234,7 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
 
         class SlowTranslator(AddressTranslator):
             def translate(self, addr: str) -> str:
-                """Return the address unchanged. If `shall_lose` is set, first drop
-                all connections.
-                """
+                """Drop all connections if `shall_lose` is set. Return the address."""
                 if shall_lose.is_set():
                     shall_lose.clear()
                     for node in nodes.nodes:
@@ -278,8 +276,9 @@ async def test_an_event_during_a_move_causes_a_second_reading() -> None:
     """
 
     def reading_count(node: FakeNode) -> int:
-        """Return how often the node list was read: each reading includes a query of
-        system.local.
+        """Return how often the node list was read.
+
+        Each reading includes a query of system.local.
         """
         queries = [query for request in node.requests for query in request.queries]
         return sum("FROM system.local" in query for query in queries)

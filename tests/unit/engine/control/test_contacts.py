@@ -56,10 +56,9 @@ async def test_without_contact_points_find_endpoints_is_called() -> None:
 
 
 async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
-    """The control connection tries hosts that are up, then hosts that are down, then contact
-    points.
+    """The control connection tries hosts that are up first, and contact points last.
 
-    Hosts that the policies ignore are left out.
+    Hosts that are down come in between. Hosts that the policies ignore are left out.
     """
     metadata = Metadata()
     metadata._replace_hosts(

@@ -73,9 +73,7 @@ def test_without_the_fallback_no_host_is_available(node: FakeNode) -> None:
 
 
 def test_fallback_sends_requests_without_a_pool_on_the_control_connection(node: FakeNode) -> None:
-    """With `Mode.Fallback`, a request is sent over the control connection if its query plan is
-    empty.
-    """
+    """With `Mode.Fallback`, a request with an empty query plan uses the control connection."""
     with cluster_with_mode(node, Mode.Fallback) as cluster:
         session = cluster.connect()
         result = session.execute("SELECT 1")
@@ -168,8 +166,9 @@ def test_sessions_on_the_control_connection_must_share_a_keyspace(node: FakeNode
 
 
 def test_use_is_refused_on_the_control_connection(node: FakeNode) -> None:
-    """USE is refused, because it would change the keyspace of all sessions on the control
-    connection.
+    """USE is refused on the control connection.
+
+    It would change the keyspace of all sessions that share the connection.
     """
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()

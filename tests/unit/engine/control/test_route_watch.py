@@ -60,9 +60,7 @@ async def test_routes_are_read_until_a_reading_succeeds(failures: int) -> None:
 
 
 async def test_a_reading_that_fails_outside_the_task_is_repeated_by_it() -> None:
-    """If a call of `read_again` from outside fails, the `RouteWatch` reads the routes once more
-    itself.
-    """
+    """If a call of `read_again` fails, the `RouteWatch` itself reads the routes once more."""
     watched = Watched(failures=1)
     assert not await watched.watch.read_again(watched.connection)
     await until_on_loop(lambda: watched.readings == 2)

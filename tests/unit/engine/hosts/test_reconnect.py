@@ -103,9 +103,7 @@ async def test_an_attempt_that_returns_false_is_repeated() -> None:
 
 
 async def test_the_end_of_the_schedule_is_reported(caplog: pytest.LogCaptureFixture) -> None:
-    """When the policy has no further delay, `on_tries_ended` is called, and a log
-    message says so.
-    """
+    """When the policy has no further delay, `on_tries_ended` is called and logged."""
     watch = FakeWatch(DOWN, DOWN)
     reconnector_for(watch, delays=[0, 0])
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "ended", "forgotten"]

@@ -95,9 +95,7 @@ async def until_answered(session: aio.Session) -> None:
 
 
 async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> None:
-    """While the first host repeatedly goes down and comes up, each request goes to a host that is
-    up.
-    """
+    """While the first host goes down and up repeatedly, requests go to a host that is up."""
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
@@ -290,10 +288,9 @@ async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
 
 
 async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
-    """If one session loses its pool to a host, but another session keeps its pool, the host stays
-    up.
+    """If only one of two sessions loses its pool to a host, the host stays up.
 
-    The first session opens a new pool.
+    The session opens a new pool.
     """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
@@ -386,8 +383,7 @@ async def test_a_new_auth_provider_is_tried_on_hosts_that_refused_the_old_one() 
 
 
 async def test_a_new_auth_provider_ends_an_outage() -> None:
-    """If every node refuses the old password, setting a new auth provider makes new attempts at
-    once.
+    """If every node refuses the old password, a new auth provider causes attempts at once.
 
     The driver waits neither for an event nor for the next attempt, which is due in an hour.
     """

@@ -134,8 +134,9 @@ async def test_a_down_event_of_a_host_that_answers_is_ignored(
 async def test_schema_events_and_unknown_events_disturb_nothing(
     nodes: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Schema events and an event with an unknown change neither stop the events after them nor log
-    errors.
+    """Schema events and an event with an unknown change do not stop later events.
+
+    They cause no errors in the log.
     """
     async with connected(nodes) as (_, session):
         node = control_node(nodes)

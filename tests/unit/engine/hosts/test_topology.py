@@ -46,8 +46,9 @@ def test_a_row_with_a_missing_column_is_incomplete(missing: str) -> None:
 
 
 def test_update_host_copies_the_row_and_reports_changes() -> None:
-    """`update_host` copies a row's columns, and returns True if the data centre or rack has
-    changed.
+    """`update_host` copies the columns of a row to the host.
+
+    It returns True if the data centre or the rack has changed.
     """
     updated = new_host("10.0.0.1")
     _, row = endpoint_and_row(ID_1, "10.0.0.1", peer="10.9.9.9", release_version="4.1.0")

@@ -154,8 +154,9 @@ async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
 
 
 async def test_refused_credentials_end_the_attempts() -> None:
-    """A host that refuses the credentials is not tried again, because some servers
-    lock the role.
+    """A host that refuses the credentials is not tried again.
+
+    Some servers lock the role after several refused logins.
     """
     watched = WatchedHosts()
     watched.probe_error = AuthenticationFailed("wrong password")
@@ -251,8 +252,9 @@ async def test_a_host_that_was_ignored_is_tried_when_a_policy_wants_it() -> None
 
 
 async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture) -> None:
-    """`Host.last_failure` is the error of the last attempt, and each different error is logged
-    once.
+    """`Host.last_failure` is the error of the last attempt.
+
+    Each different error is logged once.
     """
     watched = WatchedHosts(
         reconnection_policy=ConstantReconnectionPolicy(delay=0.0, max_attempts=5)
@@ -464,8 +466,9 @@ class FailingConvictions(ConvictionPolicy):
 async def test_an_event_is_handled_although_the_conviction_policy_raises_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """If a conviction policy raises an error, the failed host still goes down and
-    comes up again.
+    """If a conviction policy raises an error, the failed host still goes down.
+
+    Later, the host comes up again.
     """
     watched = WatchedHosts()
     watched.first.conviction_policy = FailingConvictions(watched.first)
@@ -489,9 +492,7 @@ async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild()
     watched.second.tokens = ("100",)
 
     def version_after_node_list(rebuild: bool) -> int:
-        """Pass an unchanged node list to the watch, and return the version of the
-        token placement.
-        """
+        """Pass an unchanged node list to the watch, and return the placement's version."""
         hosts = watched.metadata.all_hosts()
         watched.watch.take_node_list(node_list_of(*hosts, existing=hosts), rebuild)
         return watched.metadata.placement_version

@@ -39,9 +39,7 @@ pytestmark = pytest.mark.simulated
 async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
     two_datacenters: FakeCluster,
 ) -> None:
-    """A profile that is added to a connected cluster knows which hosts are up and
-    which are down.
-    """
+    """A profile that is added after `connect` knows which hosts are up and which are down."""
     hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
     async with connected(two_datacenters, reconnection_policy=hourly) as (cluster, _):
         down, live = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
@@ -216,8 +214,9 @@ class RecordingTranslator(AddressTranslator):
         self.loops: list[Any] = []
 
     def translate(self, addr: str) -> Any:
-        """Record the running event loop of this thread (None if there is none), and translate the
-        address.
+        """Record the running event loop of this thread, and translate the address.
+
+        The record is None if no loop is running.
         """
         try:
             self.loops.append(asyncio.get_running_loop())

@@ -77,9 +77,7 @@ async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> N
 
 
 async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() -> None:
-    """A connection that left its pool stays open for its last request, and closes when it is
-    cancelled.
-    """
+    """A connection that left its pool closes when its last request is cancelled."""
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(node, connections_per_host=2, idle_heartbeat_interval=0) as (
@@ -172,8 +170,9 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
 
 
 async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> None:
-    """A connection whose requests are all orphaned is replaced, even if no response ever arrives on
-    it.
+    """A connection whose requests are all orphaned is replaced.
+
+    This holds even if no response ever arrives on the connection.
     """
     node.prime(READ, silence())
     async with connected(node) as (_, session):
@@ -236,10 +235,9 @@ async def test_max_waiting_requests_limits_the_queue(
 
 
 async def test_a_surplus_connection_closes_after_its_last_request() -> None:
-    """If `connections_per_host` shrinks, a busy connection leaves the pool and closes when it is
-    idle.
+    """If `connections_per_host` shrinks, a busy connection leaves the pool.
 
-    The request on it still gets its response.
+    The request on the connection still gets its response. Then the connection is closed.
     """
     with FakeNode() as node:
         held_answers = hold(int_row(7))
@@ -261,9 +259,7 @@ async def test_a_surplus_connection_closes_after_its_last_request() -> None:
 
 
 async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None:
-    """If `connections_per_host` falls from 6 to 2 while connections open, the pool ends up with
-    two.
-    """
+    """If a pool shrinks from 6 to 2 while its connections open, it ends up with two."""
     with FakeNode() as node:
         async with connected(node) as (cluster, session):
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 6)
@@ -369,9 +365,7 @@ async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: 
 
 
 async def test_a_connection_lost_while_others_open_is_replaced() -> None:
-    """If a connection is lost while `fill` opens other connections, the pool still reaches its
-    size.
-    """
+    """If a connection is lost while other connections open, the pool still reaches its size."""
     first = new_connection()
     may_open = asyncio.Event()
     connected_hosts = []
@@ -396,8 +390,9 @@ async def test_a_connection_lost_while_others_open_is_replaced() -> None:
 
 
 async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -> None:
-    """A host that dropped 20 connections in a row is still tried, and used when it
-    stops dropping.
+    """A host that dropped 20 connections in a row is still tried.
+
+    It is used when it stops dropping connections.
     """
     with FakeNode() as node:
         node.prime(READ, int_row(7))
@@ -588,8 +583,9 @@ async def test_a_pool_is_worth_waiting_for_while_it_has_or_opens_a_connection() 
 
 
 async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
-    """Concurrent calls of `fill` share one task, which continues if one of the calls
-    is cancelled.
+    """Concurrent calls of `fill` share one task.
+
+    The task continues if one of the calls is cancelled.
     """
     opener = Opener()
     opener.gate.clear()
@@ -609,9 +605,7 @@ async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
 
 
 async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -> None:
-    """When a connection opens, queued requests get its free streams in the order of
-    their arrival.
-    """
+    """When a connection opens, queued requests get its streams in their order of arrival."""
     opener = Opener()
     pool = pool_of(size=1, open_connection=opener)
     opener.on_open = lambda connection: connection.set_stream_limit(2)
@@ -731,8 +725,9 @@ async def test_a_connection_that_opens_after_the_end_is_closed() -> None:
 
 
 async def test_a_connection_that_drains_already_is_refused() -> None:
-    """If the server sends GRACEFUL_DISCONNECT during the handshake, `fill` raises
-    ConnectionShutdown.
+    """If a connection drains during the handshake, `fill` raises ConnectionShutdown.
+
+    The server has sent GRACEFUL_DISCONNECT.
     """
 
     def drain(connection: Connection) -> None:
@@ -814,10 +809,10 @@ async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
 
 
 async def test_young_connections_that_are_lost_together_count_once() -> None:
-    """Young connections that are lost together count as one loss, so the pool replaces them at
-    once.
+    """Young connections that are lost together count as one loss.
 
-    The pool fails only if the host closes one new connection after the other.
+    The pool replaces them at once. The pool fails only if the host closes one new connection after
+    the other.
     """
     failures: list[Any] = []
     count = 2 * MOST_SHORT_LIVES
@@ -844,10 +839,9 @@ async def test_long_lives_between_losses_are_no_failure() -> None:
 
 
 async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
-    """If the last connection is lost and cannot be replaced, the pool reports the error of the
-    attempt.
+    """If the last connection is lost and cannot be replaced, the pool reports the error.
 
-    The pool's owner and the waiting requests get this error.
+    The pool's owner and the waiting requests get the error of the attempt.
     """
     failures: list[Any] = []
     opener = Opener()
@@ -867,8 +861,7 @@ async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
 
 
 async def test_a_request_that_waits_for_a_new_connection_gets_another_if_none_opens() -> None:
-    """If no new connection can be opened, a waiting request gets a free stream of another
-    connection.
+    """If no new connection opens, a waiting request gets a stream of another connection.
 
     The request does not wait for the pool's next attempt.
     """

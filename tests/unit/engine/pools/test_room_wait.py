@@ -260,8 +260,7 @@ async def test_a_connection_in_use_that_breaks_makes_no_request_wait() -> None:
 
 
 async def test_a_busy_host_that_is_idle_again_gets_the_request(nodes: FakeCluster) -> None:
-    """If a busy host becomes idle while another host is tried, the request is then sent to it at
-    once.
+    """If a busy host becomes idle while another host is tried, it gets the request at once.
 
     The request must not start to wait at the idle host, because no event would end the wait.
     """
@@ -282,9 +281,7 @@ async def test_a_busy_host_that_is_idle_again_gets_the_request(nodes: FakeCluste
 
 
 async def test_a_connection_that_was_replaced_before_it_broke_needs_no_wait() -> None:
-    """If a broken connection was already replaced, the request is sent on the new connection at
-    once.
-    """
+    """If a broken connection was already replaced, the request uses the new one at once."""
     with FakeNode() as node:
         held = hold()
         node.prime(READ, sequence(held, int_row(7)))
@@ -335,8 +332,7 @@ async def test_a_request_leaves_a_long_queue_without_a_search(nodes: FakeCluster
 
 
 async def test_a_delayed_retry_waits_at_its_host_if_that_is_busy() -> None:
-    """If the host of a delayed retry has no free stream after the delay, the retry waits for a
-    stream.
+    """If a delayed retry finds no free stream at its host, it waits for a stream.
 
     During the delay, other requests may have taken all streams of the host.
     """

@@ -73,8 +73,9 @@ async def test_without_a_free_port_the_error_is_eaddrinuse(server: tuple[str, in
 
 
 async def test_if_the_address_refuses_no_other_port_is_tried() -> None:
-    """If the node refuses the connection, no other local port is tried, because it
-    would not help.
+    """If the node refuses the connection, no other local port is tried.
+
+    Another local port would not help.
     """
     (closed_port, *local_ports) = free_ports(3)
     tried: list[int] = []

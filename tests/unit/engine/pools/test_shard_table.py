@@ -54,8 +54,9 @@ def new_shard_table(
 
 
 def test_the_table_computes_the_shard_of_a_token(implementation: Any) -> None:
-    """`shard_of` computes the same shard as the fake ScyllaDB node, for random tables
-    and tokens.
+    """`shard_of` computes the same shard as the fake ScyllaDB node.
+
+    The tables and tokens are random.
     """
     chooser = random.Random(5)
     for _ in range(500):

@@ -88,8 +88,9 @@ class StubNode:
         return sorted(feature.shard_id for feature in features)
 
     def pool(self, size: int = 1, port: int | None = PORT) -> ShardPool:
-        """Return a pool that is not filled. If opening a connection fails, it tries again after 1
-        s.
+        """Return a pool that is not filled.
+
+        If opening a connection fails, the pool tries again after 1 s.
 
         :param size: the number of connections to each shard.
         :param port: the shard-aware port, or None.
@@ -132,8 +133,9 @@ def targets(*shards: int) -> list[ShardTarget]:
 
 @pytest.mark.simulated
 async def test_the_first_connection_shows_the_shards(stub: StubNode) -> None:
-    """The pool learns the number of shards from its first connection, then connects to each other
-    shard.
+    """The pool learns the number of shards from its first connection.
+
+    Then it connects to each other shard.
     """
     pool = stub.pool()
     await pool.fill()
@@ -152,8 +154,9 @@ async def test_the_first_connection_shows_the_shards(stub: StubNode) -> None:
 
 @pytest.mark.simulated
 async def test_each_shard_has_as_many_connections_as_requested(stub: StubNode) -> None:
-    """`resize` sets the number of connections to each shard; the pool opens or closes
-    connections.
+    """`resize` sets the number of connections to each shard.
+
+    The pool then opens or closes connections.
     """
     pool = stub.pool(size=2)
     await pool.fill()
@@ -218,9 +221,7 @@ async def test_behind_a_nat_the_node_chooses_all_shards(stub: StubNode) -> None:
 async def test_a_shard_that_cannot_be_reached_is_tried_again_later(
     stub: StubNode, port: int | None
 ) -> None:
-    """If a shard gets no connection within a number of attempts, the pool tries again after a
-    minute.
-    """
+    """If some attempts reach no connection to a shard, the pool tries again after a minute."""
     stub.change = lambda target, shard: min(shard, 2)  # no connection ever reaches the last shard
     pool = stub.pool(port=port)
     await pool.fill()
@@ -266,8 +267,7 @@ async def test_a_pool_that_grows_while_it_is_filled_gets_all_connections(
 
 @pytest.mark.simulated
 async def test_refused_connections_are_opened_after_the_policys_delay(stub: StubNode) -> None:
-    """If connections to shards are refused, the pool tries again after the reconnection policy's
-    delay.
+    """Refused connections to shards are tried again after the reconnection policy's delay.
 
     Here, the delay is one second.
     """

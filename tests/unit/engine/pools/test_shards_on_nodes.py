@@ -178,8 +178,9 @@ def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
 
 
 def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
-    """Without the shard-aware port, the driver connects to the normal port until each shard has
-    one.
+    """Without the shard-aware port, the driver connects to the normal port.
+
+    It does so until each shard has a connection.
     """
     options = ShardAwareOptions(disable_shardaware_port=True)
     with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
@@ -339,9 +340,7 @@ def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluste
 def test_a_node_comes_back_with_another_number_of_shards(
     nodes: FakeCluster, cluster: Cluster, shards: int
 ) -> None:
-    """After a node has restarted with another number of shards, requests reach the right shards
-    again.
-    """
+    """If a node restarts with another number of shards, requests still reach the right shards."""
     node = nodes.scylla.nodes[0]
     nodes.stop_node(node)
     node.shards = shards
@@ -456,8 +455,9 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
 def test_when_all_tablets_are_known_every_read_reaches_its_shard(
     nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str, count: int
 ) -> None:
-    """If the driver knows all tablets, every read reaches the right shard of a replica, in each
-    API.
+    """If the driver knows all tablets, every read reaches the right shard of a replica.
+
+    This holds for each API.
     """
     nodes = nodes_of_seven
     nodes.scylla.tablets_version = version

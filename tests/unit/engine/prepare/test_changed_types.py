@@ -134,11 +134,10 @@ async def test_other_changes_renew_nothing() -> None:
 
 @pytest.mark.parametrize("window", [0.0, 2.0, -1.0])
 async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float) -> None:
-    """Two hundred events in quick succession cause one renewal, after the nodes agree on the
-    schema.
+    """Two hundred events in quick succession cause one renewal.
 
-    The events are collected for a random time. This holds even if the schema is not read after
-    events (window -1).
+    The renewal follows when the nodes agree on the schema. The events are collected for a random
+    time. This holds even if the schema is not read after events (window -1).
     """
     harness = ChangedTypesHarness(schema_event_refresh_window=window)
     for _ in range(100):
@@ -150,8 +149,7 @@ async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float)
 
 
 async def test_statements_that_a_server_has_described_as_before_are_renewed_again() -> None:
-    """If a server describes a renewed statement with the old fields, the statement is renewed
-    again.
+    """If a server describes a renewed statement with the old fields, it is renewed again.
 
     A server may report the change before it drops the statement from its cache.
     """
@@ -189,8 +187,9 @@ async def test_without_a_control_connection_statements_are_renewed_all_the_same(
 
 
 async def test_the_event_about_a_statement_of_our_own_is_forgotten() -> None:
-    """If the event precedes the response to the session's own ALTER TYPE, there is one renewal
-    only.
+    """If the event precedes the response to ALTER TYPE, there is one renewal only.
+
+    The session itself has executed the ALTER TYPE.
     """
     harness = ChangedTypesHarness()
     harness.changed_types.on_event(type_changed())
@@ -222,9 +221,7 @@ async def test_after_missed_events_the_schema_decides() -> None:
 
 
 def prime_address(node: FakeNode, *fields: tuple[str, Any]) -> None:
-    """Let the node describe the bind marker `a` of INSERT as the type ks.address with
-    these fields.
-    """
+    """Let the node describe the bind marker `a` of INSERT as ks.address with these fields."""
     columns: list[Any] = [("k", "int"), ("a", Udt("ks", "address", fields))]
     node.prime_prepare(INSERT, columns, pk_indexes=[0])
 

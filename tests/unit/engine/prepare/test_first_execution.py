@@ -220,9 +220,7 @@ async def test_what_a_listener_changes_is_sent_in_asyncio(
 def test_changes_are_sent_if_the_listener_is_removed_before_the_answer(
     node: FakeNode, session: Session, statement_form: str
 ) -> None:
-    """A listener's changes are sent even if the listener is removed before the
-    PREPARE is answered.
-    """
+    """A listener's changes are sent even if the listener is removed during the PREPARE."""
     session.add_request_init_listener(change_settings)
     future = session.execute_async(*statement_and_parameters(statement_form))
     session.remove_request_init_listener(change_settings)

@@ -60,10 +60,9 @@ def answer_with(*columns: tuple[str, Any]) -> Any:
     ],
 )
 def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: str) -> None:
-    """If the names or the number of bind markers have changed, `take_over` raises
-    BindColumnsChanged.
+    """If bind markers have other names or another number, `take_over` raises an error.
 
-    The old values cannot be assigned to the new markers.
+    The error is BindColumnsChanged, because the old values cannot be assigned to the new markers.
     """
     statement = prepared_with(Int32Type)
     with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({change}\)"):
@@ -74,8 +73,9 @@ def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: st
 
 
 def test_with_other_types_the_values_are_bound_again() -> None:
-    """If types have changed, `take_over` returns a renewal that encodes old values for the new
-    types.
+    """If types have changed, `take_over` returns a renewal.
+
+    The renewal encodes old values for the new types.
     """
     statement = prepared_with(Int32Type)
     changes: list[str] = []
@@ -167,9 +167,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def change_type(node: FakeNode, cql_type: str) -> None:
-    """Let the node forget its statements, and then prepare INSERT with another type
-    of column `v`.
-    """
+    """Let the node forget its statements, and describe INSERT with another type of `v`."""
     node.prime_prepare(INSERT, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
     node.forget_prepared()
 

@@ -1,5 +1,6 @@
-"""`Reprepare`, which prepares a statement again if a host has forgotten it; tests
-without sockets.
+"""`Reprepare`, which prepares a statement again if a host has forgotten it.
+
+The tests use no sockets.
 """
 
 from __future__ import annotations
@@ -206,8 +207,9 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
 
 @pytest.mark.simulated
 async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
-    """If a statement in a batch is prepared again, all statements with its id get values of the new
-    type.
+    """If a statement of a batch is prepared again, its values are encoded for the new type.
+
+    This includes all statements of the batch with the same id.
     """
     with FakeNode() as node:
         recreate_table(node, "int")

@@ -172,9 +172,7 @@ async def test_callers_with_the_same_query_share_a_prepare() -> None:
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
-    """If one of two callers that share a PREPARE is cancelled, the other still gets
-    the statement.
-    """
+    """If one caller of a shared PREPARE is cancelled, the other caller gets the statement."""
     harness = PreparerHarness()
     harness.gate.clear()
     cancelled_call, other_call = (asyncio.ensure_future(harness.prepare()) for _ in range(2))
@@ -185,8 +183,9 @@ async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
 
 
 async def test_all_callers_get_the_error_and_the_next_caller_tries_again() -> None:
-    """If a shared PREPARE fails, all its callers get the error, but the next call sends a new
-    PREPARE.
+    """If a shared PREPARE fails, all its callers get the error.
+
+    The next call sends a new PREPARE.
     """
     harness = PreparerHarness()
     harness.send_error = DriverException("refused")
@@ -269,8 +268,9 @@ async def test_a_closed_session_prepares_nothing() -> None:
 
 
 async def test_the_statements_of_query_strings_are_cached() -> None:
-    """A query string that is executed with values is prepared once, and later calls reuse its
-    statement.
+    """A query string that is executed with values is prepared only once.
+
+    Later calls reuse its statement.
     """
     harness = PreparerHarness()
     recent: Any = RecentlyUsed(8)
@@ -410,8 +410,9 @@ def test_positions_are_in_the_order_of_the_key() -> None:
 
 
 def test_unknown_keys_have_no_positions() -> None:
-    """`key_positions` returns None if a key column has no marker, or if the table or key is
-    unknown.
+    """`key_positions` returns None if the positions cannot be known.
+
+    A key column may have no marker, or the table or its key is unknown.
     """
     assert key_positions(metadata("a", "b"), markers("a")) is None
     assert key_positions(metadata("a"), markers("a", table="other")) is None

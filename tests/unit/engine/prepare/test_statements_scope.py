@@ -75,8 +75,7 @@ async def test_statements_are_prepared_ahead_in_their_scope(
 
 @pytest.mark.simulated
 async def test_a_statement_is_prepared_on_a_remote_host_when_it_is_executed_there() -> None:
-    """If a remote host does not know a statement, the driver prepares it there during the
-    execution.
+    """A remote host that does not know a statement prepares it during the execution.
 
     By default, statements are not prepared on hosts of other data centres in advance.
     """

@@ -1,5 +1,6 @@
-"""`Agreement`, which waits until all live nodes report the same schema version; tests without
-nodes.
+"""`Agreement`, which waits until all live nodes report the same schema version.
+
+The tests use no nodes.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ UP_ID, DOWN_ID = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class FakeVersions:
-    """Fake schema versions of three nodes: the queried node, a peer that is up, and a peer that is
-    down.
+    """Fake schema versions of the queried node, a peer that is up, and a peer that is down.
 
     While `errors` is not empty, a query raises its last item. `queried_connections` has an entry
     for each query.

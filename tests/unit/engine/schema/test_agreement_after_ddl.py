@@ -51,8 +51,9 @@ async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) ->
 
 
 async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster) -> None:
-    """Neither a lost connection nor a query without a response ends the wait for
-    schema agreement.
+    """The wait for schema agreement continues after a failed query of versions.
+
+    The connection is lost, or the query gets no response.
     """
     async with connected(nodes, control_connection_timeout=0.05) as (_, session):
         for node in nodes.nodes:
@@ -97,8 +98,7 @@ async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: F
 async def test_silent_nodes_end_the_wait_after_max_schema_agreement_wait(
     nodes: FakeCluster,
 ) -> None:
-    """If nodes do not report their versions, the wait ends after `max_schema_agreement_wait` (0.1
-    s).
+    """If nodes report no versions, the wait ends after `max_schema_agreement_wait` (0.1 s).
 
     The statement succeeds, and its result says that there is no agreement.
     """

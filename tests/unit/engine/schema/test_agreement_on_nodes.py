@@ -20,8 +20,9 @@ OTHER_VERSION = uuid.UUID(int=7)
 
 
 def settings_for_two_datacenters() -> dict[str, Any]:
-    """Return settings of a cluster whose local data centre is dc1, and that also uses
-    hosts of dc2.
+    """Return settings of a cluster with the local data centre dc1.
+
+    The cluster also uses hosts of dc2.
     """
     policy = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2)
     return {"execution_profiles": {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}}
@@ -59,9 +60,7 @@ def test_only_hosts_in_the_scope_must_agree() -> None:
 
 
 async def test_a_host_that_closes_its_connection_is_asked_again() -> None:
-    """After a lost connection, the query of versions is repeated on another
-    connection to the host.
-    """
+    """After a lost connection, the versions are queried on another connection to the host."""
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.nodes[0].port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)

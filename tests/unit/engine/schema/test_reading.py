@@ -129,8 +129,9 @@ async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
 
 
 async def test_a_missing_schema_table_is_queried_only_once() -> None:
-    """If a server lacks a schema table, later readings on the connection do not query
-    this table.
+    """If a server lacks a schema table, later readings do not query this table.
+
+    This holds for readings on the same connection.
     """
     harness = ReaderHarness("a")
     # The node imitates Cassandra 3, which has neither peers_v2 nor virtual keyspaces.
@@ -195,8 +196,9 @@ async def test_an_error_for_a_required_table_is_raised() -> None:
 
 
 async def test_endless_pages_end_with_schema_read_timeout() -> None:
-    """If a page never comes, the reading fails after `schema_read_timeout`, which the
-    error names.
+    """If a page never comes, the reading fails after `schema_read_timeout`.
+
+    The error names the setting.
     """
     harness = ReaderHarness("a", schema_read_timeout=0.01)
 
@@ -277,9 +279,7 @@ async def test_an_element_is_read_by_its_name(target_type: Any, table: str, colu
 
 
 async def test_a_changed_type_replaces_the_old_one() -> None:
-    """Reading one type replaces or removes only this type, even if other types have changed as
-    well.
-    """
+    """Reading one type replaces or removes only this type, even if other types have changed."""
     harness = ReaderHarness("a")
 
     def type_row(name: str, *fields: str) -> dict[str, Any]:
@@ -389,8 +389,9 @@ async def test_an_unknown_keyspace_is_read_as_a_whole() -> None:
 
 
 async def test_the_replication_of_other_keyspaces_is_kept_up_to_date() -> None:
-    """For keyspaces that `schema_metadata_keyspaces` leaves out, only the replication is kept up to
-    date.
+    """Keyspaces that `schema_metadata_keyspaces` leaves out have a current replication.
+
+    The driver keeps nothing else of these keyspaces up to date.
     """
     harness = ReaderHarness("a", "b", schema_metadata_keyspaces=["a"])
     await harness.reader.read(Target(), fake_connection())
@@ -427,8 +428,9 @@ async def test_the_fields_of_a_user_defined_type_are_queried() -> None:
 async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     turns: int,
 ) -> None:
-    """If a reading is cancelled while its connection breaks, asyncio reports no unretrieved
-    exception.
+    """If a reading is cancelled while its connection breaks, asyncio reports no exception.
+
+    Otherwise, asyncio would report an exception that was never retrieved.
 
     :param turns: how many iterations of the loop pass between the error and the cancellation.
     """

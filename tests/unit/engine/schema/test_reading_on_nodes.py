@@ -188,8 +188,9 @@ async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
 
 
 async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> None:
-    """Keyspaces that `schema_metadata_keyspaces` leaves out have no metadata except their
-    replication.
+    """Only the keyspaces in `schema_metadata_keyspaces` have full metadata.
+
+    All other keyspaces have only their replication.
     """
     with FakeNode() as node:
         node.schema = schema("a", "b", "c")
@@ -468,8 +469,9 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
 
 
 async def test_index_targets_of_scylladb_become_cql() -> None:
-    """ScyllaDB stores index targets in a form that is not CQL, and the exported CQL
-    converts them.
+    """Exported CQL converts the index targets that ScyllaDB stores.
+
+    ScyllaDB stores index targets in a form that is not CQL.
     """
     types_by_column = {
         "c0": "int",
@@ -643,8 +645,9 @@ def alternate_two_pages(request: Request) -> Message:
 @pytest.mark.parametrize("answer", [repeat_page, alternate_two_pages])
 @pytest.mark.simulated(False)
 async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
-    """If a paging state repeats, `connect` fails, because the node would send the same pages for
-    ever.
+    """If a paging state repeats, `connect` fails.
+
+    The node would send the same pages for ever.
     """
     with FakeNode() as node:
         node.schema = schema("a")

@@ -100,8 +100,7 @@ async def test_connect_reads_what_the_settings_enable() -> None:
 
 
 async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
-    """When the control connection moves, the schema is read only if the new node has another
-    version.
+    """When the control connection moves, the schema is read only if its version differs.
 
     The version is in the new node's row.
     """
@@ -261,10 +260,10 @@ async def test_close_fails_all_waiting_refreshes() -> None:
 
 @pytest.mark.simulated
 async def test_the_pause_before_each_retry_is_twice_as_long() -> None:
-    """The longest pause before a retry doubles each time; each pause is random, at least half of
-    it.
+    """The longest pause before a retry doubles each time.
 
-    The pauses are random so that many clients do not retry at the same time.
+    Each pause is random, and at least half of the longest pause. So many clients do not retry at
+    the same time.
     """
     harness = RefresherHarness()
     harness.reader.error = ConnectionException("lost")

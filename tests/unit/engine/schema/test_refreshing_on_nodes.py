@@ -119,10 +119,9 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_an_event_does_not_wait_for_the_retry_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """While a failed reading waits for its retry, an event about another keyspace is handled at
-    once.
+    """While a failed reading waits for its retry, other events are handled at once.
 
-    Here, the retry is due in an hour.
+    Here, the event is about another keyspace, and the retry is due in an hour.
     """
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 3600.0)
     with FakeNode() as node:
@@ -140,8 +139,7 @@ async def test_an_event_does_not_wait_for_the_retry_of_another(
 async def test_an_exception_of_the_reader_does_not_fail_the_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If the driver's code raises an error while it reads the schema, the DDL statement still
-    succeeds.
+    """If reading the schema raises an unexpected error, the DDL statement still succeeds.
 
     The metadata stays as it is.
     """
@@ -248,7 +246,7 @@ async def test_types_functions_and_aggregates_are_read_after_events() -> None:
 async def test_views_belong_to_their_tables() -> None:
     """A materialized view is in the views of its keyspace and of its table.
 
-    Events name a view as a table.
+    It is not among the tables. Events name a view as a table.
     """
     view = {
         "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
@@ -394,9 +392,7 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
 
 
 async def test_changes_of_many_keyspaces_read_the_whole_schema() -> None:
-    """If more than MANY_KEYSPACES keyspaces change at once, the driver reads the
-    whole schema once.
-    """
+    """If more than MANY_KEYSPACES keyspaces change at once, the whole schema is read once."""
     names = [f"k{number}" for number in range(MANY_KEYSPACES * 2)]
     with FakeNode() as node:
         node.schema = schema()
@@ -456,9 +452,7 @@ async def test_if_nodes_do_not_agree_refresh_raises() -> None:
 
 @pytest.mark.parametrize("has_other_version", [True, False])
 async def test_a_move_reads_the_schema_only_if_its_version_differs(has_other_version: bool) -> None:
-    """When the control connection moves, the schema is read only if the new node has another
-    version.
-    """
+    """When the control connection moves, the schema is read only if its version differs."""
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.schema = schema("a")

@@ -14,8 +14,9 @@ def merged(targets: list[Target]) -> list[Target]:
 
 
 def test_targets_are_merged() -> None:
-    """A target replaces all targets that it covers, and many targets in a keyspace become the
-    keyspace.
+    """A target replaces all targets that it covers.
+
+    Many targets in a keyspace become the keyspace.
     """
     table, user_type = Target("TABLE", "a", "t"), Target("TYPE", "a", "u")
     assert merged([table, user_type]) == [table, user_type]
@@ -32,8 +33,9 @@ def test_targets_are_merged() -> None:
 
 
 def test_many_keyspaces_become_the_whole_schema() -> None:
-    """Targets in MANY_KEYSPACES or more keyspaces become the whole schema, but forced
-    targets stay.
+    """Targets in MANY_KEYSPACES or more keyspaces become the whole schema.
+
+    Forced targets stay.
     """
     tables = [Target("TABLE", f"k{number}", "t") for number in range(MANY_KEYSPACES)]
     assert merged(tables[:-1]) == tables[:-1]
