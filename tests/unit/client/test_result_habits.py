@@ -168,7 +168,7 @@ def test_a_misspelt_column_of_a_row(session: Session) -> None:
     columns = "; its columns are k, v" if cassandra.implementation == "c" else ""
     with pytest.raises(AttributeError, match=f"'Row' object has no attribute 'vv'{columns}$") as vv:
         row.vv  # noqa: B018
-    # Python uses these attributes to suggest "v"
+    # Python uses these attributes to suggest "v".
     assert (vv.value.name, vv.value.obj) == ("vv", row)
     with pytest.raises(AttributeError, match=r"no attribute '_v'$"):
         row._v  # noqa: B018

@@ -68,15 +68,15 @@ def test_nanoseconds_for_a_timestamp_warn(session: Session) -> None:
 @pytest.mark.parametrize(
     ("query", "parameters"),
     [
-        # in milliseconds, so correct
+        # This value is in milliseconds, so it is correct.
         ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, SECONDS * 1000)),
         ("INSERT INTO t (id, at) VALUES (%s, %s)", (1, datetime.datetime(2025, 1, 1))),
-        # a number of seconds in an int column
+        # These numbers of seconds are for an int column, so they are correct.
         ("INSERT INTO t (id, at) VALUES (%s, %s)", (SECONDS, 1)),
         ("INSERT INTO t (id, c0) VALUES (%s, %s)", (1, SECONDS)),
         ("INSERT INTO other (id, at) VALUES (%s, %s)", (1, SECONDS)),  # the table is unknown
         ("INSERT INTO other.t (id, at) VALUES (%s, %s)", (1, SECONDS)),
-        # the function may convert the number
+        # The function may convert the number.
         ("INSERT INTO t (id, at) VALUES (1, f(%s))", (SECONDS,)),
         ("INSERT INTO t JSON %s", (SECONDS,)),
         ("SELECT %s", (SECONDS,)),

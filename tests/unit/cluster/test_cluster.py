@@ -349,7 +349,7 @@ def eastern(far: FakeCluster) -> Iterator[Cluster]:
     with Cluster(
         far.contact_points, port=far.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
     ) as cluster:
-        # the cluster does not keep its session alive, so this variable must
+        # The cluster does not keep its session alive, so this variable must.
         session = cluster.connect()
         yield cluster
         assert session in cluster.sessions

@@ -151,7 +151,7 @@ def test_concurrent_statements_of_several_threads_stay_on_one_loop_each(shop: Fa
             execute_concurrent_with_args(session, insert, [(n,) for n in range(200)], 20)
             return set(connections_of(shop, INSERT))
 
-        # only one thread has used the session, so it uses both loops
+        # Only one thread has used the session, so it uses both loops.
         assert len(connections_used()) == 2
         (connection,) = in_thread(connections_used)
         (other_connection,) = connections_used()

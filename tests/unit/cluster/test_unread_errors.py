@@ -22,7 +22,7 @@ MESSAGE = "the error of an execution was never retrieved"
 @pytest.fixture
 def session() -> Iterator[Session]:
     """Yield a session whose requests for INSERT fail with InvalidRequest."""
-    # forget earlier errors, so that lines of this test are not suppressed
+    # Forget earlier errors, so that lines of this test are not suppressed.
     unread_errors._lines.cache_clear()
     with FakeNode() as node:
         node.prime(INSERT, error(ErrorCode.INVALID, "no such table"))

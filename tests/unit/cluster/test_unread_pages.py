@@ -23,7 +23,7 @@ MESSAGE = "callbacks got 2 rows, and nobody has asked for the further pages"
 @pytest.fixture
 def session() -> Iterator[Session]:
     """Yield a session with pages of two rows, whose statement SELECT has five rows."""
-    # forget earlier lines, so that lines of this test are not suppressed
+    # Forget earlier lines, so that lines of this test are not suppressed.
     unread_pages._lines.cache_clear()
     with FakeNode() as node:
         node.prime(SELECT, paged([("k", "int")], [(number,) for number in range(5)]))
@@ -55,7 +55,7 @@ def test_a_callback_that_reads_one_page_is_logged(
     [line] = lines_of(caplog)
     assert line.startswith(MESSAGE)
     assert "start_fetching_next_page()" in line
-    # the values of the statement may be secrets, and are not logged
+    # The values of the statement may be secrets, and are not logged.
     assert "SELECT k FROM t WHERE k > ?" in line
     [record] = [record for record in caplog.records if record.getMessage() == line]
     assert record.levelno == logging.WARNING

@@ -543,7 +543,7 @@ def test_an_exception_that_is_never_retrieved_is_reported(
                     retrieved.result()
             else:
                 getattr(retrieved, method)()
-        # the same holds for a future that is cancelled before its request ends
+        # A future that is cancelled before its request ends does not report anything either.
         factory.future().cancel()
         del retrieved
         gc.collect()

@@ -173,7 +173,7 @@ async def test_only_large_parts_of_an_unfinished_message_count_as_activity() -> 
 OPTIONS_FRAME = bytes.fromhex("04 00 0000 05 00000000")  # the request uses stream 0
 OPTIONS_FRAME_ON_STREAM_1 = bytes.fromhex("04 00 0001 05 00000000")
 EVENT_FRAME = bytes.fromhex("84 00 ffff 0c 00000002 abcd")  # an event with the body ab cd
-# the response on stream 0, without options
+# This is the response on stream 0, without options.
 SUPPORTED_FRAME = bytes.fromhex("84 00 0000 06 00000002 0000")
 DRAIN_BODY = len("GRACEFUL_DISCONNECT").to_bytes(2, "big") + b"GRACEFUL_DISCONNECT"
 
@@ -406,7 +406,7 @@ async def test_request_returns_the_answer(timeout: float | None) -> None:
         ("84 00 0007 06 00000002 0000", "answered on stream 7, on which nothing was asked"),
         ("84 00 ffff 06 00000002 0000", "sent a SUPPORTED message as an event"),
         ("84 00 fffe 0c 00000002 0000", "answered on stream -2, on which nothing was asked"),
-        # the peer sends a request instead of a response
+        # The peer sends a request instead of a response.
         ("04 00 0000 06 00000002 0000", "the peer does not speak the native protocol"),
     ],
 )

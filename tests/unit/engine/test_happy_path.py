@@ -908,18 +908,18 @@ class TestBoundRequest:
         statement.fetch_size = FETCH_SIZE_UNSET
         request = self.new_request(implementation, statement)
         request_body = request.request_body
-        # from the profile
+        # These values come from the profile.
         assert request_body.consistency == ConsistencyLevel.LOCAL_ONE
         assert request_body.serial_consistency == ConsistencyLevel.SERIAL
         assert request.policy == "policy"
         assert request.retry_policy == "retry"
         # A speculative policy that never speculates is stored as None.
         assert request.speculative_policy is None
-        # from the session
+        # These values come from the session.
         assert request_body.page_size == 5
         assert request_body.timestamp == 77
         assert request.vectors == "list"
-        # from the call
+        # These values come from the call.
         assert request.timeout == 3.0
         assert request.on_done is print
         assert request.target is None

@@ -96,7 +96,7 @@ async def test_a_hung_node_is_down_soon_after_the_first_sign(
         control_node = nodes.node_at(cluster.get_control_connection_host().address)
         hung = nodes[0] if sign is a_request_times_out else control_node
         await call_in_thread(hung.pause)
-        # afterwards, all connections have been silent long enough to be checked
+        # Afterwards, all connections have been silent long enough to be checked.
         await asyncio.sleep(3.0)
         clock = asyncio.get_running_loop().time
         started = clock()

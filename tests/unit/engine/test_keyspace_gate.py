@@ -467,7 +467,7 @@ async def test_a_connection_whose_requests_do_not_end_is_replaced(
             await until_on_loop(lambda: unanswered.used)
             await asyncio.wait_for(session.set_keyspace("b"), WAIT)
             assert ran_in(await session.execute("SELECT ks()")) == "b"
-            # the replaced connection still waits for this request
+            # The replaced connection still waits for this request.
             assert not pending_request.done()
             pending_request.cancel()
 

@@ -318,7 +318,7 @@ def test_stop_ends_thread_and_tasks() -> None:
 def test_stop_after_runs_a_coroutine_and_then_stops(fails: bool) -> None:
     """`stop_after` returns at once, and the loop stops after the coroutine, even if this raises."""
     thread = start_thread()
-    # nobody awaits the coroutine, so the loop would report its error
+    # No code awaits the coroutine, so the loop would report its error.
     thread.loop.set_exception_handler(lambda *_: None)
     has_run = threading.Event()
 

@@ -382,7 +382,7 @@ async def test_pools_are_opened_and_closed_when_distances_change() -> None:
     session.pools[HOST_A].in_flight = 1  # type: ignore[misc]
     session.follow_distances()
     await run_loop_turns()
-    # host A is ignored now, but its pool still has a request in flight
+    # Host A is ignored now, but its pool still has a request in flight.
     assert set(session.pools) == {HOST_A, HOST_B}
     assert ("distances soon",) in engine.calls
     # When the last request has ended, the next call closes the pool.
@@ -566,7 +566,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
         partners.fake_connection(f"10.0.0.{number}") for number in range(1, 6)
     )
     switched.keyspace = gated.keyspace = "KS"
-    # requests on this connection still wait for an earlier switch of its keyspace
+    # Requests on this connection still wait for an earlier switch of its keyspace.
     gated.gate = object()
     session.opened_pools[0].connections = [plain, refusing, switched, gated]
     # This is the first connection of a pool that is still being opened.

@@ -267,7 +267,7 @@ async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture
     while len(watched.probed) < 3:
         await run_loop_turns(1)
     watched.probe_error = denied
-    # a report must not replace the driver's own error, which says more
+    # A report must not replace the driver's own error, which says more.
     watched.watch.on_reported_down(watched.first)
     assert watched.first.last_failure is refused
     await watched.settle()

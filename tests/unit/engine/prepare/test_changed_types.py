@@ -205,7 +205,7 @@ async def test_after_missed_events_the_schema_decides() -> None:
     """
     harness = ChangedTypesHarness()
     await harness.changed_types.catch_up()
-    # the schema does not have the keyspace yet, so nothing is renewed
+    # The schema does not have the keyspace yet, so nothing is renewed.
     assert harness.renewed == [[]]
     fields = {"address": ["street", "city"], "person": ["a"]}
     harness.keyspaces["ks"] = SimpleNamespace(

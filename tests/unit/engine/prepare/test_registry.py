@@ -116,7 +116,7 @@ def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
 
     def add_statements() -> None:
         """Add new statements to the registry until `is_finished` is set."""
-        # only the last 50 statements stay alive
+        # Only the last 50 statements stay alive.
         recent: deque[PreparedStatement] = deque(maxlen=50)
         for number in count():
             recent.append(new_statement(b"%d" % number))

@@ -57,7 +57,7 @@ async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster
     """
     async with connected(nodes, control_connection_timeout=0.05) as (_, session):
         for node in nodes.nodes:
-            # the node breaks the connection instead of answering
+            # The node breaks the connection instead of responding.
             node.prime(LOCAL_VERSION_QUERY, reset(), times=1)
         assert (await asyncio.wait_for(session.execute(DDL), WAIT)).is_schema_agreed
         for node in nodes.nodes:

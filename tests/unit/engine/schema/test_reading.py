@@ -83,7 +83,7 @@ async def test_only_the_keyspaces_of_schema_metadata_keyspaces_are_read() -> Non
     harness = ReaderHarness("a", "b", schema_metadata_keyspaces=["b"])
     await harness.reader.read(Target(), fake_connection())
     assert list(harness.table_names()) == ["b"]
-    # routing needs the replication of all keyspaces
+    # Routing needs the replication of all keyspaces.
     assert set(harness.metadata.replication) == {"a", "b"}
 
 
@@ -342,7 +342,7 @@ async def test_tables_have_the_views_that_were_read_last() -> None:
         await harness.reader.read(Target("TABLE", "a", name), fake_connection())
     assert views_by_table() == {"t0": ["v", "w"], "t1": []}
     assert list(harness.metadata.keyspaces["a"].views) == ["v", "w"]
-    # an earlier snapshot of the schema does not change
+    # An earlier snapshot of the schema does not change.
     assert list(schema_before.sources["a"].views) == []
     # The view `v` is now a view of another table, and the view `w` was dropped.
     del harness.node.schema["system_schema.views"]
