@@ -20,6 +20,7 @@ ADVICE = "; restart=True begins anew, and another file leaves this one as it is"
 
 
 def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) -> None:
+    """A saved checkpoint can be read again, ignored with `restart=True`, and removed."""
     path = tmp_path / "point"
     checkpoint = Checkpoint(path, SUBJECT)
     assert checkpoint.state == {}
@@ -36,6 +37,7 @@ def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) ->
 
 
 def test_a_checkpoint_without_a_file_keeps_nothing() -> None:
+    """A checkpoint whose path is None saves nothing."""
     nowhere = Checkpoint(path=None, subject=SUBJECT)
     nowhere.save(position=10)
     nowhere.remove()
@@ -221,5 +223,6 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_paths_that_are_no_files_of_this_machine(path: str, advice: str) -> None:
+    """A checkpoint's path that is not a local file raises a ValueError with advice."""
     with pytest.raises(ValueError, match=advice):
         Checkpoint(path, SUBJECT)

@@ -20,6 +20,7 @@ from cassandra.bulk.texts import Formats
 
 
 def test_row_locations_are_readable() -> None:
+    """`str` of a RowLocation has the source, and the line or, if it is unknown, the row."""
     assert str(RowLocation(source=None, row=5, line=None)) == "row 5"
     assert str(RowLocation("a.csv", row=5, line=None)) == "a.csv, row 5"
     assert str(RowLocation("a.csv", 5, 7)) == "a.csv, line 7"
@@ -55,6 +56,7 @@ def test_columns_are_read_from_fields_of_the_same_or_a_mapped_name() -> None:
 def test_the_rows_of_a_chunk_are_limited_in_number_and_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """`rows_of_a_chunk` limits the rows of a chunk by their number and by their bytes."""
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 50)
     # The arguments are the size of a table in bytes, and its number of rows. Rows of 100 bytes: ten

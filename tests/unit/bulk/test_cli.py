@@ -67,6 +67,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 
 
 def test_a_load_with_default_options(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    """`load` with default options calls the session's method with the table and the files."""
     assert cli.main(["load", "ks.t", "a.csv", "b.csv"]) == 0
     assert calls.settings == {
         "contact_points": ["127.0.0.1"],
@@ -178,6 +179,7 @@ def test_a_file_of_options(
 def test_wrong_commands_exit_with_status_2(
     calls: Calls, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
+    """A wrong command prints its error, calls no method of the session, and exits with 2."""
     with pytest.raises(SystemExit) as caught:
         cli.main(arguments)
     assert caught.value.code == 2
@@ -236,6 +238,7 @@ def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_the_option_compress_compresses_requests(calls: Calls) -> None:
+    """Only with `--compress` are the requests compressed."""
     assert cli.main(["count", "ks.t"]) == 0
     assert calls.settings["compression"] is False
     assert cli.main(["count", "ks.t", "--compress"]) == 0
@@ -296,6 +299,7 @@ def test_copies_into_another_cluster(
 
 
 def test_the_count_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
+    """`count` passes its options to the session's method, and prints the number or JSON."""
     assert cli.main(["count", "ks.t", "--page-size", "7", "--splits", "9"]) == 0
     assert calls.method_calls == [("ks.t", "count", {"page_size": 7, "splits": 9})]
     assert capsys.readouterr().out == "42\n"
@@ -396,6 +400,7 @@ def test_a_keyspace_and_a_table_as_two_words(
 def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
     calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """`unload` passes `--limit` on, and shows its progress on a terminal unless forbidden."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert cli.main(["unload", "ks.t", "out", "--limit", "5"]) == 0
     assert cli.main(["unload", "ks.t", "out", "--limit", "5", "--no-progress"]) == 0
@@ -423,6 +428,7 @@ def test_unknown_options_get_their_counterparts(
 
 
 def test_hosts_may_be_separated_by_commas(calls: Calls) -> None:
+    """The hosts after `--hosts` may be separated by commas and by spaces."""
     assert cli.main(["count", "ks.t", "--hosts", "10.0.0.1,10.0.0.2", "10.0.0.3"]) == 0
     assert calls.settings["contact_points"] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
 

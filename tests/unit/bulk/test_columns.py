@@ -97,6 +97,7 @@ def columns_of_table(
 def test_a_load_writes_the_columns_of_its_source_or_the_selected_ones(
     fields: list[list[str] | None], options: dict[str, Any], columns: list[str]
 ) -> None:
+    """A load writes the columns of its source, or only the columns that the user selects."""
     sources = [(f"{number}.csv", names) for number, names in enumerate(fields)]
     plan, selection = selection_of_table(TABLE, LoadOptions(**options), sources)
     assert [*selection.source_order] == columns
@@ -127,6 +128,7 @@ def test_the_values_of_folders_are_not_lost_silently() -> None:
 
 
 def test_columns_that_do_not_fit_the_table_are_refused() -> None:
+    """Columns and fields that do not fit the table raise a ValueError that explains the fault."""
     for options, message in (
         ({"columns": {"p": "x", "c": "y"}}, r"write columns=\{'x': 'p', 'y': 'c'\}"),
         ({"columns": {"x": "p", "y": "p"}}, "columns names one column twice"),
@@ -275,6 +277,7 @@ def test_the_order_of_rows_decides_about_static_columns(
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
+    """Rows that only have static columns are written by a separate statement."""
     columns = columns_of_table("p", "c", "s", "r")
     statement = prepared("p", "s")
     static_rows = columns.static_rows(TABLE, statement)

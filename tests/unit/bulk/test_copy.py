@@ -38,6 +38,7 @@ __all__ = ["nodes"]
 def test_copies_between_incompatible_tables_are_refused_before_any_request(
     nodes: FakeCluster,
 ) -> None:
+    """`copy` refuses missing tables, missing columns and a missing key before it reads rows."""
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         with pytest.raises(ValueError, match=r"keyspace 'a' has no table 'no'"):
             copy(session, "a.t0", session, "a.no")

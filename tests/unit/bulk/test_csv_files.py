@@ -118,6 +118,7 @@ def files(
 
 
 def test_fields_are_matched_by_the_names_of_the_header(files: Files) -> None:
+    """The fields of a CSV file are matched to columns by the names in its header."""
     # The file begins with a byte order mark and has an empty line, which counts as a line but not
     # as a row.
     rows = files.read('\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
@@ -151,6 +152,7 @@ def test_forms_of_csv(files: Files, content: str, changes: dict[str, Any]) -> No
 
 
 def test_files_named_tsv_are_separated_by_tabs(files: Files) -> None:
+    """In a file named .tsv or .tsv.gz, fields are separated by tabs; in a .csv file, by commas."""
     for name in ("a.tsv", "c.tsv.gz"):
         content: Any = b"id\tname\n1\tx,y\n"
         if name.endswith("gz"):
@@ -259,6 +261,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_chunks_cover_all_rows_in_order(files: Files) -> None:
+    """The chunks of a file together have all its rows, in the file's order."""
     count = 100
     rows = files.read("id,name\n" + "".join(f"{number},name {number}\n" for number in range(count)))
     assert rows == [(number, f"name {number}") for number in range(count)]
@@ -353,6 +356,7 @@ DAMAGED: list[tuple[str, bytes, str]] = [
 def test_errors_of_damaged_files_name_file_and_line(
     files: Files, name: str, content: bytes, message: str
 ) -> None:
+    """The error for a damaged file names the file and the line."""
     with pytest.raises(ValueError, match=message):
         files.read(content, name)
 

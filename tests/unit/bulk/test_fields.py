@@ -157,6 +157,7 @@ def test_columns_of_masked_arrays_keep_their_mask() -> None:
 
 
 def test_column_names_of_frames_may_be_integers() -> None:
+    """A frame's column with an integer as its name is matched to the column with this string."""
     pandas = pytest.importorskip("pandas")
     columns = (COLUMNS[0], Column("1", UTF8Type))
     frame = select_columns(pandas.DataFrame({"id": [1], 1: ["a"]}), reading(columns=columns))

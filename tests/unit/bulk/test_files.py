@@ -230,6 +230,7 @@ def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
+    """A file that is not Parquet raises a ValueError that names the file."""
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.parquet"
     for content in (b"", b"PAR1" + bytes(20)):
@@ -242,6 +243,7 @@ def test_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
 def test_parquet_without_pyarrow_is_a_dependency_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Without pyarrow, reading Parquet raises a DependencyException that says what to install."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DependencyException, match=r"Parquet needs pyarrow: pip install"):
         read(tmp_path / "a.parquet")
@@ -249,6 +251,7 @@ def test_parquet_without_pyarrow_is_a_dependency_error(
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 def test_parquet_cannot_be_read_from_a_pipe(tmp_path: Path) -> None:
+    """A pipe as a Parquet file raises ValueError, because Parquet is read from its end."""
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.parquet"
     os.mkfifo(path)

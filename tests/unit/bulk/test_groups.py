@@ -12,6 +12,7 @@ def test_positions_are_those_of_the_partition_key_and_then_of_the_clustering_col
 
 
 def test_batches_stay_below_the_servers_warning_thresholds() -> None:
+    """The limits for batches are below the thresholds at which servers log a warning."""
     # In cassandra.yaml, the thresholds are batch_size_warn_threshold (5 KiB) and
     # unlogged_batch_across_partitions_warn_threshold (10).
     assert MOST_BYTES < 5 << 10

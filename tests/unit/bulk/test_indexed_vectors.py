@@ -75,6 +75,7 @@ def test_a_squared_length_beyond_32_bits_is_refused(numbers: list[float]) -> Non
 
 
 def test_zeros_are_a_fault_only_if_the_similarity_is_cosine() -> None:
+    """A vector of zeros is a fault for an index with cosine, but not with euclidean."""
     zeros = packed(0.0, -0.0, 0.0)
     assert "only zeros" in str(fault_of(COSINE, zeros))
     assert fault_of(EUCLIDEAN, zeros) is None

@@ -59,6 +59,7 @@ def test_dry_runs_report_nulls_inside_collections(session: Any) -> None:
 
 
 def test_dry_runs_of_files_report_nulls_inside_collections(session: Any, tmp_path: Path) -> None:
+    """A dry run of a file reports a null within a collection, with the line and the column."""
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": 1, "tags": ["x", null]}\n{"id": 2, "kept": [null], "m": {}}\n')
     report = session.load(

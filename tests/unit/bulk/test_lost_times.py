@@ -33,6 +33,7 @@ def test_timestamps_of_pandas() -> None:
 
 
 def test_only_the_type_date_loses_times() -> None:
+    """`is_date` is True only for the CQL type date, which cannot store times of day."""
     assert is_date(SimpleDateType)
     # cassandra-driver calls the class of timestamps DateType, and so does this driver.
     assert not is_date(DateType)

@@ -106,6 +106,7 @@ def test_none_is_the_default_of_an_option_or_is_refused_by_name(name: str) -> No
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.5, "8", None])
 def test_the_concurrency_is_at_least_1(value: Any) -> None:
+    """`concurrency` accepts 1, and any other value than a positive integer raises ValueError."""
     assert LoadOptions(concurrency=1).concurrency == 1
     with pytest.raises(ValueError, match="concurrency must be an integer from 1 on, but is"):
         LoadOptions(concurrency=value)
@@ -113,6 +114,7 @@ def test_the_concurrency_is_at_least_1(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-1, False, 2.0])
 def test_the_number_of_errors_is_at_least_0(value: Any) -> None:
+    """`max_errors` accepts 0 and None (no limit), and refuses invalid numbers."""
     assert LoadOptions(max_errors=0).max_errors == 0
     assert LoadOptions(max_errors=None).max_errors is None
     with pytest.raises(ValueError, match=r"max_errors must be .* from 0 on.*None is for no limit"):
@@ -171,6 +173,7 @@ def test_named_formats() -> None:
 
 
 def test_a_consistency_level_may_be_given_by_its_name() -> None:
+    """`consistency_level` accepts the name of a level or its number; the default is None."""
     by_name = LoadOptions(consistency_level="local_quorum")
     assert by_name.consistency_level == ConsistencyLevel.LOCAL_QUORUM
     by_number = LoadOptions(consistency_level=ConsistencyLevel.ANY)

@@ -212,6 +212,7 @@ async def test_iteration_on_asyncio_refuses_a_row_factory_that_returns_no_list(
 
 
 def test_plain_session_returns_a_session_with_the_default_handler(nodes: FakeCluster) -> None:
+    """`plain_session` returns a session with the default protocol handler unchanged."""
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert plain_session(session) is session
         # An object of another class, such as a test's fake session, is returned unchanged.

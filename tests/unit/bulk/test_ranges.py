@@ -175,6 +175,7 @@ def test_heavy_ranges_are_split_and_light_ones_merged() -> None:
 
 
 def test_each_range_has_a_weight() -> None:
+    """`split_ranges` raises ValueError if there are fewer weights than ranges."""
     with pytest.raises(ValueError, match="shorter than"):
         split_ranges([TokenRange(FIRST, 0), TokenRange(0, LAST)], [1.0], parts=2)
 
@@ -202,6 +203,7 @@ def test_equal_estimates_of_three_replicas_count_once() -> None:
 
 @pytest.mark.parametrize("token", [FIRST + 1, -1, 0, 1, LAST, 1 << 62, -(1 << 62)])
 def test_key_of_token_returns_a_key_with_this_token(token: int) -> None:
+    """`key_of_token` returns a partition key that Murmur3 hashes to the token."""
     assert Murmur3Token.hash_fn(key_of_token(token)) == token
 
 

@@ -737,6 +737,7 @@ async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
 
 
 def test_a_limit_holds_for_polars(nodes: FakeCluster) -> None:
+    """`to_polars` of a scan with a limit returns as many rows as the limit allows."""
     pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     nodes.prime(QUERY, Table(no_fault))

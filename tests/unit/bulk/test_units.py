@@ -148,6 +148,7 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> None:
+    """The warning about seconds names row 1, although the frame's row 0 has a null there."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {"id": [1, 2], "at": pandas.array([None, 1700000000], dtype="Int64"), "till": [None, None]}

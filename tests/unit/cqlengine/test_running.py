@@ -505,7 +505,7 @@ async def test_acreate_calls_the_model_s_own_asave() -> None:
             assert saved.saves == 1
             assert api.session.last_statement[1] == [1, 1]
         assert len(api.session.executions) == 3
-        # The condition applied only to the first write.
+        # The second write is an UPDATE, which does not use the condition `if_not_exists`.
         await saved.asave()
         assert "IF NOT EXISTS" not in api.session.last_statement[0]
     finally:

@@ -319,6 +319,7 @@ class TestRouting:
         assert BatchStatement().add("x").add(prepared(), (1,)).own_keyspace == "ks"
 
     def test_a_keyspace_set_on_the_batch_is_kept(self) -> None:
+        """A keyspace that the application has set on the batch is `own_keyspace`."""
         batch = BatchStatement().add(prepared(), (1,))
         batch.keyspace = "mine"
         assert batch.own_keyspace == "mine"

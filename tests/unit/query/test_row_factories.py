@@ -24,7 +24,7 @@ NAMES, ROWS = ["a", "b"], [(1, 2), (3, 4)]
 
 
 def test_rows_of_each_factory() -> None:
-    """Each factory returns rows of its own kind: tuples, named tuples, dicts or ordered dicts."""
+    """Each factory returns another kind of rows: tuples, named tuples, dicts or ordered dicts."""
     assert tuple_factory(NAMES, ROWS) is ROWS
     assert [row._asdict() for row in named_tuple_factory(NAMES, ROWS)] == dict_factory(NAMES, ROWS)
     assert dict_factory(NAMES, ROWS) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]

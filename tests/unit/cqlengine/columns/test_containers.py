@@ -107,17 +107,20 @@ def test_elements_are_columns_with_a_type_and_no_counters(make: Any, message: st
 
 
 def test_a_tuple_has_elements() -> None:
+    """`Tuple` without columns for its elements raises ValueError."""
     with pytest.raises(ValueError, match="Tuple needs the columns of its elements"):
         c.Tuple()
 
 
 @pytest.mark.parametrize("dimension", [0, -1, True, 1.5, "3", None])
 def test_the_dimension_of_a_vector_is_a_positive_int(dimension: Any) -> None:
+    """A dimension of a vector that is not a positive integer raises ValueError."""
     with pytest.raises(ValueError, match="the dimension of a vector is a number from 1 on"):
         c.Vector(c.Float, dimension)
 
 
 def test_the_similarity_of_a_vector_is_in_its_index() -> None:
+    """The similarity function of a vector is an option of its index, or ValueError is raised."""
     assert c.Vector(c.Float, 1).index_options() == ""
     for similarity in ("cosine", "dot_product", "euclidean"):
         options = c.Vector(c.Float, 1, similarity).index_options()

@@ -70,6 +70,8 @@ def test_an_expression_has_the_name_of_its_column_and_no_hash() -> None:
 
 
 def test_values_are_converted_for_their_operator() -> None:
+    """`filter_value` converts a filter's value to the type that column and operator need."""
+
     def converted_value(column: str, operator: BaseWhereOperator, argument: Any) -> Any:
         """Return the value that a filter with this column and operator binds for the argument."""
         return filter_value(Row.__mapping__.columns[column], operator, argument)

@@ -379,7 +379,7 @@ def test_options_of_the_queryset_are_those_of_its_writes(session: FakeSession) -
     document = Document.objects.if_not_exists().create(id=1, kind="x")
     assert str(session.last_statement[0]).endswith("IF NOT EXISTS")
     document.kind = "y"
-    # The condition `if_not_exists` applied only to the statement that created the row.
+    # The second write is an UPDATE, which does not use the condition `if_not_exists`.
     document.save()
     assert " IF " not in str(session.last_statement[0])
     Document.objects(id=1).if_exists().delete()
@@ -474,7 +474,7 @@ def test_create_calls_the_model_s_own_save(session: FakeSession, create: Any) ->
     assert session.last_statement[1][:2] == [1, 1]
     item.save()
     assert item.saves == 2
-    # The condition applied only to the first write.
+    # The second write is an UPDATE, which does not use the condition `if_not_exists`.
     assert "IF NOT EXISTS" not in str(session.last_statement[0])
 
 

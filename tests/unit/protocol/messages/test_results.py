@@ -187,7 +187,7 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
 
 
 def test_rows_behind_the_first_are_dropped() -> None:
-    """`keep_first` drops all rows of a result after the first ones."""
+    """`keep_first` keeps the given number of rows of a result, and drops the rows after them."""
     content = int32(2) + 2 * (value(int32(5)) + value(b"five"))
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=content))
     message.keep_first(1)
