@@ -149,6 +149,7 @@ def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
         (2, "it has no field 'c', which is of the primary key"),
         (3, "it has a field 'y', which is not a column that is written: c, p, r, s"),
     ]
+    # Fields that the load ignores are no error, and regular columns may be missing.
     binder.ignored = {"x", "y"}
     result = bound(binder, WideRow("a", 1, "s", 2, 3), {"p": "a", "c": 1, "y": 2})
     assert not result.failures
@@ -339,10 +340,13 @@ def test_an_empty_clustering_column_may_be_missing_in_csv_only(
         static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
     )
     binder.is_empty_null = is_empty_null
+    # The first row has an empty string as its clustering key `c`.
     rows = [("a", "", "s", None), ("a", "c", "s", None)]
     chunk = Chunk(rows, 2, None, 0, None, Position(0, 2), raw=None, names=names)
     result = binder.bind_next(iter([chunk]))
     assert result is not None
+    # Only in CSV, and if empty fields are null, is the first row written by the statement for
+    # static columns.
     is_static = names is not None and is_empty_null
     assert [
         number

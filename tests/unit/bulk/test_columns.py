@@ -161,6 +161,7 @@ def test_fields_are_in_the_order_of_the_source() -> None:
     )
     assert columns.fields == ["c", "p", "hits"]
     assert columns.keys == Keys((1,), [2])
+    # The row is in the order of `columns=`: c, p, hits.
     rows = [(2, 1, 5)]
     binder = columns.binder(None, lambda: None)
     bound = binder.bind_next(
@@ -180,6 +181,7 @@ def test_fields_are_in_the_order_of_the_source() -> None:
     )
     assert bound is not None
     ((group,),) = [wave.groups for wave in bound.waves]
+    # The bind markers are in the order hits, p, c.
     assert group.block.row(0).values() == [bytes([0, 0, 0, number]) for number in (5, 1, 2)]
 
 

@@ -237,6 +237,7 @@ def test_statements_copy_bytes_after_the_session_s_converters_change(copier: Any
         report = copier(node, sessions.append)
         number = {value: value.to_bytes(4, "big") for value in range(5)}
         written = values_written(node)
+    # The rows were still written as the bytes that were read.
     assert report.written == report.read
     assert [number[1], number[2], number[3]] in written
     assert [number[1], number[4]] in written

@@ -264,6 +264,7 @@ def test_values_are_converted_as_for_the_column(tmp_path: Path) -> None:
         (DoubleType, numpy.array([float("nan")]), "nan"),
     ):
         table: Any = pyarrow.table({"id": [5], "name": array})
+        # Use a NumPy array as a field of a structured array, not of an Arrow table.
         if isinstance(array, numpy.ndarray):
             table = numpy.zeros(1, dtype=[("id", "i4"), ("name", array.dtype)])
             table["id"], table["name"] = 5, array

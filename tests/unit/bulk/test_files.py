@@ -219,6 +219,7 @@ def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
             pyarrow.table({"id": column}), path, use_deprecated_int96_timestamps=True
         )
         assert pyarrow_parquet.ParquetFile(path).schema.column(0).physical_type == "INT96"
+        # A load reads the timestamps as milliseconds since 1970.
         target: Any = (Column("id", cql_type),)
         (chunk,) = read(path, columns=target)
         millis = [

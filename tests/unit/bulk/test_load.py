@@ -556,6 +556,7 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
         return close() if number >= 12 and is_outage else void()
 
     node.prime(Opcode.EXECUTE, close_connection_from_row_12)
+    # The first run ends at row 12, and saves this position.
     with pytest.raises(LoadError, match=r"no server can be reached.*the same checkpoint") as caught:
         load(node, path, **options)
     report = caught.value.report
@@ -563,6 +564,7 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
     assert report.failed == 0
     assert not failed_path.exists()
     assert json.loads(checkpoint.read_text())["state"]["row"] == 12
+    # After the outage, the second run begins at the saved position.
     is_outage = False
     sent_before = len(values_sent(node))
     report = load(node, path, **options)
@@ -741,6 +743,7 @@ def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyP
 
         def rows() -> Iterator[Any]:
             for number in range(400):
+                # The node goes down in the middle of the load.
                 if number == 150:
                     nodes[0].refuse_connections()
                     nodes[0].drop_connections(reset=True)
@@ -755,6 +758,7 @@ def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyP
         assert report.read == 400
         assert report.written == 400
         assert report.failed == 0
+        # Both nodes together have received each row.
         written_ids = {
             request.values[0] for node in nodes.nodes for request in node.requests if request.values
         }
@@ -1228,6 +1232,7 @@ def test_null_counters_are_left_out(node: FakeNode, tmp_path: Path, form: str) -
         source.write_text("".join(json.dumps(item) + "\n" for item in items))
     elif form == "frame":
         source = pytest.importorskip("pandas").DataFrame(items)
+    # A dry run sends nothing, but reports the same failure.
     for is_dry in (True, False):
         with Cluster([node.address], port=node.port) as cluster:
             session = cluster.connect()
@@ -1237,6 +1242,7 @@ def test_null_counters_are_left_out(node: FakeNode, tmp_path: Path, form: str) -
         assert report.failed == 1
         assert report.written == (0 if is_dry else 1)
         assert "it has no value for a counter ('m', 'n')" in str(report.failures[0])
+    # The null counter `m` of the first row was sent as unset.
     assert values_sent(node) == [[NOT_SET, struct.pack(">q", 5), struct.pack(">i", 1)]]
 
 

@@ -311,6 +311,7 @@ def test_names_of_fields(tmp_path: Path) -> None:
         """Return the field names of each file of the source, or of the source itself."""
         return [fields for _, fields in fields_of_each(source, reading(**changes))]
 
+    # Only a CSV file with a header, or names as `header`, has field names.
     path = write(tmp_path / "a.csv", "name,id\n")
     assert names_of(path) == [["name", "id"]]
     assert names_of(path, header=False) == [None]
@@ -320,6 +321,7 @@ def test_names_of_fields(tmp_path: Path) -> None:
     assert names_of(write(tmp_path / "empty.csv", "")) == []
     assert names_of([(1, "a")]) == [None]
     assert names_of([{"id": 1}]) == [None]
+    # Tables of each library have the names of their columns.
     pandas = pytest.importorskip("pandas")
     assert names_of(pandas.DataFrame({"a": [1]})) == [["a"]]
     pyarrow = pytest.importorskip("pyarrow")
@@ -463,6 +465,7 @@ def test_sources_that_are_not_tables_say_what_to_write() -> None:
     ):
         with pytest.raises(TypeError, match=advice):
             read(source)
+    # A string is the path of a file, so the content of a file is refused with advice.
     with pytest.raises(FileNotFoundError, match="save the text as a file"):
         read("id,name\n1,x\n")
     for text, advice in (

@@ -367,6 +367,7 @@ def test_columns_that_change_between_pages_are_refused(
     first_names = ["id", "c0"]
     request_count = 0
 
+    # Only the first response has the columns id and c0.
     def answer_page(request: Request) -> Answer:
         nonlocal request_count
         request_count += 1
@@ -382,6 +383,7 @@ def test_columns_that_change_between_pages_are_refused(
     options: Any = {"columns": "*", "concurrency": 1, "file_bytes": file_bytes}
     with pytest.raises(DecodeError, match=r"the columns changed between pages, from \(id"):
         session.unload("a.t0", tmp_path / "out", format=file_format, splits=4, **options)
+    # Without a manifest, the output does not count as complete.
     assert not (tmp_path / "out" / "_manifest.json").exists()
 
 

@@ -102,6 +102,7 @@ def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
         node.prime(QUERY, answer_page)
         node.prime_prepare(INSERT, columns, pk_indexes=[0])
     options: Any = {"header": header, "encoding": encoding}
+    # With two ranges and one request at a time, the first page is empty, and the row comes later.
     ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
     scan_options = {"ranges": ranges, "concurrency": 1}
     (path,) = session.unload("a.t0", tmp_path, format="csv", **scan_options, **options).files
@@ -110,6 +111,7 @@ def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
     prepared_insert = session.prepare(INSERT)
     for node in nodes.nodes:
         node.forget_requests()
+    # Load the file again, and compare the values that the nodes receive.
     assert session.load(prepared_insert, path, batch=None, **options).written == 1
     written_rows = [
         request.values

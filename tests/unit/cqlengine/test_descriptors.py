@@ -162,6 +162,7 @@ def test_setting_options_returns_the_instance() -> None:
     assert options.consistency == ConsistencyLevel.QUORUM
     assert options.if_exists
     assert len(options.conditionals) == 1
+    # Options can also be set with False, and several times.
     assert row.if_not_exists(False)._row.options.if_not_exists is False
     assert row.using(keyspace="k").using(connection="c") is row
     assert row._row.options.keyspace == "k"

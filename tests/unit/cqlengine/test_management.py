@@ -299,6 +299,7 @@ def test_options_that_differ_are_set(server: Server) -> None:
     assert management.sync_table(ModelWithComment) == [
         "ALTER TABLE ks.model_with_comment WITH comment = 'new'"
     ]
+    # After the change on the server, there is nothing to alter.
     server.schema["tables"][0]["comment"] = "new"
     assert management.sync_table(ModelWithComment) == []
 

@@ -151,6 +151,7 @@ async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_no
     errors = [EncodeValueError(f"refusal {number}") for number in range(refusals)]
     remaining = list(errors)
 
+    # The session refuses the values as often as `refusals` says.
     def refuse(*arguments: Any, **options: Any) -> Any:
         if remaining:
             raise remaining.pop(0)
@@ -163,6 +164,7 @@ async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_no
         with pytest.raises(EncodeValueError, match="refusal 1") as caught:
             await api.perform(Request(WRITE, [2], "here"))
         assert caught.value.__context__ is None
+    # The statement was prepared a second time, but not a third time.
     assert api.session.prepared == [WRITE, WRITE]
     values = [execution.values for execution in api.session.executions]
     assert values == ([[1], [2]] if refusals == 1 else [[1]])
@@ -189,6 +191,7 @@ async def test_a_statement_that_another_thread_drops_meanwhile_is_still_executed
     def execute_concurrent(session: Any, pairs: Any, *_: Any) -> Any:
         return [(True, session.execute(*pair)) for pair in pairs]
 
+    # Drop the statement from the cache just before each of the two replaced functions uses it.
     monkeypatch.setattr(Request, "statement", statement)
     monkeypatch.setattr(ManyRequests, "pairs", pairs)
     monkeypatch.setattr(running, "execute_concurrent", execute_concurrent)
@@ -386,6 +389,7 @@ async def test_only_the_writes_that_do_not_fit_a_statement_are_bound_again(
     """
     await api.perform(Request(WRITE, [0], "here"))
 
+    # The values of the write [3] do not fit until WRITE was prepared more than `refusals` times.
     def outcome_of(statement: Any, values: list[int]) -> tuple[bool, Any]:
         if values == [3] and api.session.prepared.count(WRITE) <= refusals:
             return False, EncodeValueError("refusal")
@@ -457,6 +461,7 @@ async def test_an_operation_gets_results_and_errors(api: Api) -> None:
     assert error is None
     execute = api.session.execute
 
+    # Let the session refuse the operation's write.
     def execute_or_refuse_write(statement: Any, *args: Any, **kwargs: Any) -> Any:
         if statement.text == WRITE:
             raise ValueError("refused")

@@ -420,6 +420,7 @@ def test_undeclared_fields_of_types_in_types_are_written_back() -> None:
     class Parcel(UserType):
         weight = c.Integer()
 
+    # The database's type `address` has a field `note`, which the class Address does not declare.
     address_type: Any = cqltypes.UserType.make_udt_class(
         "ks",
         "address",
@@ -428,6 +429,8 @@ def test_undeclared_fields_of_types_in_types_are_written_back() -> None:
         mapped_class=Address,
     )
     text_type: Any = cqltypes.UTF8Type
+    # The database's type `parcel` contains addresses in types of each kind. The class Parcel does
+    # not declare these fields.
     contents = {
         "one": address_type,
         "some": cqltypes.ListType.apply_parameters([address_type]),
@@ -453,5 +456,6 @@ def test_undeclared_fields_of_types_in_types_are_written_back() -> None:
     }
     encoded = parcel_type.to_binary(value, 4)
     parcel = parcel_type.from_binary(encoded, 4)
+    # Only declared fields are visible, but all fields are written back.
     assert dict(parcel) == {"weight": 1}
     assert parcel_type.to_binary(parcel.to_database(), 4) == encoded

@@ -58,21 +58,26 @@ class Table:
         """
         values = iter(bound)
         if text.startswith("INSERT"):
+            # An INSERT replaces the values of its columns.
             for name in re.findall(r'"(\w+)"', text):
                 self.assign(name, next(values))
             return
+        # An UPDATE changes its columns one after the other.
         assignments = text.partition(" SET ")[2].partition(" WHERE ")[0]
         for change in assignments.split(', "'):
             match = ASSIGNMENT.match('"' + change.removeprefix('"'))
             assert match is not None, change
             name, has_key, is_prepended, sign = match.groups()
             if has_key:
+                # Set or remove one element of a map.
                 key, value = next(values), next(values)
                 elements = dict(self.row.get(name) or {})
                 elements[key] = value
                 self.assign(name, {k: v for k, v in elements.items() if v is not None})
                 continue
             value = next(values)
+            # Otherwise, prepend or append to a list, add or remove elements of a set, change a
+            # counter, or assign the value.
             old = self.row.get(name)
             if is_prepended:
                 value = [*value, *(old or ())]
@@ -308,6 +313,7 @@ def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any]
     first = dml.save(instance)
     second: list[Any] = []
 
+    # The other thread assigns other values, and begins another save.
     def other_thread() -> None:
         instance.name = "y"
         instance.tags = {7}
@@ -315,11 +321,13 @@ def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any]
         operation = dml.save(instance)
         second.extend((operation, next(operation, None)))
 
+    # Begin the first save, and let the other thread run at the given line.
     interruption = Interruption(other_thread, line)
     writes = {"a": (first, interruption.during(lambda: next(first, None)))}
     if not interruption.is_over:
         return None
     writes["b"] = (second[0], second[1])
+    # Execute the writes in the given order, and then deliver their responses.
     for name in order[:2]:
         if writes[name][1] is not None:
             table.execute(writes[name][1].text, writes[name][1].values)
@@ -327,6 +335,7 @@ def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any]
         if writes[name][1] is not None:
             with pytest.raises(StopIteration):
                 writes[name][0].send(None)
+    # The last save must write whatever the earlier saves have not written.
     last = dml.save(instance)
     request = next(last, None)
     if request is not None:

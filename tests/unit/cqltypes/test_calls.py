@@ -187,6 +187,7 @@ def test_replacing_a_method_affects_all_codecs_of_the_type(is_fast_before: bool)
         for cls in (t.DateType, t.TimestampType):
             use_fast_path(cls, cls.deserialize(EPOCH, 4))
     list_type = t.ListType.apply_parameters([t.TimestampType])
+    # The list contains one timestamp, 1970-01-01.
     list_body = list_type.serialize([0], 4)
     with mock.patch.object(
         t.DateType, "deserialize", lambda byts, version: ("patched", byts, version)
@@ -199,6 +200,7 @@ def test_replacing_a_method_affects_all_codecs_of_the_type(is_fast_before: bool)
         assert t.TimestampType.codec(4).decode(EPOCH) == patched_result
         assert t.DateType.serialize(0, 4) == EPOCH
         assert not is_fast(t.DateType)
+    # After the original method is restored, it is used again.
     for cls in (t.DateType, t.TimestampType):
         assert cls.from_binary(EPOCH, 4).year == 1970
         assert is_fast(cls)

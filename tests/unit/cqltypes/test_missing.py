@@ -284,12 +284,14 @@ def test_results_of_to_numpy_can_be_bound_again(implementation: Implementation) 
     ]
     dtype = [("a", "i4"), ("b", "f8"), ("c", "M8[ms]"), ("d", "M8[D]"), ("e", "m8[ns]")]
     table: Any = numpy.ma.zeros(2, dtype=dtype)
+    # Mask all fields of the second record.
     for name in table.dtype.names:
         table.mask[name][1] = True
     rows = implementation.bind.BindPlan(columns).bind_many(rows_of(table, columns), 4).rows()
     assert rows[1].values() == [None] * 5
     assert None not in rows[0].values()
     statement = PreparedStatement(columns, b"id", None, "INSERT", "k", 4, None, None)
+    # Add the whole table, and a selection of its fields, to the batch.
     batch = (
         BatchStatement()
         .add_many(statement, table)

@@ -253,6 +253,7 @@ def mutated(body: bytes, rng: random.Random) -> bytes:
         elif mutation == 2:
             changed[offset:offset] = rng.randbytes(rng.randint(1, 4))
         elif mutation == 3:
+            # These are lengths: -1 (null), the largest and the smallest number, 2, and -2 (unset).
             changed[offset : offset + 4] = rng.choice(
                 [
                     b"\xff\xff\xff\xff",
@@ -355,8 +356,10 @@ def test_only_functions_can_create_compiled_codecs(compiled: Implementation) -> 
         codecs.vector_of(codecs.text(), 2),
         codecs.map_of(codecs.text(), codecs.text()),
     ):
+        # Calling the class does not create a codec.
         with pytest.raises(TypeError, match="made by the functions"):
             type(codec)()
+        # `__new__` creates an object without a type, which cannot be used.
         codec_class: Any = type(codec)
         uninitialised = codec_class.__new__(codec_class)
         with pytest.raises(TypeError, match="is not a codec of this module"):

@@ -223,6 +223,7 @@ def test_tablets_have_their_own_replicas(monkeypatch: pytest.MonkeyPatch) -> Non
         calls.append((keyspace, table, token))
         return tablet if table == "t" else None
 
+    # Only the table "t" has a known tablet.
     fake_tablets: Any = SimpleNamespace(
         has_keyspace=lambda name: name == "ks",
         find=find,

@@ -442,6 +442,7 @@ def lz4_bodies(random_numbers: random.Random) -> Iterator[bytes]:
     """Yield LZ4 bodies: the decompressed size, then an LZ4 block. Most bodies are damaged."""
     for _ in range(1000):
         size = random_numbers.choice((1, 4, 11, 12, 13, 40, 300, 3000))
+        # Compress random bytes, a repeated string, or a mix of two letters.
         plain = random_numbers.choice(
             (
                 random_numbers.randbytes(size),
@@ -451,6 +452,8 @@ def lz4_bodies(random_numbers: random.Random) -> Iterator[bytes]:
         )
         data = bytearray(block.compress(plain, store_size=False))
         claimed_size = len(plain)
+        # Damage the body up to three times: change a byte, cut off the end, claim another size, or
+        # append bytes.
         for _ in range(random_numbers.randrange(4)):
             damage = random_numbers.random()
             if damage < 0.5 and data:

@@ -369,6 +369,7 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(
     )
     assert first_column == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
     assert second_column == [[b"x"], [b"y"], None, None, [b""], [b""], [b"xx"]]
+    # Equal adjacent cells share an object, but a later equal cell is decoded again.
     assert first_column[0] is first_column[1] is first_column[2]
     assert first_column[0] is not first_column[6]
     assert decoded_cells == [b"a", b"x", b"y", b"b", b"", b"a", b"xx"]

@@ -316,6 +316,7 @@ def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> Non
     assert bound.is_idempotent is True
     assert bound.fetch_size == 7
     assert (bound.keyspace, bound.table) == ("ks", "people")
+    # Arguments of the constructor replace the settings of the prepared statement.
     with_own_settings = BoundStatement(
         statement,
         retry_policy=other_policy,

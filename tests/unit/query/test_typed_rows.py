@@ -527,6 +527,7 @@ def test_constructor_parameters_that_are_not_fields() -> None:
     A dataclass with its own constructor gets the values by name.
     """
 
+    # `scale` is a parameter of the constructor, but not a field.
     @dataclass
     class Scaled:
         a: int
@@ -536,6 +537,7 @@ def test_constructor_parameters_that_are_not_fields() -> None:
     (row,) = rows_as(Scaled, [("a", "Int32Type", 1), ("b", "Int32Type", 7)])
     assert (row.a, row.b) == (1, 7)
 
+    # The constructor has its parameters in another order than the fields.
     @dataclass(init=False)
     class WithConstructor:
         a: int

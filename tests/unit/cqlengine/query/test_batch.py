@@ -402,6 +402,7 @@ def test_after_the_batch_its_instances_write_directly_again(session: FakeSession
         with pytest.raises(ZeroDivisionError):
             run_block(batch, divide_by_zero)
     assert car.get_changed_columns() == ([] if end == "success" else ["price"])
+    # After the batch, a save is executed at once.
     session.executions.clear()
     car.price = 6
     car.save()

@@ -194,6 +194,7 @@ def test_values_that_were_read_are_not_converted_by_an_application_s_column(
     For example, a hash must not be replaced by the hash of the hash.
     """
 
+    # This application's column converts each value, here to upper case.
     class Upper(columns.Text):
         def validate(self, value: object) -> Any:
             return None if value is None else str(value).upper()
@@ -209,6 +210,7 @@ def test_values_that_were_read_are_not_converted_by_an_application_s_column(
     assert tag is not None
     tag.update(count=2)
     assert session.last_statement == ('UPDATE ks.tag SET "count" = ? WHERE "name" = ?', [2, "a"])
+    # A value that the application assigns is converted.
     tag.note = "m"
     tag.save()
     assert session.last_statement == ('UPDATE ks.tag SET "note" = ? WHERE "name" = ?', ["M", "a"])

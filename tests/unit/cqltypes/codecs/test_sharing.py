@@ -36,6 +36,7 @@ def test_a_hundred_threads_share_codecs(implementation: Implementation) -> None:
         (cqltype.build_codec(implementation.codecs), value, bytes.fromhex(expected))
         for cqltype, value, expected in [*SCALARS[::4], *CONTAINERS]
     ]
+    # Let all threads begin at the same time.
     start = threading.Barrier(100)
     wrong_results: list[Any] = []
 

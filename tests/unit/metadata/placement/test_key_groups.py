@@ -19,6 +19,7 @@ def session_of(key_types: list[str]) -> tuple[Any, list[Any]]:
     :param key_types: the CQL types of the columns in the partition key of the table `ks.t`.
     """
     hosts = [host(1), host(2), host(3, "far")]
+    # Each host owns one token, which is the end of its range.
     tokens = {
         hosts[0]: ["-3000000000000000000"],
         hosts[1]: ["3000000000000000000"],
@@ -28,10 +29,12 @@ def session_of(key_types: list[str]) -> tuple[Any, list[Any]]:
     table = SimpleNamespace(
         partition_key=[SimpleNamespace(cql_type=key_type) for key_type in key_types]
     )
+    # The schema has one keyspace with one table.
     source = SimpleNamespace(object=lambda: SimpleNamespace(tables={"t": table}))
     metadata._replace_schema(cast(Any, SimpleNamespace(sources={"ks": source})))
     for peer in hosts:
         peer.set_up()
+    # The host in the data centre "far" is remote, and the other hosts are local.
     manager = SimpleNamespace(
         distance=lambda peer: (
             HostDistance.REMOTE if peer.datacenter == "far" else HostDistance.LOCAL

@@ -145,18 +145,21 @@ def test_strategies_map_tokens_to_replicas() -> None:
     a, b, c = host(1), host(2), host(3, "dc2")
     tokens = [Murmur3Token(number) for number in (1, 2, 3)]
     owners = dict(zip(tokens, (a, b, c), strict=True))
+    # With SimpleStrategy, a token's second replica is the next host on the ring.
     simple = create("SimpleStrategy", replication_factor="2")
     assert simple.make_token_replica_map(owners, tokens) == {
         tokens[0]: (a, b),
         tokens[1]: (b, c),
         tokens[2]: (c, a),
     }
+    # With NetworkTopologyStrategy, each token has a replica in each data centre.
     network = create("NetworkTopologyStrategy", dc1="1", dc2="1")
     assert network.make_token_replica_map(owners, tokens) == {
         tokens[0]: (a, c),
         tokens[1]: (b, c),
         tokens[2]: (c, a),
     }
+    # EverywhereStrategy makes all hosts replicas, and LocalStrategy makes no host a replica.
     everywhere = create("EverywhereStrategy").make_token_replica_map(owners, tokens)
     assert {frozenset(hosts) for hosts in everywhere.values()} == {frozenset((a, b, c))}
     assert create("LocalStrategy").make_token_replica_map(owners, tokens) == {}

@@ -120,6 +120,7 @@ def check_reports_of_threads(tablets: Any) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    # Each tablet must have the replica that was reported for it.
     for number, host_id in enumerate(host_ids):
         tablet = tablets.find("ks", f"t{number // 10}", number % 10 + 1)
         assert tablet is not None

@@ -488,6 +488,7 @@ def test_a_keyspace_has_its_functions() -> None:
         )
     )
     assert list(keyspace.functions) == ["f(int)", "g(int)", "none()"]
+    # Only the function f has properties that are not the default.
     function_f, function_g = keyspace.functions["f(int)"], keyspace.functions["g(int)"]
     assert function_f.deterministic
     assert function_f.monotonic

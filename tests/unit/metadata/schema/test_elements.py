@@ -59,6 +59,8 @@ def test_types_and_functions_named_like_keywords_are_quoted() -> None:
 
     For example, servers refuse ``CREATE TYPE ks.json``.
     """
+    # In each statement, the name of the type or function is quoted, but not the name of the field
+    # or argument.
     function = Function(
         "ks", "key", ["int"], ["key"], "int", "java", "return 1;", called_on_null_input=True
     )

@@ -76,6 +76,7 @@ def test_keyspaces_are_sorted_by_name_and_have_their_tables() -> None:
         "b": ["t"],
         "v": ["w"],
     }
+    # Rows of the virtual tables make virtual keyspaces and tables.
     assert [source.virtual for source in sources.values()] == [False, False, True]
     table = sources["b"].tables["t"]
     assert table.names.value(table.row, "comment") == "x"
@@ -130,12 +131,14 @@ def test_each_table_gets_its_own_rows() -> None:
         scylla_tables=rows(texts(*table_key, "version"), ("a", "t", "s")),
     )
     tables = grouping.sources()["a"].tables
+    # The table "t" has all rows of existing tables.
     table = tables["t"]
     assert [row[0] for row in table.indexes] == ["i", "j"]
     assert [row["trigger_name"] for row in table.triggers] == ["x"]
     assert [row["column_name"] for row in table.dropped] == ["d"]
     assert [row["column_name"] for row in table.masks] == ["m"]
     assert [row["version"] for row in table.scylla] == ["s"]
+    # The table "u" has no such rows.
     table_without_rows = tables["u"]
     for part in (
         table_without_rows.indexes,
@@ -195,6 +198,7 @@ def test_each_keyspace_gets_its_types_functions_and_aggregates() -> None:
     source = grouping.sources()["a"]
     assert [row["type_name"] for row in source.types] == ["x"]
     assert [row["function_name"] for row in source.functions] == ["f"]
+    # The aggregate g(int) has no row in ScyllaDB's table.
     assert [row["reduce_func"] for row in source.aggregates] == [None, "r", "s"]
     assert grouping.of_keyspace("types", "none") == ()
 

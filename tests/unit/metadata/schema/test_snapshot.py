@@ -193,6 +193,7 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
     assert dict(mapping) == plain
     assert {**mapping} == plain
     assert mapping.copy() == plain
+    # The operator `|` combines the mapping with another dict.
     assert mapping | {"c": 1} == {**plain, "c": 1}
     assert {"c": 1} | mapping == {"c": 1, **plain}
     assert list(mapping) == ["a", "b"]
@@ -208,6 +209,7 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
     assert mapping.get("c", 5) == 5
     assert not number_mapping()
     assert mapping.keys() & {"a", "z"} == {"a"}
+    # Copies are plain dicts.
     for copied in (pickle.loads(pickle.dumps(mapping)), copy.copy(mapping), copy.deepcopy(mapping)):
         assert type(copied) is dict
         assert copied == plain

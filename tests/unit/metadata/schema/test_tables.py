@@ -197,6 +197,7 @@ def test_indexes_and_triggers_are_exported_after_their_table() -> None:
     )
     view.partition_key = [metadata.columns["id"]]
     metadata.views = {"V": view}
+    # The first statement is CREATE TABLE.
     statements = metadata.export_as_string().split("\n\n")
     assert statements[1:4] == [
         'CREATE INDEX i ON ks.t ("C");',

@@ -153,6 +153,7 @@ def test_containers() -> None:
         assert layout.format == "+l"
         assert layout.names == ("item",)
         assert layout.children == (integer,)
+    # A map is a list of entries, whose keys cannot be null.
     layout = layout_of(map_of(t.UTF8Type, t.Int32Type))
     (entries,) = layout.children
     assert layout.kind == "map"

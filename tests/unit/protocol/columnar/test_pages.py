@@ -406,6 +406,7 @@ def test_frames_of_pandas_without_pyarrow() -> None:
     assert with_nulls["v"].iloc[1] is None
     assert with_nulls[["i", "b", "f"]].iloc[0].tolist() == [7, True, 0.5]
     assert with_nulls["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
+    # Without nulls, the columns have NumPy's dtypes.
     without_nulls = frame_of(row)
     assert [str(dtype) for dtype in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
     assert without_nulls["v"].iloc[0].tolist() == [1.0, 2.0]

@@ -50,6 +50,7 @@ def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
     An error response may have them, too.
     """
     trace = UUID("12345678-1234-5678-1234-567812345678")
+    # The body has a trace id, warnings, a payload with one entry, and rows.
     body = (
         trace.bytes
         + string_list(["careful", "slow"])
@@ -64,6 +65,7 @@ def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
     assert message.warnings == ["careful", "slow"]
     assert message.custom_payload == {"k": b"v"}
     assert message.parsed_rows == [(5, "five")]
+    # A void result may have only warnings, and an error only a trace id.
     void = string_list(["w"]) + int32(RESULT_KIND_VOID)
     assert decode_response(RESULT, flags=WARNING_FLAG, body=void, version=4).warnings == ["w"]
     error = decode_response(

@@ -591,6 +591,7 @@ def test_types_of_duckdb_that_arrow_gets_with_other_values_are_refused() -> None
         relation = connection.sql(f"SELECT {expression} AS c0")
         with pytest.raises(TypeError, match=f"column 'c0' has the type {type_name}, .* cast it"):
             one_by_one(t.IntegerType, relation)
+    # A cast to VARCHAR, or a type that Arrow represents, is accepted.
     number = 2**128 - 1
     for expression, cql_type, value in (
         (f"{number}::UHUGEINT::VARCHAR", t.IntegerType, number),
