@@ -46,7 +46,7 @@ def harness(implementation: Implementation) -> RequestHarness:
 
 @pytest.mark.parametrize("exception_class", EXCEPTIONS)
 class TestExceptionsOfTheApplication:
-    """Policies, handlers and observers of the application may raise any exception.
+    """Tests of policies, handlers and observers of the application, which may raise any exception.
 
     The request that called them fails with a RuntimeError that names the exception. Other requests
     succeed.
@@ -273,7 +273,7 @@ def test_fault_among_finds_errors_of_the_driver() -> None:
 
 
 def format_error(error: BaseException) -> str:
-    """Return the error and its causes with tracebacks, as Python prints them."""
+    """Return an error and its causes with tracebacks, in the format in which Python prints them."""
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
@@ -308,7 +308,7 @@ def test_errors_of_requests_show_only_the_callers_frames() -> None:
     """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        # A lost connection, an error of the server, and a timeout.
+        # The errors are a lost connection, an error of the server, and a timeout.
         for answer in (reset(), error(ErrorCode.INVALID, "no"), silence()):
             node.prime("Q", answer)
             future = session.execute_async("Q", timeout=0.2)

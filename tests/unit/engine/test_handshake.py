@@ -183,7 +183,7 @@ async def error_of(awaitable: Any) -> BaseException:
 
 
 def refusal(version: int) -> ProtocolVersionUnsupported:
-    """Return the error of a server that does not support this protocol version."""
+    """Return the error for a server that does not support this protocol version."""
     return ProtocolVersionUnsupported(ENDPOINT, version)
 
 
@@ -195,8 +195,8 @@ async def test_a_refused_version_is_lowered_once_for_all_connections() -> None:
     opener = connector(Network(), protocol_version=5)
     assert opener.version == 5
     opener._downgrade(5, refusal(5))
-    # A second connection that was opened at the same time is refused for the same version. It must
-    # not lower the version again.
+    # A second connection that was opened at the same time is refused for the same version. This
+    # must not lower the version again.
     opener._downgrade(5, refusal(5))
     assert opener.version == 4
     opener._downgrade(4, refusal(4))
@@ -216,7 +216,7 @@ async def test_a_version_that_the_application_has_chosen_is_not_lowered() -> Non
 
 
 def startups(node: FakeNode) -> list[Request]:
-    """Return the STARTUP requests that the node has received."""
+    """Return the STARTUP requests that a node has received."""
     return [request for request in node.requests if request.opcode == Opcode.STARTUP]
 
 
@@ -415,7 +415,10 @@ class Login:
 
 @pytest.mark.parametrize("call", ["plain", "coroutine function", "awaitable"])
 async def test_an_authenticator_may_return_its_token_or_be_awaited(call: str) -> None:
-    """The methods of an authenticator may be coroutines, for example to fetch a password."""
+    """An authenticator may return its token at once, or from a coroutine or an awaitable.
+
+    For example, a coroutine may fetch a password.
+    """
     login = Login(call)
     with FakeNode(username="ann", password="secret") as node:
         async with connected(node, auth_provider=login):
@@ -441,7 +444,7 @@ async def test_tokens_are_wrapped_so_that_they_do_not_show() -> None:
 
 
 def test_a_certificate_is_no_answer_to_a_further_challenge() -> None:
-    """If a server wants more than a certificate and no `auth_provider` is set, the login fails."""
+    """If a server wants more than a certificate and has no `auth_provider`, the login must fail."""
     with pytest.raises(AuthenticationFailed, match="more than the client's certificate"):
         handshake._Certificate().evaluate_challenge(b"")
 

@@ -1,4 +1,4 @@
-"""A server stops answering while a cluster connects: each step of connecting has a timeout.
+"""Tests of servers that stop answering while a cluster connects.
 
 The tests use virtual time. Each test runs with the blocking and the asyncio API.
 """
@@ -48,7 +48,7 @@ def node(simulated: Simulated) -> Iterator[FakeNode]:
 
 
 def only_error(failure: NoHostAvailable) -> Exception:
-    """Return the error of the only host."""
+    """Return the error of the only host of a NoHostAvailable."""
     (error,) = failure.errors.values()
     assert isinstance(error, Exception)
     return error

@@ -1,4 +1,4 @@
-"""Failures while connecting or calling: each raises an exception that names the cause.
+"""Tests of failures while connecting or calling, which must name the cause.
 
 Afterwards, no thread and no socket is left. Each test runs with the blocking and the asyncio API,
 on a fake node or a simple socket server.
@@ -114,7 +114,7 @@ def connect(request: pytest.FixtureRequest) -> Connect:
 
 
 def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
-    """Return the error of the only host."""
+    """Return the error of the only host of a NoHostAvailable."""
     (error,) = caught.value.errors.values()
     assert isinstance(error, Exception)
     return error
@@ -162,7 +162,7 @@ def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> N
 
 
 def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
-    """NoHostAvailable has one error for each contact point, and its message names them all."""
+    """NoHostAvailable must have one error for each contact point, and name them all."""
     node.refuse_connections()
     with FakeNode("127.0.0.2", node.port) as other_node:
         # The first node refuses connections, and the second node sends bytes that are not a

@@ -500,7 +500,7 @@ class RequestHarness:
 
 
 class EncodedBody:
-    """A fake request body that is already encoded."""
+    """A fake request body, which is already encoded."""
 
     decodes = False
     depends = False

@@ -1,6 +1,6 @@
-"""Direct requests, which the calling thread writes to the socket without waking the event loop.
+"""Tests of direct requests, which the calling thread writes without waking the event loop.
 
-The tests cover when requests are direct, their timeouts and errors, and races with the loop.
+They cover when requests are direct, their timeouts and errors, and races with the loop.
 """
 
 from __future__ import annotations
@@ -363,7 +363,7 @@ def test_only_stock_policies_make_plans_in_any_thread() -> None:
 def test_a_begun_plan_is_continued_on_the_loop() -> None:
     """The loop continues a query plan whose first host the calling thread could not use.
 
-    If the loop made a second plan, the policy's rotation would skip hosts.
+    If the loop made a second plan, the rotation of the policy would skip hosts.
     """
     with (
         FakeNode("127.0.0.1") as first,
@@ -413,7 +413,7 @@ def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session:
 
 
 def test_the_deadline_is_removed_after_the_answer(session: Session) -> None:
-    """Requests that were answered leave no timers behind."""
+    """A direct request must leave no timer behind when its response has come."""
     for _ in range(50):
         session.execute(WRITE, timeout=3600)
     until(lambda: len(session._engine.timers) == 0)
@@ -555,7 +555,8 @@ def test_after_shutdown_the_server_sees_closed_connections(
     session.execute(WRITE)
     stream_tables = [connection.streams for connection in connections(session)]
     session.shutdown()
-    node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
+    # Only the control connection is left.
+    node.wait_for(lambda node: len(node.connections) == 1)
     session.cluster.shutdown()
     node.wait_for(lambda node: not node.connections)
     # A closed connection is never idle, so no thread writes a request to it.

@@ -1,4 +1,4 @@
-"""A request runs in the keyspace that it was made for, even while sessions switch keyspaces.
+"""Tests of the keyspace gate, which lets a request run in the keyspace that it was made for.
 
 Like real nodes, the fake nodes execute the requests of a connection concurrently and in any order.
 Their responses name the keyspace in which they executed the request.
@@ -299,7 +299,7 @@ class RandomSteps:
                 self._check("a prepared statement", statement.keyspace, result)
 
     async def batch(self) -> None:
-        """Execute a batch, and record the session's keyspace, in which the batch must run."""
+        """Execute a batch, and record the keyspace of the session, in which the batch must run."""
         self.count += 1
         batch = BatchStatement()
         query = f"INSERT INTO t (k) VALUES ({self.count})"
@@ -534,7 +534,7 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
 
 
 async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
-    """A session without a keyspace never switches its connections.
+    """A session without a keyspace must never switch its connections.
 
     The statements of such a session name their keyspaces in the CQL. `SimpleStatement.keyspace` is
     used only for routing.
@@ -621,7 +621,7 @@ async def test_the_prepare_of_an_abandoned_request_is_an_orphan() -> None:
 async def test_a_connection_without_a_free_stream_keeps_its_requests(
     version: int, answer_delay: float
 ) -> None:
-    """If a connection has no free stream for a USE, the session waits or replaces the connection.
+    """If a connection has no free stream for a USE, its requests must still get responses.
 
     In both cases, the requests in flight get their responses.
 
@@ -764,7 +764,7 @@ class Gate:
         """Let a request wait at the gate.
 
         :param name: the name of the request in `log`.
-        :param expected: the keyspace that the request must run in; None for no keyspace.
+        :param expected: the keyspace in which the request must run; None for no keyspace.
         :param is_use: True for a USE.
         """
         request = StubRequest(self.log, name, expected, is_use)
@@ -792,7 +792,7 @@ def gate() -> Gate:
 
 
 async def test_requests_of_the_same_keyspace_are_sent_together(gate: Gate) -> None:
-    """The gate switches the connection once for each keyspace, not once for each request."""
+    """The gate must switch the connection once for each keyspace, not once for each request."""
     gate.hold("1", expected="ba")
     gate.hold("2", expected="ca")
     gate.hold("3", expected="ba")
@@ -863,7 +863,7 @@ async def test_a_use_is_sent_alone(gate: Gate) -> None:
 async def test_requests_in_flight_that_depend_on_the_keyspace_are_waited_for(
     gate: Gate, version: int, in_flight: Any, is_waited_for: bool
 ) -> None:
-    """A switch waits for requests in flight whose result depends on the connection's keyspace.
+    """A switch must wait for requests in flight that depend on the connection's keyspace.
 
     From protocol version 5 on, a request that names its keyspace does not depend on the
     connection's keyspace, unless it is a USE.

@@ -1,4 +1,4 @@
-"""`Listeners`, which notifies policies first, and then the application's listeners."""
+"""Tests of `Listeners`, which notifies policies first, and then the application's listeners."""
 
 from __future__ import annotations
 

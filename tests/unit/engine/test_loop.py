@@ -493,7 +493,8 @@ def test_work_between_the_loops_last_turn_and_its_close_is_refused(
     work = Work(started_numbers, 1)
 
     def put_and_close() -> None:
-        thread.inbox.put(work)  # the loop never runs again
+        # The loop never runs again.
+        thread.inbox.put(work)
         close_loop()
 
     close_loop = thread.loop.close

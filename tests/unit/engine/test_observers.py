@@ -63,7 +63,7 @@ def test_several_observers_are_called_in_order() -> None:
 
 
 class RecordingObserver(RequestObserver):
-    """An observer that records refusals and failures, but overrides no other method."""
+    """An observer that records refusals and failures, and overrides no other method."""
 
     def __init__(self, reports: list[Any]) -> None:
         self.reports = reports
@@ -85,7 +85,8 @@ def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
     observers = Observers()
     reports: list[Any] = []
     observers.observe_requests(RecordingObserver(reports), is_trusted)
-    assert observers.on_latency is None  # the observer does not override this method
+    # The observer does not override this method.
+    assert observers.on_latency is None
     assert observers.on_refusal is not None
     assert observers.on_failure is not None
     observers.on_refusal(HOST, 1.0)

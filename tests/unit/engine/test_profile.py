@@ -386,7 +386,7 @@ print(request_settings(implementation, profile)["request_timeout"])
 
 
 def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None:
-    """If a finalizer changes a profile while its settings are being cached, the change is not lost.
+    """If a finalizer changes a profile while it is being cached, the change must not be lost.
 
     Up to Python 3.11, the garbage collector may run finalizers at each allocation.
     """

@@ -1005,7 +1005,7 @@ async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
         nodes[0].prime(READ, CAS_UNKNOWN)
         failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
         assert isinstance(failure, CASWriteUnknownMessage)
-        # The policy allows two retries, so each of the two requests made three attempts.
+        # The policy allows two retries, so each of the two requests must make three attempts.
         assert nodes_reached(nodes) == [0] * 6
 
 

@@ -174,7 +174,7 @@ def test_requests_that_wait_never_send_values_of_an_old_type(
 ) -> None:
     """If a column's type changes while requests wait, they send values of the new type.
 
-    The server gives the statement the same id, and would accept bytes of the old type.
+    The server gives the statement the same ID, and would accept bytes of the old type.
     """
     recreate_table(node, "bigint")
     outcomes = run_waiting(
@@ -255,7 +255,7 @@ def message_body_of(inner: Any) -> MessageBody:
 
 
 def execute_body(prepared: PreparedStatement) -> MessageBody:
-    """Return the message of an EXECUTE with the value 5, as listeners get it."""
+    """Return the message of an EXECUTE with the value 5, in the form that listeners get."""
     inner = ExecuteBody(prepared, prepared.bind((5,)).block)
     return message_body_of(inner)
 
@@ -547,7 +547,7 @@ def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> No
     assert expecting.carry_keyspace()
     assert expecting.names_keyspace
     assert encoded(expecting, version=5).endswith(b"\0\2ks")
-    # The protocol has no way to say "no keyspace".
+    # The protocol cannot express "no keyspace".
     without_keyspace = query_body(keyspace=None, expected=USE_ITSELF)
     assert not without_keyspace.carry_keyspace()
     assert not without_keyspace.names_keyspace

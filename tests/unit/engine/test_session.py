@@ -727,7 +727,7 @@ class FakeColumns(tuple[Any, ...]):
 async def test_new_columns_are_remembered_for_the_prepared_statement(
     new_id: Any, is_same: bool, has_ids: bool, is_remembered: bool
 ) -> None:
-    """If the server sends the columns of a result, later executions of its statement use them.
+    """If the server sends the columns of a result, later executions must use them.
 
     :param new_id: the id of the columns in the response; None if it has no id.
     :param is_same: whether the statement already has these columns.

@@ -1,4 +1,4 @@
-"""Sessions on fake nodes: their shutdown, and their keyspace on each connection."""
+"""Tests of sessions on fake nodes: their shutdown, and their keyspace on each connection."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_a_host_is_served_if_every_session_that_needs_it_has_a_pool() -> None:
 def test_a_host_is_ignored_if_no_session_needs_it() -> None:
     assert new_sessions(FakeSession(wanted_hosts=(HOST_A,))).ignore(HOST_B)
     assert not new_sessions(FakeSession(wanted_hosts=(HOST_A,)), FakeSession()).ignore(HOST_B)
-    # Without any session, no session ignores the host.
+    # Without any session, `ignore` must be False.
     assert not new_sessions().ignore(HOST_B)
 
 

@@ -127,7 +127,7 @@ class SocketConnection:
 
 
 def send_by_loop(connection: SocketConnection, responder: Any = None, body: bytes = b"") -> int:
-    """Let the loop send a request. Return its stream, or -1 if no stream is free."""
+    """Let the loop send a request, and return its stream, or -1 if no stream is free."""
     responder = responder or RecordingResponder()
     stream: int = connection.streams.send(responder, EXECUTE, flags=0, body=body)
     return stream
@@ -261,7 +261,8 @@ def test_without_a_socket_nothing_is_written_directly(implementation: Implementa
 def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketConnection) -> None:
     """A table can settle if nothing is in flight and no bytes wait to be written."""
     streams = connection.streams
-    assert not streams.could_settle  # the table is already settled
+    # The table is already settled.
+    assert not streams.could_settle
     stream = send_by_loop(connection)
     streams.settled = False
     assert not streams.could_settle

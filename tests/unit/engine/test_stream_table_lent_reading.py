@@ -127,7 +127,7 @@ def session_of_either_kind(node: FakeNode, request: pytest.FixtureRequest) -> It
 
 
 def streams_of(session: Session) -> Any:
-    """Return the stream table of the session's only connection."""
+    """Return the stream table of the only connection of the session."""
     ((connection,),) = (pool.connections for pool in session._engine.pools.values())
     return connection.streams
 
@@ -936,7 +936,8 @@ def test_threads_of_all_kinds_get_their_own_answers(seed: int) -> None:
                     except OperationTimedOut:
                         assert kind < 0.02
                     except (ConnectionException, NoHostAvailable):
-                        pass  # the node has dropped its connections
+                        # The node has dropped its connections.
+                        pass
                 return answered
 
             with ThreadPoolExecutor(3) as pool:

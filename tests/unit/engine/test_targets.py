@@ -53,7 +53,7 @@ def connected_shards(cluster: Any) -> int:
 
 
 def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
-    """Return the driver's host objects in the order of the nodes."""
+    """Return the host objects of the driver in the order of the nodes."""
     hosts = {host.host_id: host for host in cluster.metadata.all_hosts()}
     return [hosts[node.host_id] for node in nodes.nodes]
 
@@ -161,7 +161,7 @@ async def test_wrong_targets_are_refused(
         options = {"host": hosts_of(nodes, cluster)[0], **options}
         with pytest.raises(error, match=message):
             session.execute(READ, **options)
-    # No request was sent.
+    # No request may have been sent.
     assert take_arrivals(nodes) == []
 
 

@@ -352,7 +352,7 @@ def test_a_reloading_context_follows_the_file(
         trusted.write_bytes(Path(authority.path).read_bytes())
         assert connect_and_read([HOST], port=node.port, ssl_context=context) == VALUE
         assert context() is not context_before
-        # As long as the file does not change, the context stays the same.
+        # While the file does not change, the context must stay the same.
         assert context() is context()
 
 
@@ -411,7 +411,7 @@ def test_tls_sessions_are_resumed(
 def test_sessions_are_not_resumed_without_a_cache(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    """With `ssl_session_cache=None`, each connection makes a full TLS handshake."""
+    """With `ssl_session_cache=None`, each connection must make a full TLS handshake."""
     server = authority.server(HOST)
     with fake(server) as node:
         settings = {"ssl_context": authority.client(), "ssl_session_cache": None}

@@ -48,7 +48,7 @@ async def test_after_concurrent_uses_all_connections_have_the_sessions_keyspace(
 
 @versions
 async def test_a_use_that_is_refused_changes_nothing(version: int) -> None:
-    """A USE of a missing keyspace raises InvalidRequest, and the session keeps its keyspace."""
+    """A USE of a missing keyspace must raise InvalidRequest and leave the keyspace unchanged."""
     servers = Servers(3)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:

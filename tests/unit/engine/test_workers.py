@@ -468,7 +468,7 @@ def test_requests_on_workers_fail_when_the_session_is_shut_down(node: FakeNode) 
         session.shutdown()
         with pytest.raises(SessionShutdown):
             future.result()
-        # Only the control connection is left.
+        # Only the control connection must be left.
         node.wait_for(lambda node: len(node.connections) == 1)
 
 
@@ -586,6 +586,6 @@ def test_loops_and_a_throttler_exclude_each_other() -> None:
 
 
 def test_a_cluster_of_asyncio_has_one_loop() -> None:
-    """`aio.Cluster` runs on the application's loop, so it refuses the setting `loops`."""
+    """`aio.Cluster` must refuse the setting `loops`, since it runs on the application's loop."""
     with pytest.raises(ValueError, match="on each of your loops"):
         aio.Cluster(loops=2)

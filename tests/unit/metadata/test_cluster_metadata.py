@@ -29,7 +29,7 @@ def metadata_of(*hosts: Host) -> Metadata:
 
 
 def with_broadcast_address(host: Host, address: str, port: int | None) -> Host:
-    """Set the address and port that the host advertises, and return the host."""
+    """Set the address and port that a host advertises, and return the host."""
     host.broadcast_rpc_address, host.broadcast_rpc_port = address, port
     return host
 

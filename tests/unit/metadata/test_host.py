@@ -53,7 +53,7 @@ def test_failures_are_passed_to_the_conviction_policy_and_set_up_resets_it() -> 
     assert host.signal_connection_failure(OSError())
     host.set_up()
     assert not host.signal_connection_failure(OSError())
-    # The default policy marks a host down at its first failure.
+    # The default policy must mark a host as down at its first failure.
     assert Host("10.0.0.1").signal_connection_failure(OSError())
 
 

@@ -126,7 +126,7 @@ def test_tokens_of_keys(implementation: Implementation) -> None:
     assert implementation.ring.token_of(bytearray(b"\x00\x00\x00\x01")) == -4069959284402364209
 
 
-# -- worked out by hand ----------------------------------------------------------------------------
+# -- computed by hand ------------------------------------------------------------------------------
 
 
 def test_simple_strategy_takes_the_next_hosts(implementation: Implementation) -> None:
@@ -189,7 +189,7 @@ def test_network_topology_counts_in_each_data_centre(implementation: Implementat
         ring, "abcde", datacenters, racks, [(2, 2), (1, 1), (0, 0)]
     )
     assert rows(replica_map, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
-    # Two of the five tokens have the same replicas, so there are four different sets.
+    # Two of the five tokens have the same replicas, so there must be four different sets.
     assert replica_map.sets() == 4
 
 

@@ -32,7 +32,7 @@ from tests.unit.engine.faults import READ, WAIT, HostEvents, call_in_thread, con
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until_on_loop
 
-# Partition keys whose tokens are spread over the ring.
+# These are partition keys whose tokens are spread over the ring.
 KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
 
@@ -112,7 +112,7 @@ async def test_requests_with_a_routing_key_reach_a_replica(
                 assert host in replicas
                 used_hosts.add(host)
             assert len(used_hosts) > 1
-        # A keyspace with LocalStrategy has no replicas, so any host is used.
+        # A keyspace with LocalStrategy has no replicas, so any host may be used.
         assert not any(cluster.metadata.get_replicas("own", key) for key in KEYS)
         used_hosts = {host for _, host in await coordinators(session, "own")}
         # Only "token, rack" prefers the single host of its rack.
@@ -156,7 +156,7 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
         for node in nodes.nodes:
             await call_in_thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
-        # The keyspace "two" is not read again, because the event was about "one".
+        # The keyspace "two" must not be read again, because the event was about "one".
         assert len(cluster.metadata.get_replicas("two", b"k")) == 2
 
 
@@ -238,7 +238,7 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
         await until_on_loop(
             lambda: core.in_flight(other_host) == 0 and core.in_flight(stuck_host) > 0
         )
-        # The stuck host gets no further request, although it is a replica of the key.
+        # The stuck host must get no further request, although it is a replica of the key.
         waiting_requests = core.in_flight(stuck_host)
         for _ in range(50):
             await session.execute(statement)
@@ -292,6 +292,7 @@ async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
             assert control._debouncer._latest_call == latest_time
             assert control._debouncer.due is not None
             # Further events delay the refresh, but not beyond the latest time that was set for the
+            # Further events delay the refresh, but not beyond the latest time that was set for the
             # first event.
             assert control._debouncer.due <= latest_time + 0.01
         await until_on_loop(lambda: control._debouncer.due is None)
@@ -316,7 +317,7 @@ async def test_an_error_in_one_listener_does_not_affect_others(
         cluster.unregister_listener(events)
         await call_in_thread(nodes.remove_node, added_node)
         await until_on_loop(lambda: cluster.metadata.get_host(added_node.address) is None)
-        # The listener was unregistered, so it got no event.
+        # The listener was unregistered, so it must get no event.
         assert ("remove", added_node.address) not in events.seen
 
 
@@ -358,7 +359,7 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
         core, first_following = cluster._core, cluster._core.sessions._following
         await until_on_loop(lambda: core.sessions._following is not first_following)
         # The session has followed the new distances. But the ignored hosts still have requests in
-        # flight, so their pools stay.
+        # flight, so their pools must stay.
         assert len(session.get_pool_state()) == 4
         await call_in_thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
@@ -375,7 +376,7 @@ def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
             cluster.connect()
             token_map: Any = cluster.metadata.token_map
             (host,) = cluster.metadata.all_hosts()
-            # Without `build_if_absent`, replicas are computed again only if they were computed
+            # Without `build_if_absent`, replicas must be computed again only if they were computed
             # before.
             token_map.rebuild_keyspace("ks")
             assert token_map.tokens_to_hosts_by_ks == {}

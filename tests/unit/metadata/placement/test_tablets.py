@@ -22,7 +22,7 @@ IDS = [uuid.UUID(int=number + 1) for number in range(5)]
 
 
 def host(number: int) -> Any:
-    """Return a fake host whose id is `IDS[number]`."""
+    """Return a fake host whose ID is `IDS[number]`."""
     return SimpleNamespace(host_id=IDS[number], name=f"host {number}")
 
 
@@ -46,7 +46,7 @@ def payload(first: int, last: int, *replicas: tuple[int, int], version: int = 0)
 
 
 def tablet_map(implementation: Any, **options: Any) -> Any:
-    """Return an empty map that knows the hosts HOSTS."""
+    """Return an empty map that knows HOSTS."""
     tablets = implementation.tablets.TabletMap(**options)
     tablets.take_hosts(HOSTS)
     return tablets
@@ -74,7 +74,7 @@ def test_a_reported_tablet_is_found(implementation: Any) -> None:
     assert tablets.find("ks", "t", 0) is None
     assert tablets.find("ks", "t", 10) is not None
     assert tablets.find("ks", "t", 11) is None
-    # Other tables and keyspaces have no tablets.
+    # Other tables and keyspaces must have no tablets.
     assert tablets.find("ks", "u", 5) is None
     assert tablets.find("other", "t", 5) is None
     assert tablets.count == 1
@@ -133,7 +133,8 @@ def test_the_whole_ring(implementation: Any) -> None:
     tablets = tablet_map(implementation)
     tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
     assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
-    assert tablets.find("ks", "t", MIN) is None  # no key has the smallest token
+    # No key has the smallest token.
+    assert tablets.find("ks", "t", MIN) is None
 
 
 @pytest.mark.parametrize(
@@ -292,7 +293,7 @@ def test_a_full_map_drops_tablets(implementation: Any) -> None:
     tablets.learn("ks", "old", payload(0, 1, (0, 0)))
     for first in range(10):
         tablets.learn("ks", "t", payload(first, first + 1, (0, 0)))
-    # The limit was exceeded, so the table that was added first was dropped.
+    # The limit was exceeded, so the table that was added first must be dropped.
     assert tablets.tables() == [("ks", "t", 10)]
     tablets.learn("ks", "t", payload(10, 11, (0, 0)))
     # If a single table exceeds the limit, all its tablets are dropped before the new tablet is
@@ -324,7 +325,7 @@ def test_tokens_in_known_tablets_are_hits(implementation: Any) -> None:
     """`tally` counts a token in a known tablet as a hit, and any other token as a miss."""
     tablets = tablet_map(implementation)
     tablets.tally("ks", "t", 5)
-    # In a keyspace without tablets, nothing is counted.
+    # In a keyspace without tablets, nothing may be counted.
     assert (tablets.hits, tablets.misses) == (0, 0)
     tablets.learn("ks", "t", VALID_PAYLOAD)
     for token in (5, 6, 11):

@@ -1,4 +1,4 @@
-"""Functions that make rows of the schema tables for fake nodes."""
+"""Functions that build rows of the schema tables for fake nodes."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def names(columns: Any) -> list[str]:
 
 
 def test_a_table_is_built_from_its_rows() -> None:
-    """A table gets its columns, keys and flags from its rows, which are freed afterwards.
+    """A table must have columns, keys and flags from its rows, which are freed afterwards.
 
     `source` adds the table's own row, and the row of the partition key, which is the column ``id``.
     """
@@ -126,7 +126,7 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
     table = build.table(source(row(b"a"), **parts))
     assert table.indexes["by_a"].as_cql_query() == "CREATE INDEX by_a ON ks.t (a)"
     if is_ordinary:
-        # All tables without triggers, dropped columns and views share one empty mapping.
+        # All tables without triggers, dropped columns and views must share one empty mapping.
         assert table.triggers is NOTHING
         assert table.dropped_columns is NOTHING
         assert table.views is NOTHING
@@ -609,14 +609,14 @@ def test_an_altered_keyspace_is_a_new_object() -> None:
     assert altered is not keyspace
     assert keyspace.replication_strategy.replication_factor == 1
     assert altered.replication_strategy.replication_factor == 3
-    # Attributes that the application has set are copied.
+    # Attributes that the application has set must be copied.
     assert altered.own_attribute == 5
     # The old and the new keyspace object have the same tables, which are those of the new state.
     assert keyspace.tables is altered.tables
     assert list(keyspace.tables) == ["u"]
     assert type(keyspace.tables) is LazyMapping
     other_durability = {**keyspace_row("ks", 3), "durable_writes": False}
-    # Each of these changes leads to a new keyspace object.
+    # Each of these changes must lead to a new keyspace object.
     assert build.renewed_keyspace(altered, keyspace_source(row=other_durability)) is not altered
     with_tablets = keyspace_source(row=keyspace_row("ks", 3), scylla={"initial_tablets": 8})
     assert build.renewed_keyspace(altered, with_tablets) is not altered

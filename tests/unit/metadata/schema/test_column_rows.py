@@ -108,7 +108,7 @@ def test_the_key_comes_first_and_the_others_by_name(implementation: Implementati
     partition_key, clustering_key, described_columns = description_of(
         columns(implementation, page(*rows), len(rows))
     )
-    # The columns of a key are in the order of their positions.
+    # The columns of a key must be in the order of their positions.
     assert partition_key == ["p3", "p1", "p2"]
     assert clustering_key == ["c2", "c1"]
     assert described_columns == [

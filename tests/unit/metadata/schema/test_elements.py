@@ -57,7 +57,8 @@ def test_functions_and_aggregates_are_written_as_cql() -> None:
 def test_types_and_functions_named_like_keywords_are_quoted() -> None:
     """A keyword that needs no quotes as a column's name is quoted as a type's or function's name.
 
-    For example, servers refuse ``CREATE TYPE ks.json``.
+    Some keywords may be names of columns without quotes, but not names of types and functions. For
+    example, servers refuse ``CREATE TYPE ks.json``.
     """
     # In each statement, the name of the type or function is quoted, but not the name of the field
     # or argument.

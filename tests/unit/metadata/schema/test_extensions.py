@@ -31,7 +31,7 @@ def test_registered_extensions_add_cql_after_their_table() -> None:
     assert "\n\nMARK t0 marked red;" in cql
     # DSE_RLACA is an extension for row-level access control, which the driver itself knows.
     assert "\n\nRESTRICT ROWS ON ks.t0 USING id;" in cql
-    # The base class adds no statement.
+    # The base class must add no statement.
     assert RegisteredTableExtension.after_table_cql(None, "x", b"") is None
     # The export of a table without extensions has no further statements.
     assert TableMetadata("ks", "t").export_as_string().endswith(";")

@@ -173,7 +173,7 @@ def test_a_damaged_value_is_the_error_of_its_table() -> None:
 
 
 def test_each_keyspace_gets_its_types_functions_and_aggregates() -> None:
-    """Each keyspace gets its types, functions and aggregates.
+    """Each keyspace must get its types, functions and aggregates.
 
     The cells of ScyllaDB's own table are added to the aggregate with the same signature.
     """

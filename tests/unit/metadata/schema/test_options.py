@@ -28,7 +28,7 @@ def test_changing_a_table_s_options_does_not_affect_others() -> None:
     first["compaction"]["class"] = "y"
     first["new"] = 1
     del first["comment"]
-    # In the row, `cdc` is None, but applications may still look it up.
+    # In the row, `cdc` is None, but applications must still be able to read it.
     assert first.pop("cdc") is None
     # A server that has the column `additional_write_policy` is Cassandra 4.0 or later, where
     # `read_repair_chance` does not exist.

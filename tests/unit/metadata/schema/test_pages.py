@@ -58,13 +58,13 @@ def test_names_of_tables_views_and_indexes_are_not_cached() -> None:
 
 
 def test_classes_of_decoded_values() -> None:
-    """Sets are decoded to frozensets, and UUIDs stay bytes."""
+    """Sets must be decoded to frozensets, and UUIDs must stay bytes."""
     pages = Pages()
     (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
     assert type(names) is frozenset
     assert names == {"x"}
     assert decoded(pages, list_of(t.Int32Type), int32(1) + value(int32(5))) == [[5]]
-    # UUIDs are not decoded, because few applications read them.
+    # UUIDs must not be decoded, because few applications read them.
     assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]
     assert decoded(pages, t.Int32Type, int32(5)) == [5]
 

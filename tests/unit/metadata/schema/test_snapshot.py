@@ -83,7 +83,7 @@ def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> Non
     node.schema["system_schema.columns"].append(column("a", "v", "id", "partition_key", 0))
     create(node, "TABLE", "v")
     execute("CREATE MATERIALIZED VIEW")
-    # The mappings are still the same objects, and have the new content.
+    # The mappings must still be the same objects, and have the new content.
     assert metadata.keyspaces is keyspaces
     assert keyspaces["a"] is kept_keyspace
     assert list(parts["tables"]) == ["new", "t0", "t1"]
@@ -126,7 +126,7 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
             assert keyspaces["a"].replication_strategy.replication_factor == 3
             assert kept_keyspace.replication_strategy.replication_factor == 1
             assert keyspaces["a"].tables is tables
-            # The keyspace that was removed keeps its last state.
+            # The keyspace that was removed must keep its last state.
             assert list(removed_keyspace.tables) == ["t0", "t1"]
 
 
@@ -156,7 +156,7 @@ def test_an_earlier_source_returns_the_live_object() -> None:
     assert altered.durable_writes
     assert third.object() is altered
     assert altered.tables is kept_keyspace.tables
-    # An attribute that the application has set on the object is kept.
+    # An attribute that the application has set on the object must be kept.
     vars(altered)["note"] = "a note of the application"
     metadata._replace_schema(Schema({"ks": source()}))
     assert vars(metadata.keyspaces["ks"])["note"] == "a note of the application"

@@ -130,7 +130,7 @@ def test_unusual_tables_are_left_to_the_step_by_step_code(
 
     rows_before = rows_of_source()
     assert implementation.column_rows.plain_table(table_source) is None
-    # The source still has its rows, which the step-by-step code will read.
+    # The source must still have its rows, which the step-by-step code will read.
     assert rows_of_source() == rows_before
 
 
