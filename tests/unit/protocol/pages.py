@@ -18,7 +18,7 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from tests.unit.protocol.wire import value
 
-# an encoded value; None is null
+# This is an encoded value; None is null.
 Cell = bytes | None
 
 
@@ -45,7 +45,7 @@ def message_with(
 ) -> ResultMessage:
     """Return a result message in the state in which a session receives it.
 
-    :param body: the rows, as `page_of` returns them.
+    :param body: the rows in the form in which `page_of` returns them.
     """
     message = ResultMessage(RESULT_KIND_ROWS)
     message.metadata = metadata

@@ -27,7 +27,7 @@ LONG_NAME = string("ks" * 500)
 
 
 class Server:
-    """A server that speaks the protocol versions in `versions`.
+    """A server that supports the protocol versions in `versions`.
 
     :param challenges: the number of challenges during a login; None if no login is required.
     :param options: changes of the options in SUPPORTED.

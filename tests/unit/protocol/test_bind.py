@@ -24,9 +24,12 @@ def test_bind_encodes_in_order(implementation: Implementation) -> None:
     assert (
         block.data
         == (
-            b"\x00\x00\x00\x04" + b"\x00\x00\x00\x07"  # the number 7
-            b"\x00\x00\x00\x02" + b"\xc3\xa9"  # é in UTF-8
-            b"\x00\x00\x00\x00"  # no bytes
+            # This is the number 7.
+            b"\x00\x00\x00\x04" + b"\x00\x00\x00\x07"
+            # This is é in UTF-8.
+            b"\x00\x00\x00\x02" + b"\xc3\xa9"
+            # This has no bytes.
+            b"\x00\x00\x00\x00"
         )
     )
     assert block.values() == [b"\x00\x00\x00\x07", b"\xc3\xa9", b""]
@@ -40,7 +43,7 @@ def test_missing_values_are_unset(implementation: Implementation) -> None:
         routing_key_indexes=None,
     )
     block = plan.bind((1, None, UNSET_VALUE), version=4)
-    # The length of a null is written as -1, and that of UNSET_VALUE as -2.
+    # The length of a null is written as -1, and the one of UNSET_VALUE as -2.
     assert block.data == (
         b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
     )
@@ -87,7 +90,7 @@ def test_errors_name_column_and_type(implementation: Implementation) -> None:
 
 
 def test_names_without_a_marker_are_warned_of(implementation: Implementation) -> None:
-    """A key of a row that is not a bind marker is ignored, with one warning for each statement.
+    """A key of a row that is not a bind marker must be ignored with one warning per statement.
 
     There is a warning only if the row has as many keys as the statement has markers, because the
     key is probably misspelled then.
@@ -120,7 +123,7 @@ def test_names_without_a_marker_are_warned_of(implementation: Implementation) ->
     # Names that are merely similar, or differ in a number, may belong to another statement.
     for used, unused in (("created_at", "created_to"), ("address1", "address2")):
         plan_of(marker, used).bind_row({marker: "1", unused: "x"}, version=4)
-    # There is no warning if all names have markers.
+    # There must be no warning if all names have markers.
     plan_of(marker, "street").bind_row({marker: "1"}, version=4)
     plan_of(marker, "street", "street").bind_row({marker: "1", "street": "x"}, version=4)
 
@@ -155,11 +158,11 @@ def test_routing_key(implementation: Implementation) -> None:
     block = plan.bind([1, "b", "cc"], version=4)
     assert block.routing_key([0]) == b"\x00\x00\x00\x01"
     assert block.routing_key([1]) == b"b"
-    # The composite has the values in the order of the indexes (native_protocol_v5.spec, section
-    # 4.2.5.4).
+    # The composite must have the values in the order of the indexes (native_protocol_v5.spec,
+    # section 4.2.5.4).
     assert block.routing_key([2, 0]) == b"\x00\x02cc\x00\x00\x04\x00\x00\x00\x01\x00"
     assert plan.routing_key_indexes == (2, 0)
-    # If a column of the partition key is null or missing, there is no routing key.
+    # If a column of the partition key is null or missing, there must be no routing key.
     assert plan.bind([None, "b", "cc"], version=4).routing_key([2, 0]) is None
     assert plan.bind([1], version=4).routing_key([1]) is None
     assert block.routing_key([]) is None
@@ -222,7 +225,7 @@ def test_a_value_may_use_the_plan_while_it_is_bound(implementation: Implementati
 
     class BindingNumber:
         def __index__(self) -> int:
-            # The inner call binds two values, so this number is 2.
+            # ^The inner call binds two values, so this number is 2.
             return int(plan.bind([40, 2], version=4).count)
 
     assert plan.bind([BindingNumber(), 9], version=4).values() == [

@@ -322,7 +322,7 @@ def test_threads_may_add_to_the_same_block(implementation: Implementation) -> No
 
 
 def test_binding_tuples_creates_no_object_per_row(compiled: Implementation) -> None:
-    """Compiled code binds all rows into one buffer, without an object for each row or value."""
+    """Compiled code must bind all rows into one buffer, without an object for each row or value."""
     plan = plan_of(compiled)
     rows = [(i, "x") for i in range(1000)]
     blocks = [plan.bind_many(rows, version=4)]

@@ -158,8 +158,11 @@ def test_query_with_everything_on_version_4(implementation: Implementation) -> N
     )
     assert body == (
         b"\x00\x00\x00\x01Q"
-        b"\x00\x06"  # LOCAL_QUORUM
-        b"\x3f"  # values, skip metadata, page size, paging state, serial consistency, timestamp
+        # This is LOCAL_QUORUM.
+        b"\x00\x06"
+        # These flags are values, skip metadata, page size, paging state, serial consistency,
+        # timestamp.
+        b"\x3f"
         b"\x00\x03"
         b"\x00\x00\x00\x02ab"
         b"\xff\xff\xff\xff"
@@ -178,8 +181,10 @@ def test_query_with_everything_on_version_5(implementation: Implementation) -> N
     body = implementation.bodies.query_body("Q", params, version=5)
     assert body == (
         b"\x00\x00\x00\x01Q"
-        b"\x00\x06"  # LOCAL_QUORUM
-        b"\x00\x00\x01\xff"  # all flags
+        # This is LOCAL_QUORUM.
+        b"\x00\x06"
+        # These are all flags.
+        b"\x00\x00\x01\xff"
         b"\x00\x03"
         b"\x00\x01x"
         b"\x00\x00\x00\x02ab"
@@ -197,15 +202,20 @@ def test_query_with_everything_on_version_5(implementation: Implementation) -> N
 
 
 def test_negative_timestamp_and_unset_value(implementation: Implementation) -> None:
-    """A negative timestamp is encoded as a signed number, and an unset value as the length -2."""
+    """A negative timestamp must be a signed number, and an unset value must have the length -2."""
     params = QueryParams(ONE, [UNSET_VALUE], timestamp=-2)
     assert implementation.bodies.query_body("Q", params, version=4) == (
         b"\x00\x00\x00\x01Q"
-        b"\x00\x01"  # ONE
-        b"\x21"  # flags: values and timestamp
-        b"\x00\x01"  # the number of values
-        b"\xff\xff\xff\xfe"  # unset
-        b"\xff\xff\xff\xff\xff\xff\xff\xfe"  # the timestamp -2
+        # This is ONE.
+        b"\x00\x01"
+        # These flags are values and timestamp.
+        b"\x21"
+        # This is the number of values.
+        b"\x00\x01"
+        # This is an unset value.
+        b"\xff\xff\xff\xfe"
+        # This is the timestamp -2.
+        b"\xff\xff\xff\xff\xff\xff\xff\xfe"
     )
 
 
@@ -275,11 +285,16 @@ def test_execute_copies_the_bytes_of_a_block(implementation: Implementation) -> 
         body
         == (
             b"\x00\x00\x00\x01Q"
-            b"\x00\x01"  # ONE
-            b"\x41"  # flags: values with names
-            b"\x00\x02"  # the number of values
-            b"\x00\x01a" + b"\x00\x00\x00\x01z"  # a name and its value
-            b"\x00\x01b" + b"\xff\xff\xff\xff"  # a name and a null
+            # This is ONE.
+            b"\x00\x01"
+            # These flags are values with names.
+            b"\x41"
+            # This is the number of values.
+            b"\x00\x02"
+            # These are a name and its value.
+            b"\x00\x01a" + b"\x00\x00\x00\x01z"
+            # These are a name and a null.
+            b"\x00\x01b" + b"\xff\xff\xff\xff"
         )
     )
 
@@ -295,13 +310,17 @@ def test_batch_version_4(implementation: Implementation) -> None:
         ConsistencyLevel.QUORUM, serial_consistency=ConsistencyLevel.SERIAL, timestamp=1
     )
     assert implementation.bodies.batch_body(UNLOGGED, statements, params, version=4) == (
-        b"\x01"  # the batch type
-        b"\x00\x03"  # the number of statements
+        # This is the batch type.
+        b"\x01"
+        # This is the number of statements.
+        b"\x00\x03"
         b"\x01\x00\x02\x01\x02\x00\x03\x00\x00\x00\x01v\xff\xff\xff\xff\xff\xff\xff\xfe"
         b"\x00\x00\x00\x00\x06INSERT\x00\x00"
         b"\x00\x00\x00\x00\x06DELETE\x00\x00"
-        b"\x00\x04"  # QUORUM
-        b"\x30"  # flags: serial consistency and timestamp
+        # This is QUORUM.
+        b"\x00\x04"
+        # These flags are serial consistency and timestamp.
+        b"\x30"
         b"\x00\x08"
         b"\x00\x00\x00\x00\x00\x00\x00\x01"
     )
@@ -314,11 +333,15 @@ def test_batch_version_5(implementation: Implementation) -> None:
     assert implementation.bodies.batch_body(
         LOGGED, [(True, b"\x09", block)], params, version=5
     ) == (
-        b"\x00"  # a logged batch
-        b"\x00\x01"  # of one statement
+        # This is a logged batch.
+        b"\x00"
+        # It has one statement.
+        b"\x00\x01"
         b"\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v"
-        b"\x00\x01"  # ONE
-        b"\x00\x00\x01\x80"  # flags: keyspace and now_in_seconds
+        # This is ONE.
+        b"\x00\x01"
+        # These flags are keyspace and now_in_seconds.
+        b"\x00\x00\x01\x80"
         b"\x00\x01k"
         b"\x00\x00\x00\x02"
     )
@@ -534,7 +557,7 @@ class DerivedBytes(bytes):
 def test_ids_states_and_queries_may_be_any_bytes(
     implementation: Implementation, bytes_class: Any
 ) -> None:
-    """Ids, paging states and queries may be bytes, bytearrays or memoryviews."""
+    """IDs, paging states and queries may be bytes, bytearrays or memoryviews."""
     bodies = implementation.bodies
     params = QueryParams(ONE, paging_state=bytes_class(b"ps"))
     assert (

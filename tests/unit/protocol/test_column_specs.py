@@ -42,7 +42,7 @@ UDT = (
 
 
 def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
-    """A response is decoded with the classes that its session has registered for user types.
+    """A response must be decoded with the classes that its session has registered for user types.
 
     This holds even if the metadata comes from another response, which had other classes.
     """
@@ -87,7 +87,7 @@ PAIR_CLASS = (
 )
 
 
-# the encoded pair (1, "one")
+# This is the encoded pair (1, "one").
 PAIR_VALUE = value(int32(1)) + value(b"one")
 
 
@@ -120,7 +120,9 @@ PAIR_VALUE = value(int32(1)) + value(b"one")
 def test_user_types_inside_a_custom_type_get_their_classes(
     type_name: str, data: bytes, pair_of: Any
 ) -> None:
-    """A registered class is also used for a user type within a vector, list, tuple or user type.
+    """A registered class must also be used for a user type within another type.
+
+    The other type is a vector, list, tuple or user type.
 
     :param pair_of: returns the pair that a decoded value contains.
     """
@@ -246,7 +248,7 @@ def test_every_type_code() -> None:
 # -- columns of a result, read from bytes ----------------------------------------------------------
 
 INT_CODE, TEXT_CODE = short(9), short(13)
-# the columns k (int) and v (varchar) of one table
+# These are the columns k (int) and v (varchar) of one table.
 SPECS = TABLE + string("k") + INT_CODE + string("v") + TEXT_CODE
 
 
@@ -399,7 +401,7 @@ def test_rows_with_the_same_columns_are_recognised() -> None:
 
 
 def test_the_same_specs_are_recognised() -> None:
-    """`same_specs` compares the bytes at `pos`, the flag, the number of columns and the user types.
+    """`same_specs` must compare the bytes, the flag, the number of columns and the user types.
 
     Columns that an application has created have no bytes, so they are never the same.
     """
@@ -472,7 +474,7 @@ def test_another_metadata_id_shares_the_plans() -> None:
 
 
 def test_vectors_of_rows_have_the_requested_class() -> None:
-    """`with_vectors` returns a cached copy whose vectors are decoded to another class.
+    """`with_vectors` must return a cached copy whose vectors are decoded to another class.
 
     Copies of this copy, also through pickle, keep the class.
     """

@@ -105,7 +105,7 @@ def test_errors_for_unknown_and_missing_algorithms_give_advice(
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
     no_module: Any = None
-    # Forget the algorithms that were already imported.
+    # Clear the algorithms that were already imported.
     monkeypatch.setattr(module, "_instances", {})
     # None in `sys.modules` makes importing the module fail.
     monkeypatch.setitem(sys.modules, "snappy", no_module)

@@ -77,7 +77,7 @@ class Client:
         return self.actions[-1]
 
 
-# (protocol version, setting `compression`, the compression that is negotiated)
+# Each entry is (protocol version, setting `compression`, the compression that is negotiated).
 SETTINGS: list[tuple[int, Any, str | None]] = [
     (3, None, None),
     (3, "snappy", "snappy"),
@@ -119,14 +119,14 @@ def test_the_handshake_negotiates_version_compression_and_login(
     if agreed:
         expected_startup["COMPRESSION"] = agreed
     assert server.startup == expected_startup
-    # In a login, the client sends one token more than the server sends challenges.
+    # In a login, the client must send one token more than the server sends challenges.
     token_count = 0 if challenges is None else challenges + 1
     assert server.tokens == [b"first", b"second", b"third"][:token_count]
     if challenges is not None:
         assert Authenticated(b"welcome") in client.actions
         assert AuthenticationWanted("org.example.Authenticator") in client.actions
     assert (EnableSegments() in client.actions) is (version >= 5)
-    # After the handshake, messages are framed and compressed as negotiated, in both directions.
+    # After the handshake, messages must be framed and compressed as negotiated, in both directions.
     stream = 7
     client.writer.add(stream, opcodes.QUERY, 0, b"query " * 200)
     expected_body = int32(opcodes.RESULT_KIND_SET_KEYSPACE) + LONG_NAME
@@ -320,7 +320,8 @@ EVERY_RESPONSE = {
     opcodes.EVENT: (string("STATUS_CHANGE") + string("UP") + b"\x04\x7f\x00\x00\x01" + int32(1)),
     opcodes.AUTH_CHALLENGE: int32(-1),
     opcodes.AUTH_SUCCESS: int32(-1),
-    0x77: b"",  # an unknown opcode
+    # This is an unknown opcode.
+    0x77: b"",
 }
 # the responses that the client waits for in each state of the handshake
 EXPECTED = {
@@ -395,7 +396,7 @@ def test_calls_in_a_wrong_state_are_runtime_errors() -> None:
 
 
 def test_offered_versions() -> None:
-    """`offered_versions` returns the server's versions without beta versions, newest first."""
+    """`offered_versions` must return the server's versions without beta versions, newest first."""
     supported = {"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}
     assert offered_versions(supported) == (5, 4, 3)
     assert offered_versions({}) == ()

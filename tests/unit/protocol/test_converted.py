@@ -1,4 +1,4 @@
-"""Bind plans and row plans of columns for which an application has registered converters."""
+"""Tests of bind plans and row plans of columns for which converters are registered."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Plans:
         self.metadata = converting(ResultMetadata(columns), registry.converters)
 
     def bind(self, *values: Any) -> list[Any]:
-        """Return the bytes of each value, after it was converted."""
+        """Return the bytes of each value after its conversion."""
         encoded: list[Any] = self.bind_plan.bind(values, version=5).values()
         return encoded
 
@@ -156,7 +156,7 @@ def test_the_converter_of_the_outermost_type_is_used(registry: CodecRegistry, pl
     list_plans = plans(column("ListType(UTF8Type)"))
     assert list_plans.bind("a b") == list_plans.plain_bytes(["a", "b"])
     assert list_plans.read(["a", "b"]) == ("a b",)
-    # The converter also applies to lists that are elements of another list.
+    # The converter must also apply to lists that are elements of another list.
     outer = plans(column("ListType(FrozenType(ListType(UTF8Type)))"))
     assert outer.read([["a", "b"], ["c"]]) == (["a b", "c"],)
 
@@ -327,7 +327,7 @@ def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) 
 
 
 def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegistry) -> None:
-    """`converting` returns the same object if no column has a converter, and a copy otherwise.
+    """`converting` must return the same object if no column has a converter, or else a copy.
 
     The copy stores the server's metadata (`native`), which `converting` returns if there are no
     converters.

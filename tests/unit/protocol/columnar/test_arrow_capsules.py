@@ -122,7 +122,7 @@ def test_capsules_have_their_names_and_free_unread_exports(implementation: Imple
         implementation.arrow_capsules.stream_capsule(array.layout, lambda: None),
     ]
     assert implementation.arrow_capsules.held_count() > count_before
-    # A capsule's repr is `<capsule object "NAME" at ADDRESS>`, so this checks its name.
+    # The repr of a capsule is `<capsule object "NAME" at ADDRESS>`, so this checks its name.
     assert [repr(capsule).split('"')[1] for capsule in capsules] == [
         "arrow_schema",
         "arrow_array",
@@ -131,7 +131,7 @@ def test_capsules_have_their_names_and_free_unread_exports(implementation: Imple
 
 
 def test_release_from_another_thread_and_twice(implementation: Implementation) -> None:
-    """Any thread may release an array. A second release has no effect."""
+    """Any thread must be able to release an array. A second release must have no effect."""
     array = column(implementation)
     capsule = implementation.arrow_capsules.array_capsule(array)
     address = _capsule_pointer(id(capsule), b"arrow_array")
@@ -165,7 +165,7 @@ def test_moved_structs(implementation: Implementation) -> None:
         capsule = make_capsule()
         original = struct_class.from_address(_capsule_pointer(id(capsule), capsule_name))
         children = (ctypes.c_void_p * original.n_children).from_address(original.children)
-        # The fifth child is the list<int> column, which has a child and buffers itself.
+        # The fifth child is the list<int> column, which has a child and buffers.
         child = struct_class.from_address(children[4])
         moved_child, moved = struct_class(), struct_class()
         for target, source in ((moved_child, child), (moved, original)):
@@ -176,11 +176,11 @@ def test_moved_structs(implementation: Implementation) -> None:
         _Release(moved.release)(ctypes.addressof(moved))
         del capsule, original
         gc.collect()
-        # The moved child is still valid, although its parent was released.
+        # The moved child must still be valid, although its parent was released.
         assert moved_child.release
         if struct_class is _Array:
-            # A list's second buffer has the offsets. The first row has one element, so the second
-            # offset is 1.
+            # The second buffer of a list has the offsets. The first row has one element, so the
+            # second offset is 1.
             buffers = (ctypes.c_void_p * 2).from_address(moved_child.buffers)
             assert ctypes.c_int32.from_address((buffers[1] or 0) + 4).value == 1
         _Release(moved_child.release)(ctypes.addressof(moved_child))
@@ -221,7 +221,7 @@ def test_buffers_live_as_long_as_a_consumer_holds_them(implementation: Implement
 
 
 def test_pyarrow_reads_all_pages_of_a_stream(implementation: Implementation) -> None:
-    """PyArrow reads all pages of a stream, and accepts a stream without any page."""
+    """PyArrow must read all pages of a stream, and accept a stream without any page."""
     pyarrow = pytest.importorskip("pyarrow")
     pages = [column(implementation, rows=row_count) for row_count in (2, 4, 0)]
     remaining_pages = iter(pages)
@@ -269,7 +269,7 @@ def test_streams_are_read_by_other_threads(implementation: Implementation) -> No
 
 
 def test_the_uuid_extension(implementation: Implementation) -> None:
-    """A column of UUIDs is exported with Arrow's extension type for UUIDs."""
+    """A column of UUIDs must be exported with Arrow's extension type for UUIDs."""
     pyarrow = pytest.importorskip("pyarrow")
     batch = pyarrow.record_batch(Exported(implementation, column(implementation)))
     assert batch.schema.field("c2").type == pyarrow.uuid()

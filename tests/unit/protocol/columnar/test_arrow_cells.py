@@ -68,7 +68,7 @@ SCALARS: list[tuple[Any, bytes, Any]] = [
 
 @pytest.mark.parametrize(("cqltype", "data", "cell"), SCALARS, ids=lambda part: str(part)[:20])
 def test_scalars(implementation: Implementation, cqltype: Any, data: bytes, cell: Any) -> None:
-    """A scalar of each type becomes an object of the expected type, and null becomes None."""
+    """A scalar must become an object of the expected type, and null must become None."""
     items = cells(array_of(implementation, cqltype, data, None, data), layout_of(cqltype))
     assert items == [cell, None, cell]
     assert type(items[0]) is type(cell)
@@ -88,7 +88,7 @@ def test_uuids(implementation: Implementation) -> None:
 
 
 def test_a_varint_of_thousands_of_digits(implementation: Implementation) -> None:
-    """A varint of thousands of digits becomes an int, in spite of Python's limit for digits."""
+    """A varint of thousands of digits must become an int, despite Python's limit for digits."""
     number = -(10**5000)
     data = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
     (item,) = cells(array_of(implementation, t.IntegerType, data), layout_of(t.IntegerType))
@@ -108,7 +108,7 @@ def test_lists(implementation: Implementation) -> None:
 
 
 def test_vectors(implementation: Implementation) -> None:
-    """A vector of UUIDs becomes a list of UUID objects, also in a slice of the array."""
+    """A vector of UUIDs must become a list of UUID objects, even in a slice of the array."""
     cqltype = vector_of(t.UUIDType, 2)
     array = array_of(implementation, cqltype, IDENTITY.bytes * 2, None, bytes(32))
     expected = [[IDENTITY] * 2, None, [uuid.UUID(int=0)] * 2]
@@ -131,7 +131,7 @@ def test_maps(implementation: Implementation) -> None:
 
 
 def test_structs(implementation: Implementation) -> None:
-    """A tuple becomes a dict whose keys are the names of its fields."""
+    """A tuple must become a dict whose keys are the names of its fields."""
     cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
     tuple_bytes = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
     items = cells(array_of(implementation, cqltype, tuple_bytes, None), layout_of(cqltype))

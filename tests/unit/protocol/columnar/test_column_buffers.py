@@ -1,4 +1,4 @@
-"""Column plans decode pages of rows into Arrow columns.
+"""Tests of column plans, which decode pages of rows into Arrow columns.
 
 The tests compare the columns with rows that are decoded from the same bytes.
 """
@@ -82,7 +82,7 @@ def is_bytes_only(cql_type: Any) -> bool:
 def test_every_type_with_nulls_and_empty_values(
     implementation: Implementation, case: tuple[Any, Any, str]
 ) -> None:
-    """A column has the same values as rows decoded from the same cells."""
+    """A column must have the same values as rows decoded from the same cells."""
     cql_type, _, body_hex = case
     body = bytes.fromhex(body_hex)
     # Use more than eight cells, so that the bitmap of nulls has a second byte.
@@ -101,7 +101,7 @@ def test_every_type_with_nulls_and_empty_values(
     assert items == expected
 
 
-# the types of all samples, each once
+# These are the types of all samples, each once.
 SAMPLE_TYPES = list(dict.fromkeys(cql_type for cql_type, _, _ in [*SCALARS, *CONTAINERS]))
 
 
@@ -109,7 +109,7 @@ SAMPLE_TYPES = list(dict.fromkeys(cql_type for cql_type, _, _ in [*SCALARS, *CON
 def test_pyarrow_can_also_read_the_buffers_without_a_capsule(
     implementation: Implementation, cqltype: Any
 ) -> None:
-    """`arrow_array` builds the same array from the buffers as pyarrow reads from a capsule."""
+    """`arrow_array` must build the same array from the buffers as pyarrow reads from a capsule."""
     pyarrow = pytest.importorskip("pyarrow")
     bodies = [
         bytes.fromhex(body_hex)
@@ -144,7 +144,7 @@ def test_columns_of_nested_types_equal_the_rows(
 
 @pytest.mark.parametrize("row_count", [0, 1, 7, 8, 9, 64, 1000])
 def test_every_number_of_rows(implementation: Implementation, row_count: int) -> None:
-    """Columns of any length have the same values as rows.
+    """Columns of any length must have the same values as rows.
 
     The bitmap of nulls has one byte per eight rows, so the test uses lengths around multiples of 8.
     """
@@ -165,7 +165,7 @@ def test_every_number_of_rows(implementation: Implementation, row_count: int) ->
         struct.pack(">3f", 1, 2, 3),
         value(b"street") + value(int32(7)),
     ]
-    # about half of the cells are null
+    # About half of the cells are null.
     rows = [[rng.choice([sample, None]) for sample in samples] for _ in range(row_count)]
     page = column_plan(implementation, cql_types).read(page_of(rows), offset=0, row_count=row_count)
     assert page.length == row_count
@@ -223,7 +223,7 @@ def test_varints_of_any_length(implementation: Implementation) -> None:
     numbers = [*small_numbers, 2**63, -(10**5000)]
     column = read(implementation, t.IntegerType, [shortest_bytes(number) for number in numbers])
     assert values_by_pyarrow(column) == [str(Decimal(number)) for number in numbers]
-    # Leading zero bytes do not count.
+    # Leading zero bytes must not count.
     five = b"\x00" * 12 + b"\x05"
     options = ColumnOptions(varints="int64")
     cells = [five, *[shortest_bytes(number) for number in small_numbers], None]
@@ -284,7 +284,7 @@ def test_a_null_of_a_huge_vector_takes_no_memory(implementation: Implementation)
 
 
 def test_columns_raise_the_same_errors_as_rows(implementation: Implementation) -> None:
-    """The error for a cell that is not a value of its type is the same in columns and rows."""
+    """The error for a cell that is not a value of its type must be the same in columns and rows."""
     cases = [
         (t.Int32Type, b"123"), (t.UTF8Type, b"\xff"), (t.AsciiType, b"\x80"),
         (t.TimeType, b"\xff" * 8), (t.DurationType, b"\x01"),
@@ -317,7 +317,7 @@ def test_every_cut_of_a_page_is_an_error(implementation: Implementation) -> None
     for offset in (len(page) + 1, -1, 2**62):
         with pytest.raises(DecodeError):
             column_reader.read(page, offset=offset, row_count=1)
-    # Bytes before and after the rows are ignored.
+    # Bytes before and after the rows must be ignored.
     columns = column_reader.read(b"head" + page + b"behind", offset=4, row_count=2)
     assert columns.children[0].null_count == 1
 

@@ -22,8 +22,9 @@ from cassandra.protocol.columnar.layouts import (
 )
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
-# For each type: the layout's kind, Arrow's format string, bytes of a value in a column, bytes in a
-# vector on the wire (-1 if variable), and whether an empty cell is a value.
+# Each entry has a type, the kind of its layout, the format string of Arrow, the bytes of a value in
+# a column, the bytes in a vector of the protocol (-1 if variable), and whether an empty cell is a
+# value.
 SCALARS: list[tuple[Any, str, str, int, int, bool]] = [
     (t.ByteType, "number", "c", 1, -1, False),
     (t.ShortType, "number", "s", 2, -1, False),
@@ -50,7 +51,7 @@ SCALARS: list[tuple[Any, str, str, int, int, bool]] = [
 
 @pytest.mark.parametrize("case", SCALARS, ids=lambda case: case[0].typename)
 def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
-    """Each scalar type has the Arrow format and the widths that SCALARS lists."""
+    """Each scalar type must have the Arrow format and the widths that SCALARS lists."""
     cqltype, kind, arrow_format, width, wire_size, empty_is_value = case
     layout = layout_of(cqltype)
     assert layout.kind == kind
@@ -114,11 +115,11 @@ def test_options_choose_another_form() -> None:
     ],
 )
 def test_good_options(options: dict[str, Any], expected: ColumnOptions) -> None:
-    """`checked` returns the options with `decimals` as a tuple of two integers."""
+    """`checked` must return the options with `decimals` as a tuple of two integers."""
     checked = ColumnOptions(**options).checked()
     assert checked == expected
     if checked.decimals != "text":
-        # True was converted to 1.
+        # True must become 1.
         assert [type(number) for number in checked.decimals] == [int, int]
 
 
@@ -139,13 +140,16 @@ def test_good_options(options: dict[str, Any], expected: ColumnOptions) -> None:
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:
-    """The error for a wrong option says which values are allowed."""
+    """The error for a wrong option must say which values are allowed."""
     with pytest.raises(ValueError, match=message):
         ColumnOptions(**options).checked()
 
 
 def test_containers() -> None:
-    """Lists, sets, maps, tuples and vectors have the layouts of their elements as children."""
+    """Containers must have the layouts of their elements as children.
+
+    These are lists, sets, maps, tuples and vectors.
+    """
     integer, text = layout_of(t.Int32Type), layout_of(t.UTF8Type)
     for container in (list_of(t.Int32Type), set_of(t.Int32Type)):
         layout = layout_of(container)
@@ -261,7 +265,7 @@ def test_decimals_that_do_not_fit(unscaled: int, scale: int) -> None:
 
 
 def test_wide_decimals() -> None:
-    """A decimal of 76 digits takes 32 bytes."""
+    """A decimal of 76 digits must take 32 bytes."""
     layout = layout_of(t.DecimalType, ColumnOptions((76, 0)))
     largest = 10**76 - 1
     encoded = fixed_decimal(decimal_of(largest, scale=0), layout)

@@ -51,13 +51,15 @@ def read(metadata: ResultMetadata, *rows: Any, plan: Any = None) -> Any:
 
 
 def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
-    """Return each number in big-endian bytes; `form` is a letter of the struct module."""
+    """Return each number in big-endian bytes. `form` is a letter of the struct module."""
     return [struct.pack(f">{form}", number) for number in numbers]
 
 
 (DATE,) = pack_numbers("I", 2**31 + 1)  # 1970-01-02
-(TIME,) = pack_numbers("q", 5)  # 5 ns after midnight
-# For each type: the bytes of two values, the values in pandas, and the dtype of the NumPy array.
+# This is 5 ns after midnight.
+(TIME,) = pack_numbers("q", 5)
+# Each entry has a type, the bytes of two values, the values in pandas, and the dtype of the NumPy
+# array.
 NUMBERS: list[tuple[Any, list[bytes], list[Any], str]] = [
     (t.ByteType, pack_numbers("b", 1, -1), [1, -1], "int8"),
     (t.ShortType, pack_numbers("h", 1, -1), [1, -1], "int16"),
@@ -70,7 +72,7 @@ NUMBERS: list[tuple[Any, list[bytes], list[Any], str]] = [
     (t.SimpleDateType, pack_numbers("I", 2**31 + 1, 2**31), [1, 0], "datetime64[D]"),
     (t.TimeType, pack_numbers("q", 5, 0), [5, 0], "timedelta64[ns]"),
 ]
-# the dtypes that cassandra-driver's NumPy handler returns
+# These are the dtypes that the NumPy handler of cassandra-driver returns.
 PLAIN = ("int16", "int32", "int64", "float32", "float64")
 KINDS = [str(case[0].typename) for case in NUMBERS]
 
@@ -88,14 +90,14 @@ def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
     assert pages.column_plan(metadata, ColumnOptions(decimals=(5, 2))) is decimal_plan
     array_plan = pages.array_plan(metadata)
     assert pages.array_plan(metadata) is array_plan
-    # Each of the four combinations of `typed` and `matrices` has its own cached plan.
+    # Each of the four combinations of `typed` and `matrices` must have a separate cached plan.
     array_plans = [
         pages.array_plan(metadata, typed, matrices)
         for typed in (False, True)
         for matrices in (False, True)
     ]
     assert len({id(plan) for plan in array_plans}) == 4
-    # The plans with and without `decimals` differ in the layouts of their columns.
+    # The plans with and without `decimals` must differ in the layouts of their columns.
     empty_page = plan.read(b"", offset=0, row_count=0)
     assert [child.layout.kind for child in empty_page.children] == ["decimal"]
     assert decimal_plan.read(b"", offset=0, row_count=0).children[0].layout.kind == "decimal_fixed"
@@ -152,7 +154,7 @@ def test_duplicate_names_are_refused() -> None:
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_arrays_of_numbers(case: Any) -> None:
-    """Numbers become arrays of the listed dtype, which are masked if there are nulls."""
+    """Numbers must become arrays of the right dtype, which are masked if there are nulls."""
     numpy = pytest.importorskip("numpy")
     cqltype, cells, values, dtype = case
     metadata = metadata_of(a=cqltype)
@@ -164,7 +166,7 @@ def test_arrays_of_numbers(case: Any) -> None:
     # Compare times as integers, in the units of their arrays.
     items = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
     assert items == [pytest.approx(value) for value in values]
-    # Without `typed`, arrays are masked even if there are no nulls, as in cassandra-driver.
+    # Without `typed`, arrays must be masked even if there are no nulls, as in cassandra-driver.
     array = pages.page_arrays(metadata, body, offset=4, row_count=2)["a"]
     if dtype in PLAIN:
         assert isinstance(array, numpy.ma.MaskedArray)
@@ -232,7 +234,7 @@ def test_arrays_of_all_pages() -> None:
     layout = row_layout(["a", "b"], [layout_of(t.Int32Type)] * 2)
     plain_page = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
     masked_page = {"a": numpy.ma.array([5], mask=[True]), "b": numpy.array([6])}
-    # The arrays of a single page are returned without a copy.
+    # The arrays of a single page must be returned without a copy.
     assert pages.joined_arrays(numpy, layout, [plain_page]) is plain_page
     joined = pages.joined_arrays(numpy, layout, [plain_page, masked_page])
     assert joined["a"].tolist() == [1, 2, None]
@@ -336,7 +338,7 @@ def test_frames_of_pandas_through_arrow() -> None:
 def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> None:
     """A `types_mapper` that maps durations is refused; the error names the column and what to pass.
 
-    Pandas itself accepts Arrow's type of durations, but cannot print such a frame.
+    It also says what to pass instead. pandas accepts this type, but cannot print such a frame.
     """
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -366,7 +368,7 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
     assert frame["t"].iloc[0] == datetime.time(0)
     assert frame["d"].iloc[0] == datetime.date(1970, 1, 2)
     assert isinstance(frame, pandas.DataFrame)
-    # Options of pyarrow are refused if pyarrow is not installed.
+    # Options of pyarrow must be refused if pyarrow is not installed.
     pages.check_no_options({})
     with pytest.raises(DependencyException, match="needs pyarrow for split_blocks, zero: pip"):
         pages.check_no_options({"split_blocks": True, "zero": 1})

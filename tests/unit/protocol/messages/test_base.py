@@ -30,7 +30,7 @@ def test_payloads_are_joined_in_a_new_mapping() -> None:
 
 
 def test_requests_can_be_written_and_responses_read() -> None:
-    """`send_body` writes the body of a request to a file, and `recv_body` reads a response's."""
+    """`send_body` must write the body of a request to a file, and `recv_body` read a response."""
     written = io.BytesIO()
     QueryMessage("SELECT 1", ConsistencyLevel.ONE).send_body(written, protocol_version=4)
     assert written.getvalue() == b"\0\0\0\x08SELECT 1\0\x01\0"

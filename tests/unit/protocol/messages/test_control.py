@@ -45,7 +45,7 @@ def test_control_messages() -> None:
 
 
 def string_map(options: dict[str, str]) -> bytes:
-    """Encode a [string map] as the specification describes it."""
+    """Encode a [string map] according to the specification."""
     pairs = (string(key) + string(text) for key, text in options.items())
     return len(options).to_bytes(2, "big") + b"".join(pairs)
 

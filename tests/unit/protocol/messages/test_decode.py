@@ -81,7 +81,7 @@ def test_bytes_after_a_message_are_ignored() -> None:
     assert decode_response(READY, flags=0, body=b"more", version=4).opcode == READY
 
 
-# For each kind of message: its opcode, its complete body, and the protocol version.
+# Each entry has an opcode, a complete body, and the protocol version.
 WHOLE = [
     # The rows themselves are left out, except for their number, because they are decoded later.
     (
@@ -95,9 +95,12 @@ WHOLE = [
         int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
-        + int32(1)  # flags: one table for all columns
-        + int32(2)  # the number of columns
-        + int32(1)  # the number of partition key columns, then the index of that column
+        # These are flags: one table for all columns.
+        + int32(1)
+        # This is the number of columns.
+        + int32(2)
+        # This is the number of partition key columns. The index of that column follows.
+        + int32(1)
         + short(1)
         + TWO_COLUMNS
         + RESULT_METADATA[:-1],
@@ -125,7 +128,7 @@ WHOLE = [
 def test_every_truncated_message_is_a_protocol_error(
     opcode: int, body: bytes, version: int
 ) -> None:
-    """If any number of bytes is missing at the end of a message, decoding raises ProtocolError."""
+    """If bytes are missing at the end of a message, decoding must raise ProtocolError."""
     is_prepared = opcode == RESULT and body[:4] == int32(RESULT_KIND_PREPARED)
     for kept_bytes in range(len(body)):
         # A PREPARED may end before the result metadata. WHOLE has the result metadata without its

@@ -43,7 +43,8 @@ class Handler:
 
     @classmethod
     def without_features(cls, msg: Any) -> None:
-        protocol_features = msg  # this name is a local variable, not a parameter
+        # This name is a local variable, not a parameter.
+        protocol_features = msg
         del protocol_features
 
 

@@ -56,7 +56,7 @@ def body_of(message: MessageType, version: int, *features: Any) -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_startup(version: int) -> None:
-    """STARTUP contains the CQL version in addition to its options."""
+    """STARTUP must have the CQL version in addition to its options."""
     message = StartupMessage("3.0.0", {"COMPRESSION": "lz4"})
     assert (
         body_of(message, version=version)
@@ -66,7 +66,7 @@ def test_startup(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_small_requests(version: int) -> None:
-    """OPTIONS, REGISTER and AUTH_RESPONSE are encoded to the expected bytes."""
+    """OPTIONS, REGISTER and AUTH_RESPONSE must be encoded to the expected bytes."""
     assert body_of(OptionsMessage(), version=version) == b""
     assert (
         body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version=version)
@@ -76,7 +76,7 @@ def test_small_requests(version: int) -> None:
         body_of(AuthResponseMessage(b"\x00user\x00pw"), version=version)
         == b"\x00\x00\x00\x08\x00user\x00pw"
     )
-    # A token may be a string; None is encoded as null.
+    # A token may be a string, and None is encoded as null.
     assert body_of(AuthResponseMessage("text"), version=version) == b"\x00\x00\x00\x04text"
     assert body_of(AuthResponseMessage(b""), version=version) == b"\x00\x00\x00\x00"
     assert body_of(AuthResponseMessage(None), version=version) == b"\xff\xff\xff\xff"
@@ -120,7 +120,7 @@ def test_query() -> None:
 
 
 def test_prepare() -> None:
-    """From version 5 on, PREPARE contains a keyspace."""
+    """From version 5 on, PREPARE must have a keyspace."""
     assert body_of(PrepareMessage("Q"), version=4) == b"\x00\x00\x00\x01Q"
     assert (
         body_of(PrepareMessage("Q", "ks"), version=5)
@@ -249,7 +249,7 @@ def test_encode_message(version: int) -> None:
     size = bytes((0, 0, 0, len(body)))
     encode = ProtocolHandler.encode_message
     assert (
-        # Stream 258 is b"\x01\x02" in the header, and 7 is the opcode of QUERY.
+        # ^Stream 258 is b"\x01\x02" in the header, and 7 is the opcode of QUERY.
         encode(message, 258, version, compressor=None, allow_beta_protocol_version=False)
         == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
     )

@@ -35,10 +35,13 @@ from tests.unit.protocol.wire import int32, short, string, value
 from tests.waiting import WAIT
 
 TABLE = string("ks") + string("t")
-SPEC_A = string("a") + short(0x0009)  # the type code of int
-SPEC_B = string("b") + short(0x000D)  # the type code of varchar
+# This has the type code of int.
+SPEC_A = string("a") + short(0x0009)
+# This has the type code of varchar.
+SPEC_B = string("b") + short(0x000D)
 TWO_COLUMNS = TABLE + SPEC_A + SPEC_B
-ONE_ROW = int32(1) + value(int32(5)) + value(b"five")  # the number of rows, and the cells
+# These are the number of rows, and the cells.
+ONE_ROW = int32(1) + value(int32(5)) + value(b"five")
 
 
 def rows(
@@ -88,7 +91,7 @@ def test_rows(version: int) -> None:
     assert message.paging_state is None
     assert not message.has_more_pages
     assert message.parsed_rows == [(5, "five")]
-    # The rows are decoded only once, so the same list is returned each time.
+    # The rows must be decoded only once, and the same list be returned each time.
     assert message.parsed_rows is message.parsed_rows
     assert message.trace_id is None
     assert message.warnings is None
@@ -105,7 +108,7 @@ def test_rows_with_a_table_for_each_column() -> None:
 
 
 def test_rows_with_more_pages() -> None:
-    """If there are more pages, the result has a paging state as well as its rows."""
+    """If there are more pages, the result must have a paging state as well as its rows."""
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"\x01\x02")))
     assert message.paging_state == b"\x01\x02"
     assert message.has_more_pages
@@ -228,7 +231,7 @@ def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
     ],
 )
 def test_different_metadata_bytes_are_parsed_again(body: bytes) -> None:
-    """Cached metadata is not used if a name, a type, a table or the number of columns differs."""
+    """Cached metadata must not be used if names, types, tables or the number of columns differ."""
     first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     other = result(body, cached=first.metadata)
     assert other.metadata is not first.metadata
@@ -303,12 +306,13 @@ def test_paging_state_and_metadata_id_are_read_in_order() -> None:
     assert message.parsed_rows == [(5, "five")]
 
 
-# Metadata of a statement that returns two columns: the flags, the number of columns, and the
-# columns.
+# This is the metadata of a statement that returns two columns: the flags, the number of columns,
+# and the columns.
 RESULT_METADATA = int32(ROWS_GLOBAL_TABLES_SPEC) + int32(2) + TWO_COLUMNS
 
 
-# Metadata of a statement that returns no rows: the flag "no metadata", and the number of columns.
+# This is the metadata of a statement that returns no rows: the flag "no metadata", and the number
+# of columns.
 NO_RESULT = int32(ROWS_NO_METADATA) + int32(0)
 
 
@@ -319,7 +323,8 @@ def test_prepared_version_3() -> None:
         + short(2)
         + b"id"
         + int32(ROWS_GLOBAL_TABLES_SPEC)
-        + int32(1)  # the number of bind markers
+        # This is the number of bind markers.
+        + int32(1)
         + TABLE
         + SPEC_A
         + RESULT_METADATA
@@ -334,15 +339,20 @@ def test_prepared_version_3() -> None:
 
 
 def test_prepared_version_4() -> None:
-    """From version 4 on, a PREPARED result has the indexes of the partition key's bind markers."""
+    """From version 4 on, a PREPARED result must have the indexes of the partition key.
+
+    They are those of its bind markers.
+    """
     body = (
         int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
         + int32(ROWS_GLOBAL_TABLES_SPEC)
-        + int32(2)  # the number of bind markers
-        + int32(2)  # the number of partition key columns
-        # The partition key is bind marker 1, then bind marker 0.
+        # This is the number of bind markers.
+        + int32(2)
+        # This is the number of partition key columns.
+        + int32(2)
+        # The partition key is bind marker 1, followed by bind marker 0.
         + short(1)
         + short(0)
         + TWO_COLUMNS
@@ -358,7 +368,7 @@ def test_prepared_version_4() -> None:
     ("version", "features"), [(5, None), (4, ProtocolFeatures(use_metadata_id=True))]
 )
 def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
-    """A PREPARED result has a metadata id in version 5, or if metadata ids were negotiated."""
+    """A PREPARED result must have a metadata ID in version 5, or if it was negotiated."""
     body = (
         int32(RESULT_KIND_PREPARED)
         + short(2)
@@ -366,8 +376,10 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
         + short(3)
         + b"mid"
         + int32(ROWS_GLOBAL_TABLES_SPEC)
-        + int32(1)  # the number of bind markers
-        + int32(0)  # the number of partition key columns
+        # This is the number of bind markers.
+        + int32(1)
+        # This is the number of partition key columns.
+        + int32(0)
         + TABLE
         + SPEC_A
         + RESULT_METADATA
@@ -390,8 +402,10 @@ def test_prepared_lightweight_transactions_are_marked() -> None:
             + short(2)
             + b"id"
             + int32(flags)
-            + int32(1)  # the number of bind markers
-            + int32(0)  # the number of partition key columns
+            # This is the number of bind markers.
+            + int32(1)
+            # This is the number of partition key columns.
+            + int32(0)
             + TABLE
             + SPEC_A
             + NO_RESULT

@@ -29,9 +29,9 @@ from cassandra.protocol.opcodes import (
 from tests.unit.drop_in.test_tracers import Proxy
 from tests.unit.protocol.wire import int32, short, string, value
 
-# Flags of the metadata of rows (native_protocol_v5.spec, section 4.2.5.2).
+# These are flags of the metadata of rows (native_protocol_v5.spec, section 4.2.5.2).
 GLOBAL_TABLES_SPEC, HAS_MORE_PAGES, NO_METADATA, METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
-# Codes of types (section 4.2.5.2).
+# These are codes of types (section 4.2.5.2).
 INT, VARCHAR, UDT = short(0x0009), short(0x000D), short(0x0030)
 TABLE = string("ks") + string("t")
 COLUMNS = string("a") + INT + string("b") + VARCHAR
