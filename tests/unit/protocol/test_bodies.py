@@ -281,21 +281,18 @@ def test_execute_copies_the_bytes_of_a_block(implementation: Implementation) -> 
     assert body == b"\x00\x01\xaa\x00\x01\x01\x00\x02\x00\x00\x00\x01z\xff\xff\xff\xff"
     params = QueryParams(ONE, block, value_names=["a", "b"])
     body = implementation.bodies.query_body("Q", params, version=4)
-    assert (
-        body
-        == (
-            b"\x00\x00\x00\x01Q"
-            # This is ONE.
-            b"\x00\x01"
-            # These flags are values with names.
-            b"\x41"
-            # This is the number of values.
-            b"\x00\x02"
-            # These are a name and its value.
-            b"\x00\x01a" + b"\x00\x00\x00\x01z"
-            # These are a name and a null.
-            b"\x00\x01b" + b"\xff\xff\xff\xff"
-        )
+    assert body == (
+        b"\x00\x00\x00\x01Q"
+        # This is ONE.
+        b"\x00\x01"
+        # These flags are values with names.
+        b"\x41"
+        # This is the number of values.
+        b"\x00\x02"
+        # These are a name and its value.
+        b"\x00\x01a" + b"\x00\x00\x00\x01z"
+        # These are a name and a null.
+        b"\x00\x01b" + b"\xff\xff\xff\xff"
     )
 
 

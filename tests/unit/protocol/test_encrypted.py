@@ -40,7 +40,7 @@ def column_of(name: str) -> ColDesc:
 
 
 def policy_of(policy_class: Any = AES256ColumnEncryptionPolicy, **settings: Any) -> Any:
-    """Return a policy that encrypts the columns of TYPES; `settings` are for its constructor."""
+    """Return a policy that encrypts the columns of TYPES. `settings` are for its constructor."""
     policy = policy_class(**settings)
     for name, cql_type in TYPES.items():
         policy.add_column(column_of(name), KEY, cql_type)
@@ -157,7 +157,7 @@ def test_nulls_and_unset_values_are_not_encrypted(
 def test_nulls_of_other_libraries(
     implementation: Implementation, policy: Any, missing: str
 ) -> None:
-    """Missing values of other libraries are bound as null, which is never encrypted."""
+    """Missing values of other libraries must be bound as null, which is never encrypted."""
     module, _, name = missing.rpartition(".")
     value = getattr(pytest.importorskip(module), name)
     plan = plan_of(implementation, bound_columns(columns("kc"), policy))
@@ -463,7 +463,7 @@ def test_a_column_that_is_not_a_blob(implementation: Implementation, policy: Any
     assert plan.bind((1, None), version=4).values()[1] is None
 
 
-# -- an application's own policy -------------------------------------------------------------------
+# -- policies of applications ----------------------------------------------------------------------
 
 
 def test_columns_added_to_an_application_s_policy_are_encrypted(

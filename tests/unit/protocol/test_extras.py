@@ -1,4 +1,4 @@
-"""Flags and custom payloads of requests.
+"""Tests of flags and custom payloads of requests.
 
 `request_extras` and message objects must encode them in the same way.
 """
@@ -64,7 +64,7 @@ def test_invalid_payloads_are_refused(
 
 
 def test_flags_for_tracing_payload_and_beta() -> None:
-    """`request_extras` returns the flags of a request, and the bytes before its body.
+    """`request_extras` must return the flags of a request, and the bytes before its body.
 
     Version 6 is a beta version. Custom payloads exist since version 4.
     """
@@ -82,7 +82,7 @@ def test_flags_for_tracing_payload_and_beta() -> None:
 
 
 def test_messages_have_the_same_flags_and_payload() -> None:
-    """A message object is encoded with the flags and the payload that `request_extras` returns."""
+    """A message must be encoded with the flags and the payload that `request_extras` returns."""
     message = QueryMessage("SELECT 1", ConsistencyLevel.ONE)
     message.custom_payload = {"k": None}
     opcode, flags, body = encode_request(message, version=6, features=None, allow_beta=True)
@@ -95,7 +95,7 @@ def test_messages_have_the_same_flags_and_payload() -> None:
 def test_each_envelope_opts_in_to_a_beta_version(
     implementation: Implementation, version: int
 ) -> None:
-    """Each request of a beta version has the flag 0x10, "Use beta".
+    """Each request of a beta version must have the flag 0x10, "Use beta".
 
     See native_protocol_v5.spec, section 2.4.1.2.
     """

@@ -39,12 +39,12 @@ from tests.unit.protocol.wire import envelope
 # Each message is (stream, opcode, flags, body, protocol version).
 Messages = list[tuple[int, int, int, bytes, int]]
 
-# (protocol version, compression)
+# Each entry is (protocol version, compression).
 SETTINGS = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")]
 
 
 def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 3000)) -> Messages:
-    """Return messages whose bodies have about these sizes (bytes).
+    """Return messages whose bodies have about these sizes in bytes.
 
     A third of each body is random, and the remaining bytes can be compressed.
     """
@@ -93,7 +93,7 @@ def stream_of(
 
 
 def through_buffers(reader: Any, data: bytes, max_size: int) -> Messages:
-    """Read `data` through the reader's own buffers, as asyncio's BufferedProtocol does.
+    """Read `data` through the buffers of the reader, as asyncio's BufferedProtocol does.
 
     :param max_size: the maximum number of bytes to read at a time.
     :returns: the messages.
@@ -121,7 +121,7 @@ def test_the_bytes_of_a_request(implementation: Implementation) -> None:
     writer = implementation.frame.FrameWriter(4)
     assert writer.take() == b""
     writer.add(stream=258, opcode=QUERY, flags=TRACING_FLAG, body=b"body")
-    # `pending` counts at least the body.
+    # `pending` must count at least the body.
     assert writer.pending >= 4
     writer.add(stream=-1, opcode=OPTIONS, flags=0, body=b"")
     # An envelope consists of version, flags, stream, opcode, length of the body, and the body.
@@ -179,7 +179,7 @@ def test_startup_and_options_are_never_compressed(
 
 
 def test_the_bytes_of_segments(implementation: Implementation) -> None:
-    """Several small messages are put into one segment."""
+    """Several small messages must be put into one segment."""
     messages = some_messages(5, sizes=(3, 0))
     data, reader = stream_of(implementation, 5, None, messages)
     envelopes = [
@@ -209,7 +209,7 @@ def test_messages_are_read_however_the_bytes_are_split(
 ) -> None:
     """Messages are read correctly, however their bytes are split into pieces.
 
-    The bytes are passed to `feed`, or written into the reader's own buffers.
+    The bytes are passed to `feed`, or written into the buffers of the reader.
     """
     messages = some_messages(version, sizes=(0, 1, 9, 300, 20))
     data, _ = stream_of(implementation, version, algorithm, messages)
@@ -249,7 +249,7 @@ def test_large_bodies(
 
 
 def test_feed_and_buffers_may_alternate(implementation: Implementation) -> None:
-    """Some bytes of a message may be passed to `feed`, and others written into the buffers."""
+    """A reader must accept some bytes of a message by `feed`, and others in its buffers."""
     messages = some_messages(4, sizes=(200_000, 50, 200_000))
     data, reader = stream_of(implementation, 4, None, messages)
     messages_read = reader.feed(data[:1000])
@@ -721,7 +721,7 @@ def test_a_claimed_body_takes_memory_as_it_comes(
     """
     process = run_python(code, WITH_TESTS)
     assert process.stdout, process.stderr
-    # MiB
+    # This limit is in MiB.
     assert int(process.stdout) < 20
 
 

@@ -37,7 +37,7 @@ from tests.unit.protocol.wire import int32, short, string, value
 def decode(
     handler: Any, body: bytes, flags: int = 0, decompressor: Any = None, metadata: Any = None
 ) -> Any:
-    """Decode a RESULT of protocol version 4 with the stream id 9.
+    """Decode a RESULT of protocol version 4 with the stream ID 9.
 
     :param body: the body of the RESULT. Most tests use one row (5, "five") of the columns a and b.
     :param metadata: the result metadata of the prepared statement.
@@ -49,7 +49,7 @@ def decode(
 
 
 def test_decode_message() -> None:
-    """`decode_message` returns a result message with its stream id and rows."""
+    """`decode_message` must return a result message with its stream ID and rows."""
     message = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert type(message) is ResultMessage
     assert message.stream_id == 9
@@ -57,7 +57,7 @@ def test_decode_message() -> None:
 
 
 def test_decode_message_decompresses() -> None:
-    """If the flags say that the body is compressed, the decompressor is called with the body."""
+    """If the flags say that the body is compressed, the decompressor must be called with it."""
     plain_body = rows(ROWS_GLOBAL_TABLES_SPEC)
     message = decode(
         ProtocolHandler, b"packed", flags=COMPRESSED_FLAG, decompressor=lambda data: plain_body
@@ -131,7 +131,7 @@ def test_decode_message_may_be_called_without_protocol_features() -> None:
 
 
 def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
-    """A protocol handler may override `decode_message`, and change what the base class returns."""
+    """A protocol handler must be able to override `decode_message`, and change its messages."""
     names_and_streams = []
 
     class Handler(LazyProtocolHandler):
@@ -164,7 +164,7 @@ def test_replacing_message_types_of_the_default_handler_has_an_effect(
         {**get_registered_classes(), RESULT: ReplacedResult},
     )
     assert type(decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))) is ReplacedResult
-    # Handlers of other classes still use their own message classes.
+    # Handlers of other classes must still use their message classes.
     assert type(decode(_ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))) is ResultMessage
 
 

@@ -1,4 +1,4 @@
-"""The compiled and the Python modules have the same names, signatures and results.
+"""Tests that the compiled and the Python modules have the same names, signatures and results.
 
 Neither implementation leaks memory.
 """
@@ -29,7 +29,8 @@ from tests.unit.protocol.wire import columns, envelope, int32, value
 
 # modules that exist in both Python and Cython
 NAMES = ["bind", "bodies", "frame", "rows"]
-LOGGED = 0  # the type of a batch
+# This is the type of a batch.
+LOGGED = 0
 RESPONSE_V4 = HEADER_DIRECTION_TO_CLIENT | 4
 
 
@@ -119,7 +120,7 @@ def test_bodies_are_equal(
     now_in_seconds: int | None,
     skip_metadata: bool,
 ) -> None:
-    """Both implementations encode random requests to the same bytes, or raise the same errors."""
+    """Both implementations must encode requests to the same bytes, or raise the same errors."""
     params = QueryParams(
         ConsistencyLevel.ONE,
         values,
@@ -178,7 +179,7 @@ def test_blocks_of_either_implementation_go_into_bodies_of_the_other(
 
 
 def test_plans_take_codecs_of_either_implementation(implementation: Implementation) -> None:
-    """A compiled plan can use codecs that are written in Python."""
+    """A compiled plan must be able to use codecs that are written in Python."""
     for codecs_implementation in ("python", implementation.name):
         codecs = twin("codecs", codecs_implementation)
         plan = implementation.bind.BindPlan(
@@ -206,7 +207,7 @@ def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
 
 
 def test_nothing_leaks(implementation: Implementation) -> None:
-    """Binding, decoding and framing, with good and bad data, leave no memory allocated."""
+    """Binding, decoding and framing, with good and bad data, must leave no memory allocated."""
     codecs = implementation.codecs
     plan = implementation.bind.BindPlan(columns(codecs, a="int32", b="text"), [0])
     row_plan = implementation.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
@@ -276,7 +277,7 @@ def test_one_object_for_each_encoded_body(compiled: Implementation) -> None:
 
 
 def test_plans_are_shared_by_threads(implementation: Implementation) -> None:
-    """Six threads bind and read rows with the same plans, and get their own values."""
+    """Six threads that share plans must bind and read their own values."""
     codecs = implementation.codecs
     plan = implementation.bind.BindPlan(columns(codecs, a="int64", b="text"), [0])
     rows = implementation.rows.RowPlan(("a", "b"), [codecs.int64(), codecs.text()])

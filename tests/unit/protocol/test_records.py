@@ -106,7 +106,7 @@ def test_fields_without_a_marker_are_mistakes() -> None:
 
 
 def test_strict_mappings() -> None:
-    """With `strict`, a key without a bind marker is refused, but a missing value is still unset."""
+    """With `strict`, a key without a bind marker must be refused, and a missing value unset."""
     with pytest.raises(ValueError, match="values for 'c', but the bind markers are a, b"):
         values_of({"a": 1, "b": 2, "c": 3}, NAMES, version=5, strict=True)
     assert values_of({"a": 1}, NAMES, version=5, strict=True) == (1, UNSET_VALUE)

@@ -36,7 +36,7 @@ def test_all_functions_that_create_named_tuples_use_the_same_class(
     """All pages, statements and sessions share one row class for the same column names."""
     names = ("a_shape", "of_its", "own")
     cls = row_class(names)
-    # one row with three texts "x", each after its length
+    # This is one row with three texts "x", each after its length.
     body = b"\0\0\0\1x" * 3
     columns = [ColumnMetadata("ks", "t", name, UTF8Type) for name in names]
     for _ in range(2):
@@ -107,7 +107,7 @@ def test_factories() -> None:
 
 
 def test_pseudo_named_tuples() -> None:
-    """Pseudo named tuples can be read by attribute, by index and in a loop."""
+    """Pseudo named tuples must be readable by attribute, by index and in a loop."""
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert row.a == 1
     assert row[1] == 2

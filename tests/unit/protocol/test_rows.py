@@ -102,7 +102,7 @@ def test_rows_of_any_kind_as_dicts(implementation: Implementation) -> None:
     for names in (["a", "b"], ("a", "b"), iter("ab")):
         assert dicts_of(names, [(1, 2), (3, 4)]) == expected
     assert dicts_of(["a", "b"], [[1, 2], (3, 4)]) == expected
-    # an iterator of iterators, each of which can be read only once
+    # This is an iterator of iterators, each of which can be read only once.
     assert dicts_of(["a", "b"], iter([iter([1, 2]), iter([3, 4])])) == expected
     assert dicts_of(["a", "b"], []) == []
     # A result without columns may have None as names.
@@ -164,7 +164,7 @@ def test_texts_of_any_length_and_with_any_character_anywhere(
 
 
 def test_named_tuples_share_one_class(implementation: Implementation) -> None:
-    """Rows of pages with the same columns have the same class, whose fields are the columns."""
+    """Rows with the same columns must have the same class, whose fields are the columns."""
     rows = plan(implementation).named_tuples(PAGE, offset=0, row_count=3)
     assert rows == ROWS
     assert (rows[0].id, rows[0].name, rows[0].data) == ROWS[0]
@@ -182,7 +182,7 @@ def test_columns(implementation: Implementation) -> None:
 
 
 def test_iterate(implementation: Implementation) -> None:
-    """`iterate` decodes one row at a time."""
+    """`iterate` must decode one row at a time."""
     rows = plan(implementation).iterate(PAGE, offset=0, row_count=3)
     assert next(rows) == ROWS[0]
     assert list(rows) == ROWS[1:]

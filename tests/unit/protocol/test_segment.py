@@ -18,8 +18,10 @@ from tests.unit.protocol.wire import envelope
 
 # protocol version 5 in the first byte of a response
 RESPONSE_V5 = HEADER_DIRECTION_TO_CLIENT | 5
-HEADER_SIZE = 9  # bytes of an envelope before its body
-LARGEST_PAYLOAD = 131_071  # bytes of a segment's payload, whose length has 17 bits
+# This is the number of bytes of an envelope before its body.
+HEADER_SIZE = 9
+# This is the maximum number of bytes of a segment's payload, whose length has 17 bits.
+LARGEST_PAYLOAD = 131_071
 
 
 def crc24_by_the_book(data: bytes) -> int:
@@ -78,7 +80,7 @@ def test_crc32() -> None:
 @pytest.mark.parametrize("payload", [b"", b"x", b"y" * LARGEST_PAYLOAD])
 @pytest.mark.parametrize("self_contained", [True, False])
 def test_uncompressed_segment(payload: bytes, self_contained: bool) -> None:
-    """A segment is encoded to the expected bytes, and its header can be decoded."""
+    """A segment must be encoded to the expected bytes, and its header be decoded."""
     encoded = segment.encode_segment(payload, self_contained)
     assert encoded == by_hand(payload, self_contained)
     assert segment.decode_header(encoded, offset=0, lz4=False) == (len(payload), 0, self_contained)
@@ -146,7 +148,7 @@ def test_a_damaged_payload_is_found() -> None:
         segment.check_payload(b"paXload", crc32_by_the_book(b"payload"))
 
 
-# bytes that cannot be compressed
+# These bytes cannot be compressed.
 NOISE = random.Random(7).randbytes(600)
 
 
@@ -201,7 +203,7 @@ def test_frames_in_one_segment(implementation: Implementation, size: int) -> Non
 def test_large_frames_are_split_into_segments_of_their_own(
     implementation: Implementation, size: int, algorithm: str | None
 ) -> None:
-    """A large frame shares no segment with the small frames before and after it."""
+    """A large frame must share no segment with the small frames before and after it."""
     large, small = message(size), message(3)
     writer = writer_of(implementation, algorithm)
     for frame in (small, large, small, small):
@@ -248,7 +250,7 @@ def test_frames_that_do_not_shrink_are_stored_uncompressed(implementation: Imple
 
 
 def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
-    """Return the bytes of one segment as the specification describes it.
+    """Return the bytes of one segment according to the specification.
 
     With LZ4, a payload of 512 bytes or more is compressed if this makes the payload shorter.
     """

@@ -27,17 +27,17 @@ def int32(value: int) -> bytes:
 
 
 def string(text: str) -> bytes:
-    """Return a [string]: its length as a [short], and its UTF-8."""
+    """Return a [string], which has its length as a [short], and its UTF-8."""
     return short(len(text.encode())) + text.encode()
 
 
 def long_string(text: str) -> bytes:
-    """Return a [long string]: its length as an [int], and its UTF-8."""
+    """Return a [long string], which has its length as an [int], and its UTF-8."""
     return int32(len(text.encode())) + text.encode()
 
 
 def value(data: bytes | None) -> bytes:
-    """Return a [value] or [bytes]: the data after its length; None is null."""
+    """Return a [value] or [bytes], which has the data after its length; None is null."""
     return b"\xff\xff\xff\xff" if data is None else int32(len(data)) + data
 
 

@@ -544,7 +544,7 @@ class TestTables:
             assert len(BatchStatement().add_many(INSERT, arrow_table)) == 2
 
     def test_polars(self) -> None:
-        """Rows of a polars frame are bound by column name."""
+        """Rows of a frame of Polars must be bound by column name."""
         polars = pytest.importorskip("polars")
         frame = polars.DataFrame({"v": ["a", None], "k": [1, 2], "x": [0.5, None]})
         assert self.bound(frame) == [[1, "a", 0.5], [2, None, None]]
@@ -605,7 +605,7 @@ class TestBatch:
         assert (batch.keyspace, batch.table) == ("ks", "people")
 
     def test_add_all_and_clear(self) -> None:
-        """`add_all` formats each query with its values, and `clear` removes all entries."""
+        """`add_all` must format each query with its values, and `clear` remove all entries."""
         batch = BatchStatement()
         batch.add_all(["a %s", "b %s"], [(1,), (2,)])
         assert list(batch.entries) == ["a 1", "b 2"]

@@ -418,7 +418,7 @@ def test_the_value_of_a_single_marker_alone(value: object, advice: str) -> None:
     """If the value of a single marker is not in a tuple, the error shows the tuple to write."""
     with pytest.raises(TypeError, match=f"; write {advice} "):
         statement_of(name=UTF8Type).bind(value)
-    # The advice does not repeat a long value.
+    # The advice must not repeat a long value.
     with pytest.raises(TypeError, match=r"; write \(value,\) "):
         statement_of(name=UTF8Type).bind(str(value) * 70)
 

@@ -188,7 +188,7 @@ def values(items: Sequence[Any], arrow_type: Any, cqltype: Any) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a memoryview as a list, and any other value as it is."""
+    """Return a memoryview as a list, and any other value unchanged."""
     return value.tolist() if isinstance(value, memoryview) else value
 
 

@@ -300,7 +300,8 @@ def test_days_and_times_that_datetime_cannot_hold(implementation: Implementation
     Python's datetime cannot hold them.
     """
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
-    far_days = 5_000_000  # a day in the year 15659
+    # This is a day in the year 15659.
+    far_days = 5_000_000
     day_ms = 86_400_000
     # The smallest 64-bit number is NumPy's NaT ("not a time"), which is bound as null.
     array = numpy.array([far_days, -far_days, numpy.iinfo("int64").min], dtype="int64").view(
@@ -486,9 +487,10 @@ def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
 
 @pytest.mark.parametrize("type_name", ["int", "bigint", "varint", "counter"])
 def test_floats_that_may_have_lost_digits_are_not_bound_as_integers(type_name: str) -> None:
-    """If some integers of a column are missing, pandas converts the others to floats.
+    """Floats that may have lost digits must not be bound as integers.
 
-    2**53 + 1 then becomes 2**53. So a float of 2**53 or more may have been another integer.
+    If some integers of a column are missing, pandas converts the others to floats. 2**53 + 1 then
+    becomes 2**53. So a float of 2**53 or more may have been another integer.
     """
     numpy = pytest.importorskip("numpy")
     cqltype = lookup_cqltype(type_name)
@@ -507,8 +509,9 @@ def test_floats_that_may_have_lost_digits_are_not_bound_as_integers(type_name: s
 
 @pytest.mark.parametrize(("width", "precision"), [(32, 24), (16, 11)])
 def test_narrow_floats_hold_fewer_integers(width: int, precision: int) -> None:
-    """A 32-bit float has 24 bits of precision: 16777217 (2**24 + 1) becomes 16777216. So the limit
-    for integers is lower in columns of narrow floats.
+    """The limit for integers must be lower in columns of narrow floats.
+
+    A 32-bit float has 24 bits of precision: 16777217 (2**24 + 1) becomes 16777216.
     """
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     cqltype = lookup_cqltype("bigint")
@@ -538,14 +541,17 @@ def test_narrow_floats_hold_fewer_integers(width: int, precision: int) -> None:
         message = rf"floats of {width} bits from 2\*\*{precision} on may have lost digits: read"
         with pytest.raises(TypeError, match=message):
             cqltype.codec().encode(value)
-    # Only integers are affected: a column of doubles takes the float.
+    # Only integers are affected: a column of doubles accepts the float.
     assert array_values(array, lookup_cqltype("double"))[3] == float(array[3])
     fraction = array_values(array, lookup_cqltype("decimal"))[6]
     assert type(fraction) is float
 
 
 def test_a_map_that_has_a_key_twice_is_refused() -> None:
-    """A dict would keep the last value only, and the others would be lost."""
+    """A map that has a key twice must be refused.
+
+    A dict would keep only the last value, and the others would be lost.
+    """
     pandas = pytest.importorskip("pandas")
     pairs = [("a", 1), ("b", 2), ("a", 3)]
     arrow_type = pyarrow.map_(pyarrow.string(), pyarrow.int32())
