@@ -83,8 +83,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_bytes_positions", "_is_followed", "_key_names", "_plain_plan",
-        "codecs", "column_encryption_policy", "column_metadata", "keyspace", "query_string",
+        "__dict__", "__weakref__", "_bytes_positions", "_encryption", "_is_followed", "_key_names",
+        "_plain_plan", "codecs", "column_metadata", "keyspace", "query_string",
         "when_changed",
     )  # fmt: skip
 
@@ -108,7 +108,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.query_string = query
         self.keyspace = keyspace
         self.protocol_version = protocol_version
-        self.column_encryption_policy = column_encryption_policy
+        self._encryption = column_encryption_policy
+        self._is_followed = False  # whether the policy reports its changes to this statement
         self.codecs = codecs
         self._plain_plan: BindPlan | None = None  # None until `plain_plan` builds it
         self._bytes_positions: Collection[int] = ()  # see `take_bytes`
@@ -163,10 +164,34 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         with _planning:
             self.bind_plan = self._build_plan(bool(strict))
 
+    @property
+    def column_encryption_policy(self) -> Encryption | None:
+        """The policy that encrypts values of the statement's columns; None for none.
+
+        If you assign another policy, it applies to values that are bound from then on. Rows are
+        still decrypted if you assign None.
+        """
+        return self._encryption
+
+    @column_encryption_policy.setter
+    def column_encryption_policy(self, policy: Encryption | None) -> None:
+        with _planning:
+            self._encryption = policy
+            self._follow_encryption()
+        self.renew_encryption()
+
+    def _follow_encryption(self) -> None:
+        """Let the encryption policy report its changes to this statement, if it can.
+
+        It calls `renew_encryption` after a change. A policy without the method `follow` may encrypt
+        further columns at any time without calling anything.
+        """
+        subscribe = getattr(self._encryption, "follow", None)  # also None without a policy
+        self._is_followed = subscribe is not None and subscribe(self)
+
     def _make_bind_plan(self, metadata: ResultMetadata | None, metadata_id: bytes | None) -> None:
         """Set the bind plan and the result's columns, and subscribe to changes of both."""
-        policy = self.column_encryption_policy
-        if policy is None and self.codecs is None:
+        if self._encryption is None and self.codecs is None:
             self.bind_plan = bind_plan_of(self, self.column_metadata)
             self.result_metadata_and_id = (metadata, metadata_id)
             return
@@ -175,10 +200,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 # Subscribe before reading the converters, so that no change is missed: the registry
                 # calls `renew_codecs` after each change.
                 self.codecs.follow(self)
-            # Likewise, a policy calls `renew_encryption` after a change. A policy without the
-            # method `follow` may encrypt further columns at any time without calling anything.
-            subscribe = getattr(policy, "follow", None)  # also None without a policy
-            self._is_followed = subscribe is not None and subscribe(self)
+            self._follow_encryption()
             self.bind_plan = self._build_plan(strict=False)
             self.update_result_metadata(metadata, metadata_id)
 

@@ -12,21 +12,27 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.codecs import CodecRegistry, Converter
-from cassandra.cqltypes import Int32Type, UTF8Type
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
+from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
+from cassandra.policies import ColDesc
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.converted import ConvertedMetadata
 from cassandra.query import PreparedStatement
 from cassandra.query.settings import FETCH_SIZE_UNSET
 
+AES256_KEY = b"k" * 32
 
-def prepared(*, key_indexes: Any = (0,), **settings: Any) -> PreparedStatement:
-    """Return a prepared statement with the bind markers a (an int) and b (a text).
+
+def prepared(
+    *, key_indexes: Any = (0,), type_of_b: Any = UTF8Type, **settings: Any
+) -> PreparedStatement:
+    """Return a prepared statement with the bind markers a (an int) and b (a text by default).
 
     :param key_indexes: the positions of the partition key's columns.
     """
     columns = [
         ColumnMetadata("ks", "t", "a", Int32Type),
-        ColumnMetadata("ks", "t", "b", UTF8Type),
+        ColumnMetadata("ks", "t", "b", type_of_b),
     ]
     return PreparedStatement(
         columns, b"id", key_indexes, "SELECT 1", "own", 5, None, None, **settings
@@ -178,6 +184,38 @@ def test_a_copy_uses_the_same_encryption_policy(duplicate: Callable[[Any], Any])
     """A copied statement has the same encryption policy, not a copy of the policy."""
     policy: Any = Policy()
     assert duplicate(prepared(column_encryption_policy=policy)).column_encryption_policy is policy
+
+
+def test_a_policy_that_is_assigned_later_encrypts() -> None:
+    """If an application assigns a policy to a statement, the values bound later are encrypted.
+
+    cassandra-driver reads the attribute each time it binds: without this, values that the
+    application believes to be encrypted would be sent in clear.
+    """
+    column = ColDesc("ks", "t", "b")
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(column, AES256_KEY, "text")
+    statement = prepared(type_of_b=BytesType)
+    assert statement.column_encryption_policy is None
+    statement.strict_names = True  # builds the bind plan again
+    statement.column_encryption_policy = policy
+    assert statement.strict_names
+    encrypted = statement.bind((1, "a")).values[1]
+    assert encrypted != b"a"
+    assert policy.decrypt(column, encrypted) == b"a"
+    statement.column_encryption_policy = None
+    assert statement.bind((1, b"a")).values[1] == b"a"
+
+
+def test_a_policy_that_is_assigned_later_reports_its_changes() -> None:
+    """A column that is added to an assigned policy is encrypted by the statement, too."""
+    column = ColDesc("ks", "t", "b")
+    policy = AES256ColumnEncryptionPolicy()
+    statement = prepared(type_of_b=BytesType)
+    statement.column_encryption_policy = policy
+    assert statement.bind((1, b"a")).values[1] == b"a"
+    policy.add_column(column, AES256_KEY, "text")
+    assert policy.decrypt(column, statement.bind((1, "a")).values[1]) == b"a"
 
 
 def test_a_pickled_statement_has_no_converters() -> None:
