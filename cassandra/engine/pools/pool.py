@@ -246,12 +246,14 @@ class HostPool(CompatPool, bases.PoolBase):
         It is made after the next delay of the reconnection policy. Other connections serve requests
         until then.
         """
-        if self.closed:
+        # An attempt that is scheduled already opens all missing connections. Do not take another
+        # delay for the same attempt: a schedule may have few of them.
+        if self.closed or self._next_try is not None:
             return
         if self._delays is None:
             self._delays = iter(self._new_schedule())
         delay = next(self._delays, None)
-        if delay is not None and self._next_try is None:
+        if delay is not None:
             self._next_try = asyncio.get_running_loop().call_later(delay, self._try_again)
 
     def _try_again(self) -> None:

@@ -310,6 +310,34 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
         assert pool.closed
 
 
+async def test_connections_lost_together_use_one_delay_of_the_schedule() -> None:
+    """Several failures before the next attempt use one delay, because that attempt serves all.
+
+    Otherwise a schedule of few delays would end after its first attempt.
+    """
+    is_refusing = False
+
+    async def open_connection(host: Host) -> Connection:
+        if is_refusing:
+            raise ConnectionException("refused")
+        return new_connection()
+
+    never = 3600.0
+    pool = pool_of(4, open_connection, lambda: iter([never, never]))
+    await pool.fill()
+    is_refusing = True
+    for _ in range(3):
+        pool.connections[0].close(ConnectionException("lost"))
+        for _ in range(100):
+            await asyncio.sleep(0)
+            if is_filled(pool):
+                break
+    # One of the two delays is left, although three attempts to refill the pool have failed.
+    assert pool._delays is not None
+    assert list(pool._delays) == [never]
+    pool.close(ConnectionException("over"))
+
+
 HOST = Host(DefaultEndPoint("127.0.0.1"))
 
 
