@@ -131,6 +131,7 @@ class Hold(Answer):
         """Hold the request back. If `open` was called, send the default answer instead."""
         with self._arrived:
             if not self._open:
+                self._forget_released()
                 self._held.append(Held(request, self._default))
                 self._arrived.notify_all()
                 return
@@ -140,7 +141,17 @@ class Hold(Answer):
     def held(self) -> list[Held]:
         """The requests that wait now, in the order of their arrival."""
         with self._arrived:
+            self._forget_released()
             return list(self._held)
+
+    def _forget_released(self) -> None:
+        """Drop the requests that the test has released by `Held.release`."""
+        self._held = deque(hold for hold in self._held if not hold.released)
+
+    def _has(self, count: int) -> bool:
+        """Return True if at least `count` requests wait now."""
+        self._forget_released()
+        return len(self._held) >= count
 
     def wait(self, count: int = 1, timeout: float = 30.0) -> list[Held]:
         """Wait until `count` requests are held, and return all held requests.
@@ -150,7 +161,7 @@ class Hold(Answer):
         :raises AssertionError: if fewer requests are held after `timeout` seconds.
         """
         with self._arrived:
-            if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
+            if not self._arrived.wait_for(lambda: self._has(count), timeout):
                 raise AssertionError(
                     f"{len(self._held)} requests were held back within {timeout} s, not {count}"
                 )
@@ -163,7 +174,7 @@ class Hold(Answer):
         :param timeout: the maximum wait, in seconds.
         """
         with self._arrived:
-            if not self._arrived.wait_for(lambda: len(self._held) >= count, timeout):
+            if not self._arrived.wait_for(lambda: self._has(count), timeout):
                 raise AssertionError(
                     f"{len(self._held)} requests were held back within {timeout} s, not {count}"
                 )
@@ -183,8 +194,8 @@ class Hold(Answer):
         :param answer: the answer to send; None for the default of the `Hold`.
         """
         with self._arrived:
-            # The test may have released some of the requests itself, by `Held.release`.
-            holds, self._held = [hold for hold in self._held if not hold.released], deque()
+            self._forget_released()
+            holds, self._held = list(self._held), deque()
         for node in {hold.request.connection.node for hold in holds}:
             Held.release_together(
                 [hold for hold in holds if hold.request.connection.node is node], answer

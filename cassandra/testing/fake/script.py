@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import threading
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -99,9 +100,12 @@ class Prime:
 class Script:
     """The primes of a node. If several primes match a request, the latest prime answers."""
 
-    __slots__ = ("_primes",)
+    __slots__ = ("_lock", "_primes")
 
     def __init__(self) -> None:
+        # Held while primes are added or removed: a test adds primes in its own thread, and the
+        # node's thread removes those that are used up.
+        self._lock = threading.Lock()
         # The primes, with the latest one first. Each change creates a new tuple, because the node's
         # thread may be iterating over the old tuple.
         self._primes: tuple[Prime, ...] = ()
@@ -120,16 +124,19 @@ class Script:
                 stacklevel=3,
             )
         prime = Prime(self, matcher(match), as_answer(answer), times, text)
-        self._primes = (prime, *self._primes)
+        with self._lock:
+            self._primes = (prime, *self._primes)
         return prime
 
     def remove(self, prime: Prime) -> None:
         """Remove a prime."""
-        self._primes = tuple(other for other in self._primes if other is not prime)
+        with self._lock:
+            self._primes = tuple(other for other in self._primes if other is not prime)
 
     def clear(self) -> None:
         """Remove all primes."""
-        self._primes = ()
+        with self._lock:
+            self._primes = ()
 
     def nearest(self, text: str) -> str | None:
         """Return the most similar primed statement, or None if no primed statement is similar."""

@@ -294,6 +294,12 @@ def rate_limited(
     def encode(request: Request) -> bytes:
         if _RATE_LIMIT not in request.connection.options:
             return error_body(ErrorCode.CONFIG_ERROR, text, {}, request)
-        return error_body(ErrorCode.RATE_LIMITED, text, fields, request)
+        body = error_body(ErrorCode.RATE_LIMITED, text, fields, request)
+        node = request.connection.node
+        if not isinstance(node, ScyllaNode):
+            return body
+        # The body begins with the error code, four bytes long. Send the code that the node
+        # announces in SUPPORTED.
+        return node.scylla.rate_limit_code.to_bytes(4, "big") + body[4:]
 
     return Message(Opcode.ERROR, encode)

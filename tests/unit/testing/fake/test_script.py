@@ -11,7 +11,7 @@ import pytest
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest
 from cassandra.query import BatchStatement
-from cassandra.testing.fake import FakeCluster, FakeNode, rows
+from cassandra.testing.fake import FakeCluster, FakeNode, hold, rows
 
 
 def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,3 +67,32 @@ def test_a_strict_node_of_scylladb() -> None:
             prepared = session.prepare("SELECT v FROM ks.t WHERE k = ?")
             with pytest.raises(InvalidRequest, match="nothing is primed for 'SELECT v FROM ks"):
                 session.execute(prepared, (1,))
+
+
+def test_requests_that_were_released_one_by_one_are_not_held() -> None:
+    """After `Held.release`, the `Hold` has only the other requests, and `release` takes these."""
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        held = hold()
+        node.prime("SELECT 1", held)
+        session = cluster.connect()
+        futures = [session.execute_async("SELECT 1") for _ in range(2)]
+        first, second = held.wait(2)
+        first.release()
+        assert held.held == [second]
+        held.release()
+        assert held.held == []
+        for future in futures:
+            future.result()
+
+
+def test_primes_of_several_threads_are_kept() -> None:
+    """Primes that a thread adds are kept while the node removes others that are used up."""
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        for number in range(200):
+            node.prime("SELECT 1", rows([("v", "int")], [(1,)]), times=1)
+            # The node removes the prime after it has responded; this thread adds another one.
+            future = session.execute_async("SELECT 1")
+            node.prime("SELECT 2", rows([("v", "int")], [(number,)]), times=1)
+            assert future.result().one().v == 1
+            assert session.execute("SELECT 2").one().v == number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cassandra.testing.fake import ErrorCode, FakeCluster, Opcode, ScyllaNode, rate_limited
+from cassandra.testing.fake import ErrorCode, FakeCluster, Opcode, Scylla, ScyllaNode, rate_limited
 from cassandra.testing.fake.placement import Replica, routing_payload
 from cassandra.testing.fake.primitives import BodyReader
 from cassandra.testing.fake.tokens import token_of
@@ -198,3 +198,14 @@ def test_rate_limits(nodes: FakeCluster) -> None:
     assert codes == [ErrorCode.CONFIG_ERROR, ErrorCode.RATE_LIMITED]
     op_type, rejected_by_coordinator = b"\x01", b"\x01"
     assert body.endswith(op_type + rejected_by_coordinator)
+
+
+def test_the_rate_limit_error_has_the_announced_code() -> None:
+    """The error has the code that SUPPORTED announces, also if a test chooses another code."""
+    scylla = Scylla(2, rate_limit_code=0x5000)
+    with FakeCluster(1, scylla=scylla) as nodes:
+        nodes.prime("SELECT 1", rate_limited())
+        with RawClient(first_node(nodes)) as client:
+            assert supported(client)["SCYLLA_RATE_LIMIT_ERROR"] == [f"ERROR_CODE={0x5000}"]
+            client.ask(startup("SCYLLA_RATE_LIMIT_ERROR"))
+            assert client.ask(query("SELECT 1", 4)).body[:4] == (0x5000).to_bytes(4, "big")
