@@ -26,7 +26,7 @@ from cassandra.protocol.column_specs import (
     type_from,
 )
 from cassandra.protocol.encrypted import decrypting
-from cassandra.protocol.fileio import read_int, read_string, read_value
+from cassandra.protocol.fileio import read_binary_string, read_int, read_string, read_value
 from cassandra.protocol.messages.base import MessageType
 from cassandra.protocol.opcodes import (
     RESULT_KIND_ROWS,
@@ -237,7 +237,7 @@ class StreamedResult(MessageType):
         if flags & ROWS_HAS_MORE_PAGES:
             self.paging_state = read_value(f)
         if flags & ROWS_METADATA_CHANGED:
-            self.result_metadata_id = f.read(int.from_bytes(f.read(2), "big"))
+            self.result_metadata_id = read_binary_string(f)
         if flags & ROWS_NO_METADATA:
             self.column_metadata = None
             return

@@ -117,6 +117,13 @@ def test_paging_state_and_metadata_id_precede_the_columns() -> None:
     assert message.parsed_rows == DECODED
 
 
+def test_a_truncated_metadata_id_is_refused() -> None:
+    """If the response ends inside the metadata id, reading it raises ProtocolError."""
+    body = rows_body(short(30) + b"new", GLOBAL_TABLES_SPEC | METADATA_CHANGED)
+    with pytest.raises(ProtocolError):
+        read(body[: body.index(b"new") + 3])
+
+
 @pytest.mark.parametrize("columns", [[A, B], [(*A, "more"), (*B, "more")]])
 def test_columns_of_the_prepared_statement_are_used_if_the_response_has_none(columns: Any) -> None:
     """A response without columns is decoded by the prepared statement's columns.
