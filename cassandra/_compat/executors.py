@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any
 
 from cassandra.concurrent import execute_concurrent, execute_concurrent_async
@@ -74,11 +75,14 @@ class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
 
     def _finish(self, finished: Future[Any]) -> None:
         """Copy the outcome of the execution to `future`."""
-        error = finished.exception()
-        if error is not None:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(finished.result())
+        # The application may have cancelled its future: then nobody waits for the outcome.
+        with contextlib.suppress(InvalidStateError):
+            if finished.cancelled():
+                self.future.cancel()
+            elif (error := finished.exception()) is not None:
+                self.future.set_exception(error)
+            else:
+                self.future.set_result(finished.result())
 
 
 for _class in (

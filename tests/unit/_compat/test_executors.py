@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cassandra._compat import executors
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import (
     ConcurrentExecutorFutureResults,
@@ -55,3 +56,24 @@ def test_executor_classes_execute_many_statements(session: Session) -> None:
     failing: Future[Any] = Future()
     ConcurrentExecutorFutureResults(session, PAIRS, None, failing).execute(5, True)
     assert failing.exception(10) is not None
+
+
+@pytest.mark.parametrize("who", ["the application", "the execution"])
+def test_a_cancelled_future_is_left_alone(
+    session: Session, who: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If the application's future or the execution is cancelled, the future ends as cancelled.
+
+    No exception may be raised in the callback, because `concurrent.futures` would only log it.
+    """
+    execution: Future[Any] = Future()
+    monkeypatch.setattr(executors, "execute_concurrent_async", lambda *_: execution)
+    future: Future[Any] = Future()
+    ConcurrentExecutorFutureResults(session, PAIRS, None, future).execute(5, True)
+    if who == "the application":
+        assert future.cancel()
+        execution.set_result([])
+    else:
+        assert execution.cancel()
+    assert future.cancelled()
+    assert not caplog.records
