@@ -50,7 +50,8 @@ def warn_of_timestamp_literals(
     """
     items = parameters.items() if isinstance(parameters, Mapping) else enumerate(parameters)
     suspects = {key: value for key, value in items if type(value) is int and value >= _FIRST}
-    if not suspects:
+    # Without a schema (`schema_metadata_enabled=False`), do not search the query string each time.
+    if not suspects or not metadata.keyspaces:
         return
     # Look up the timestamp columns of this CQL string, which are cached after its first execution.
     columns_of_texts = _of_clusters.setdefault(metadata, RecentlyUsed(256))
@@ -100,11 +101,11 @@ def _timestamp_columns(
     # of these.
     markers = {key: f":p{number}" for number, key in enumerate(keys)}
     query = text % (markers if is_named else tuple(markers.values()))
-    found: dict[Any, str] = {}
+    columns_by_parameter: dict[Any, str] = {}
     columns_of_markers = columns_of_named_markers(query)
     for key, marker in markers.items():
         for name in columns_of_markers.get(marker[1:], ()):
             column = table.columns.get(name)
             if column is not None and column.cql_type == "timestamp":
-                found[key] = name
-    return found
+                columns_by_parameter[key] = name
+    return columns_by_parameter

@@ -92,8 +92,8 @@ VALUES = [
     Difference(
         key="indexing",
         what=(
-            "Indexing a result reads the pages up to the row, not all; a page is asked for when "
-            "its rows are."
+            "``result[0]`` reads pages only until the first row, and a page is requested when its "
+            "rows are needed. cassandra-driver reads all pages."
         ),
         why="Large results fit into memory.",
     ),

@@ -45,7 +45,8 @@ class DateTime(Column[datetime.datetime]):
             except (TypeError, ValueError, OverflowError):  # nan raises ValueError
                 raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
         if self.truncate_microseconds:
-            # Round down as `to_database` does, so that the instance equals the row that is read.
+            # Round down, also before 1970, as cassandra-driver does with this setting. Then the
+            # instance equals the row that is read.
             moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return moment
 
