@@ -397,12 +397,13 @@ class BatchBody(RequestBody):
             # `prepared_by`.
             self._earlier = {**(self._earlier or {}), **self._statements_by_id()}
         self._ids = ids
+        # Send exactly the ids that are stored: a statement may get another id while this method
+        # runs, and `prepared_by` must find the statement of an id that the server does not know.
+        next_id = iter(ids).__next__
         # Each tuple is (is prepared, id or CQL, values). In `self.statements`, the second item is
         # the CQL if the statement is not prepared, else its values.
         statements = [
-            (False, cql_or_values, None)
-            if prepared is None
-            else (True, prepared.query_id, cql_or_values)
+            (False, cql_or_values, None) if prepared is None else (True, next_id(), cql_or_values)
             for prepared, cql_or_values in self.statements
         ]
         body = bodies.batch_body(self.batch_type, statements, self, version)
