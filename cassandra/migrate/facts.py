@@ -22,8 +22,8 @@ class Program:
     :param lists: names of columns of cqlengine models that are lists.
     :param other_columns: names of all other columns of cqlengine models.
     :param own_modules: modules that the application itself adds to the package ``cassandra``.
-    :param forks: True if child processes may be forks of their parent; False if the application
-        sets another start method of `multiprocessing`, such as "spawn".
+    :param start_methods: the start methods of `multiprocessing` that the application sets, such as
+        "spawn"; empty if it keeps the default.
     """
 
     imports: set[str] = field(default_factory=set)
@@ -32,7 +32,12 @@ class Program:
     lists: set[str] = field(default_factory=set)
     other_columns: set[str] = field(default_factory=set)
     own_modules: set[str] = field(default_factory=set)
-    forks: bool = True
+    start_methods: set[str] = field(default_factory=set)
+
+    @property
+    def forks(self) -> bool:
+        """True if child processes may be forks of their parent, which is the default on Linux."""
+        return not self.start_methods or "fork" in self.start_methods
 
 
 @dataclass

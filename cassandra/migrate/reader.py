@@ -70,7 +70,7 @@ def survey(tree: ast.Module, program: Program) -> None:
             # setattr(object, "name", value): the second argument is the name.
             program.stored.update(noticed.texts(node.args[1:2]))
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_start_method":
-            program.forks = noticed.texts(node.args[:1]) == ["fork"]
+            program.start_methods.update(noticed.texts(node.args[:1]) or ["unknown"])
     _survey_columns(tree, program)
 
 

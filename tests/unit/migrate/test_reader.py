@@ -362,6 +362,11 @@ def test_a_program_that_chooses_how_processes_start() -> None:
         program = Program()
         survey(ast.parse(f"import x\nx.set_start_method('{method}')"), program)
         assert program.forks is forks
+    # If the files set different methods, a process may be a fork, in whatever order they are read.
+    mixed = Program()
+    for method in ("fork", "spawn"):
+        survey(ast.parse(f"import x\nx.set_start_method('{method}')"), mixed)
+    assert mixed.forks
     relative = Program()
     survey(ast.parse("from .own import x\nfrom . import y"), relative)
     assert relative.imports == set()
