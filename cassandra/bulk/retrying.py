@@ -53,7 +53,7 @@ _PASSING_SUBCLASSES = (LoginNotChecked, PreparedQueryNotFound, RateLimitReached)
 _PERMISSIONS_UNREAD = "Unable to perform authorization"
 
 # Codes with which a replica reports that a read has failed, and would fail again: too many
-# tombstones, too much data, too many indexes. See native_protocol_v5.spec, section 9, Read_failure,
+# tombstones, too much data, too many indexes. See native_protocol_v5.spec, section 8, Read_failure,
 # and the class RequestFailureReason of Cassandra.
 _LASTING_READ_CODES = frozenset({1, 4, 7})
 

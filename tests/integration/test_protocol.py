@@ -483,7 +483,7 @@ def test_an_unknown_statement_id_is_an_unprepared_error(wire: Wire) -> None:
     unknown_id = b"0123456789abcdef"
     message = wire.ask(ExecuteMessage(unknown_id, [], ONE, result_metadata_id=unknown_id))
     assert isinstance(message, ErrorMessage)
-    assert message.code == 0x2500  # Unprepared: native_protocol_v5.spec, section 9
+    assert message.code == 0x2500  # Unprepared: native_protocol_v5.spec, section 8
     assert message.info == unknown_id
 
 

@@ -209,7 +209,7 @@ def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
     """Read the fields at the beginning of ReadFailure and WriteFailure.
 
     Before version 5, these fields end with the number of failed replicas. Since version 5, the
-    address of each failed replica and the reason follow (native_protocol_v5.spec, section 9).
+    address of each failed replica and the reason follow (native_protocol_v5.spec, section 8).
     """
     info = _read_response_counts(cursor)
     info["failures"] = cursor.int32()

@@ -152,14 +152,14 @@ class Placement:
 
     def _on_ring(self, keyspace: str, token: int) -> tuple[Replica, ...]:
         """Return a token's replicas by SimpleStrategy: the first nodes along the ring."""
+        members = self._members()  # read once: the test may add or remove nodes at any time
         ring = sorted(
             (member_token, index)
-            for index, member in enumerate(self._members())
+            for index, member in enumerate(members)
             for member_token in member.tokens
         )
         # -1 is less than every index, so the search also finds a node that owns exactly this token.
         start = bisect_left(ring, (token, -1))
-        members = self._members()
         replicas: dict[int, Replica] = {}
         for step in range(len(ring)):
             index = ring[(start + step) % len(ring)][1]

@@ -18,7 +18,7 @@ OPTIONS = {
 }
 
 
-# error codes (native_protocol_v5.spec, section 9)
+# error codes (native_protocol_v5.spec, section 8)
 PROTOCOL_ERROR = 0x000A
 BAD_CREDENTIALS = 0x0100
 
