@@ -26,7 +26,7 @@ Text = tuple[str | None, str]  # (keyspace, CQL)
 
 
 def texts_of(entries: Sequence[Entry]) -> list[Text]:
-    """Return (keyspace, CQL) of each CQL string of a batch that must be prepared, each once.
+    """Return the (keyspace, CQL) pairs of a batch that must be prepared, without duplicates.
 
     A CQL string must be prepared if it has parameters.
     """
@@ -43,7 +43,7 @@ def batch_statements(
 ) -> list[tuple[PreparedStatement | None, Any]]:
     """Convert the entries of a batch to the statements of a `BatchBody`.
 
-    If an entry still has to be bound and binding fails, the error is raised.
+    This may bind the values of entries. If binding fails, the error is raised.
 
     :param prepared_texts: the prepared statement for each (keyspace, CQL) string of the batch.
     :param prepared_by_id: returns the prepared statement with an id, for entries that have only the
@@ -73,7 +73,7 @@ def batch_statements(
 def warn_of_borrowed_keyspace(
     entries: Sequence[Entry], borrowed_keyspace: str, session_keyspace: str
 ) -> None:
-    """Warn if names of a CQL string are not resolved in the session's keyspace.
+    """Warn if names of a CQL string are resolved in another keyspace than the session's.
 
     As in cassandra-driver, unqualified names of a batch are resolved in the keyspace of its first
     prepared statement.
@@ -81,7 +81,8 @@ def warn_of_borrowed_keyspace(
     :param borrowed_keyspace: the keyspace of the first prepared statement's table.
     """
     for entry in entries:
-        # Only strings without a keyspace can have names that are resolved in a wrong keyspace.
+        # Only CQL strings without a `keyspace` setting can have names that are resolved in an
+        # unexpected keyspace.
         if isinstance(entry, str):
             text = entry
         elif isinstance(entry, TextRows) and entry.keyspace is None:
@@ -126,6 +127,7 @@ def routed(
 
     :param statements: the entries as the statements of a `BatchBody`.
     """
+    # Find the first CQL string whose prepared form has known partition key columns.
     if not batch.is_routed:
         for entry, (prepared, block) in zip(entries, statements, strict=True):
             if (
@@ -144,6 +146,7 @@ def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> No
 
     Servers do not limit the size of a batch for one partition.
     """
+    # The number is 0 if it is not known; the batch may then write several partitions.
     partitions = partitions_of(request_body)
     if partitions == 1:
         return
@@ -164,7 +167,8 @@ def partitions_of(request_body: AnyBody) -> int:
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
-        # Without the indexes of the key columns, or without values, the partition is not known.
+        # `indexes` are the positions of the partition key among the values. Without them, or
+        # without values, the partition is not known.
         if not indexes or not values:
             return 0
         for block in values_of_rows(values):

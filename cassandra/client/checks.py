@@ -30,11 +30,12 @@ else:
 
 # The largest number of a consistency level. A timeout up to this number may be a level by mistake.
 _HIGHEST_LEVEL = max(ConsistencyLevel.value_to_name)
+# The values of settings that choose the Python type in which vectors are returned.
 VECTOR_TYPES = ("list", "array", "numpy")
 
 
 def checked_parameters(parameters: object) -> object:
-    """Return the parameters of a statement; raise the TypeError of `check_parameters` if invalid.
+    """Return the parameters of a statement, or raise TypeError; see `check_parameters`.
 
     The values of an iterator are returned as a tuple, because an iterator can be read only once.
     """
@@ -73,7 +74,7 @@ def check_pairs(pairs: object) -> None:
 
     Only the first item of a list or tuple is checked, because there may be many items.
     """
-    # A common mistake: an asynchronous iterable cannot be read by a `for` loop.
+    # Reject an asynchronous iterable, a common mistake: a `for` loop cannot read it.
     if hasattr(type(pairs), "__aiter__"):
         raise TypeError(
             f"execute_concurrent takes an iterable, and not {type(pairs).__name__}, which is "
@@ -121,8 +122,8 @@ def check_timeout(timeout: object) -> None:
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
-    # Such a number of seconds is probably meant as milliseconds. `warn_of_milliseconds` checks more
-    # exactly; 5000 is its lower limit. We compare here first, because most calls need nothing else.
+    # A number from 5000 on is probably meant as milliseconds. `warn_of_milliseconds` decides that
+    # more exactly, but never warns below 5000. Compare here first, because most calls end here.
     if timeout >= 5000:
         warn_of_milliseconds("timeout", timeout)
     elif type(timeout) is int and timeout <= _HIGHEST_LEVEL:
@@ -168,7 +169,10 @@ def typed_factory(row_type: type[Any]) -> Callable[..., Any]:
 
 
 def check_cluster(cluster: object) -> None:
-    """Raise TypeError for ``Cluster.connect(address)``, where `self` is the address."""
+    """Raise TypeError if an application has called ``Cluster.connect(address)`` on the class.
+
+    :param cluster: the `self` of the method, which is then the address.
+    """
     if isinstance(cluster, (str, list, tuple)):
         points = [cluster] if isinstance(cluster, str) else list(cluster)
         raise TypeError(

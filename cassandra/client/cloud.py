@@ -33,6 +33,7 @@ from cassandra.errors import DriverException
 DEFAULT_TIMEOUT = 5.0  # seconds for the response of the metadata service
 MOST_BYTES = 1 << 20  # the maximum size of a file in the bundle, and of the service's response
 MOST_NODES = 1000  # the maximum number of nodes in the service's response
+# The keys of the setting `cloud`.
 _KEYS = ("secure_connect_bundle", "use_default_tempdir", "connect_timeout")
 
 # Exceptions that Python's zip and JSON modules raise if the content is damaged.
@@ -139,8 +140,8 @@ class Cloud:
 class _TimedConnection(HTTPSConnection):
     """An HTTPS connection with one deadline for all steps together.
 
-    The timeout of a socket applies to each single call. Without a deadline, a server that sends a
-    single byte from time to time could block us for ever.
+    The timeout of a socket applies to each call of a socket method. So without a deadline, a server
+    that sends a single byte from time to time could block us for ever.
     """
 
     def __init__(self, service: _Service, context: ssl.SSLContext, deadline: float) -> None:
@@ -161,6 +162,7 @@ class _TimedConnection(HTTPSConnection):
 
     def _open_socket(self) -> socket.socket:
         """Connect to the first address that accepts a connection; else raise the last error."""
+        # `getaddrinfo` returns at least one address, so `refusal` is set if the loop ends.
         address_infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         for family, socket_type, protocol, _, address in address_infos:
             sock = socket.socket(family, socket_type, protocol)
@@ -330,13 +332,13 @@ def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float)
     except _DAMAGE as error:
         problem = f"cannot be used: {error or type(error).__name__}"
     except OSError as error:
-        # zipfile causes EINVAL if the directory in the file is damaged, because it seeks to a
-        # negative offset.
+        # If the directory of the zip file is damaged, zipfile seeks to a negative offset, which
+        # causes EINVAL. All other errors mean that the bundle cannot be read.
         if error.errno != errno.EINVAL:
             raise
         problem = "is damaged: it tells of a place before its beginning"
-    # Raise the error outside the `except` blocks, so that zipfile's error is not chained to it: the
-    # frames of zipfile's error refer to the content of the bundle.
+    # Raise the error outside the `except` blocks, so that the caught error does not become its
+    # context: the frames of the caught error refer to the content of the bundle.
     raise ValueError(f"the secure connect bundle {getattr(bundle, 'name', bundle)} {problem}")
 
 
@@ -365,9 +367,9 @@ def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _service_of(config: Secret[bytes]) -> _Service:
-    service, problem = _parse_config(config)
     # `_parse_config` returns the problem instead of raising it, because a JSON error would refer to
     # the content of the file, which may contain a password.
+    service, problem = _parse_config(config)
     if service is None:
         raise ValueError(f"its config.json is not as expected: {problem}")
     return service
@@ -402,7 +404,7 @@ def _parse_config(config: Secret[bytes]) -> tuple[_Service | None, str]:
 def _check_validity(path: str) -> None:
     """Raise ValueError if the certificate in the file `path` has expired.
 
-    Without this check, the service would close the connection without giving a reason.
+    Without this check, the metadata service would close the connection without giving a reason.
     """
     # Use a private function, because Python has no public function that decodes a certificate file.
     # If the private function does not exist, skip the check.

@@ -90,8 +90,8 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
     for name in options:
         if name in own_names or name in further:
             continue
-        # Advise by what users of other APIs write, else by a similar name, else by the list of
-        # options.
+        # If the name is known from another API, say what to write instead. Else suggest the most
+        # similar option, or list all options.
         suggestion = nearest(name, (*own_names, *further))
         if name in _INSTEAD:
             advice = _INSTEAD[name]
@@ -117,7 +117,7 @@ def check_numpy_options(options: Iterable[str]) -> None:
     """Raise TypeError if any options were passed to `to_numpy`, which has none.
 
     :param options: the names of the options that were passed.
-    :raises TypeError: if there is at least one.
+    :raises TypeError: if there is at least one option.
     """
     for name in options:
         replacement = "arrays['column'].astype(...)" if name == "dtype" else "to_numpy()"
@@ -129,7 +129,7 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
 
     :param pyarrow: the module `pyarrow`.
     :param options: the names of the options that were passed.
-    :raises TypeError: if one of them is unknown.
+    :raises TypeError: if an option is unknown.
     """
     try:
         parameters = tuple(import_module("inspect").signature(pyarrow.Table.to_pandas).parameters)
@@ -153,6 +153,7 @@ def column_plans(
     :raises TypeError: if an option is unknown.
     :raises ValueError: if an option has an invalid value.
     """
+    # Check the names first: otherwise the named tuple would raise an error without advice.
     columnar = columnar_module()
     check_option_names(call, options)
     column_options = (
@@ -173,8 +174,8 @@ class Form(NamedTuple):
 
     :param column_plan: the column plan of the current page.
     :param column_plan_of: returns the column plan for the metadata of a further page.
-    :param each: converts the columns of one page.
-    :param joined: called with an iterable of the converted pages; returns the object.
+    :param each: a function that converts the columns of one page.
+    :param joined: a function that builds the object from an iterable of the converted pages.
     """
 
     column_plan: PagePlan
@@ -226,6 +227,7 @@ class ColumnForms:
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("arrow_batches")
         plan, plan_of = self._column_plans(options, "arrow_batches")
+        # All batches have the same schema, so create it only once.
         schema = columnar.arrow_schema(pyarrow, plan.layout)
         return Form(
             column_plan=plan,
@@ -264,7 +266,7 @@ class ColumnForms:
 
             return numpy_form._replace(joined=make_frame)
         check_pandas_options(pyarrow, options)
-        # These options belong to the driver; all others are passed to pyarrow.
+        # These three options are the driver's own; all other options are passed to pyarrow.
         column_options: dict[str, Any] = {
             name: options.pop(name)
             for name in ("decimals", "varints", "durations")
@@ -426,7 +428,7 @@ class ColumnarResult(ColumnForms):
                 return
             message = rows_message(future.result()._message)
             self._message = message
-            # Drop the decoded rows of the previous page.
+            # Drop the rows of the previous page, which may have been decoded for `current_rows`.
             self._page: Any = None
             column_plan = column_plan_of(message.metadata)
             # A table or data frame has one schema, so the columns must not change between pages.

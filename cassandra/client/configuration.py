@@ -112,7 +112,7 @@ def engine_core() -> type[Core]:
 class ConfigMode(enum.Enum):
     """Whether a cluster uses old-style settings (LEGACY) or execution profiles (PROFILES).
 
-    A cluster cannot use both. The first of them that the application uses decides.
+    A cluster cannot use both. It is UNCOMMITTED until the application uses one of them.
     """
 
     UNCOMMITTED = 0
@@ -205,7 +205,10 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         self._begin()
 
     def _begin(self) -> None:
-        """Create what only one of the two APIs needs. Called at the end of `_configure`."""
+        """Create the attributes that only the blocking or only the asyncio API needs.
+
+        Called at the end of `_configure`.
+        """
 
     def __repr__(self) -> str:
         # Attributes may be missing if the constructor has failed, and debuggers may show such an
@@ -344,13 +347,14 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
         :raises ValueError: if old-style settings and execution profiles are passed together.
         """
-        # These two settings are the old style of setting policies.
+        # These two settings of the cluster are the old style; today a profile has the policies.
         old_style_names = []
         for name in ("load_balancing_policy", "default_retry_policy"):
             if getattr(self, name) is not None:
                 reject_class(name, getattr(self, name))
                 old_style_names.append(name)
-        # Both together are an error, because a default profile would replace these policies.
+        # Old-style settings together with profiles are an error, because the default profile would
+        # replace the policies of the old-style settings.
         if profiles is not None and old_style_names:
             raise ValueError(
                 f"execution_profiles cannot be used together with {' and '.join(old_style_names)}: "
@@ -422,7 +426,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
     @profile_manager.setter
     def profile_manager(self, manager: object) -> NoReturn:
-        # The cluster and its sessions only listen to changes of their first manager.
+        # Reject this, because the cluster and its sessions are notified only of changes in the
+        # profile manager that the constructor has created.
         raise AttributeError(
             "profile_manager cannot be replaced: set profile_manager.profiles, or use "
             "add_execution_profile(name, profile)"
@@ -483,7 +488,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                 self._adopt_policy(profile.load_balancing_policy)
                 self._attach_policies(profile)
         # Let the sessions use the profiles only now, because the policies must know the hosts
-        # before.
+        # before they make query plans.
         for session in self._all_sessions():
             session._follow_default()
 
@@ -497,8 +502,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
     def _adopt_profile(self, profile: ExecutionProfile) -> None:
         """Initialize the policies of a profile that was passed to a call, not to the cluster."""
-        # `add_unnamed` returns None if all policies are in use already, so that they are
-        # initialized.
+        # `add_unnamed` returns None if all policies of the profile are in use already. Such
+        # policies need no initialization.
         new_profile = self.profile_manager.add_unnamed(
             profile, partial(_forget_policy, weakref.ref(self))
         )
@@ -522,7 +527,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             raise ValueError(f"there is an execution profile {name!r} already")
         self.config_mode = ConfigMode.PROFILES
         policy = profile.load_balancing_policy
-        # Check this before the profile is added, because afterwards its own policy would be found.
+        # Look for the policy before the profile is added. Afterwards, `policies` would contain it
+        # because of this profile.
         is_initialized = any(policy is other for other in self.profile_manager.policies())
         if not is_initialized:
             policy.check_supported()
@@ -558,6 +564,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                 f"the class for {keyspace}.{name} must be a class, but is {klass!r} of type "
                 f"{type(klass).__name__}: write {type(klass).__name__}, without brackets"
             )
+        # Let the engine decode values to instances of the class, and let the sessions encode
+        # instances as literals.
         self._user_types.add(keyspace, name, klass)
         if self._core is not None:
             self._core.user_types = self._user_types.classes
@@ -624,7 +632,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         warn_of_fallback()
         self.protocol_version = core.protocol_version
         core.user_types = self._user_types.classes
-        # Registered types must exist: this raises an error if one does not.
+        # Raises an error if a registered type does not exist.
         await self._user_types.read_fields(core.user_type_fields)
         # Connect listeners and policies before the first request, and report the existing hosts.
         core.listeners.user_listeners = self._listeners

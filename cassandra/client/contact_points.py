@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 # The parts of a URL as drivers of other databases accept it. We do not use Python's URL parser,
 # because importing it takes some milliseconds.
 _URL = pattern(r".*?://(?:.*@)?(?P<hosts>[^/?#]*)/?(?P<keyspace>\w*)")
+# A host name, IPv4 address or IPv6 address in brackets, with an optional port.
 _HOSTS = pattern(r"(\[[^\]]*\]|[^:,\s]+)(?::(\d+))?")
 
+# Keys of mappings that drivers of other databases accept instead of addresses.
 _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 
 
@@ -31,7 +33,7 @@ class MalformedContactPoint(UnresolvableContactPoints, ValueError):
     """The string of a contact point is neither a host name nor an address.
 
     It is a subclass of `UnresolvableContactPoints`, because cassandra-driver tries to resolve such
-    strings, and applications catch the error of that.
+    strings and raises that error, which applications catch.
 
     :param point: the contact point.
     :param message: the error message, which says what is wrong with the contact point.
@@ -139,7 +141,7 @@ def _check_contact_point(point: object) -> None:
             f"a contact point is an address, not a URL, but one is "
             f"{_without_login(address)!r}: write {_as_arguments(address)}",
         )
-    # An address with one colon includes a port; one with several colons is an IPv6 address.
+    # An address with one colon includes a port. An address with several colons is an IPv6 address.
     if "," in address or address.count(":") == 1 or address.startswith("["):
         raise MalformedContactPoint(
             address,
@@ -178,8 +180,8 @@ def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
     resolved_endpoints: dict[EndPoint, None] = {}
     reasons: dict[str, None] = {}
     for endpoint in endpoints:
-        # Do not resolve other end points: addresses need no resolving, and end points of other
-        # classes resolve their host names themselves.
+        # Resolve only default end points with a host name: addresses need no resolving, and end
+        # points of other classes resolve their host names themselves.
         if type(endpoint) is not DefaultEndPoint or is_ip_address(endpoint.address):
             resolved_endpoints[endpoint] = None
             continue

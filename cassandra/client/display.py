@@ -41,8 +41,8 @@ else:
 MOST_ROWS = 20  # the maximum number of rows that are shown
 MOST_CHARACTERS = 60  # the maximum number of characters that are shown of a value
 MOST_WIDTH = 120  # the width of a line if the terminal's width is not known
-# If columns narrower than this would be needed to fit a table into the line, each row is shown with
-# one line per column instead.
+# The minimum width of a column, in characters. If the columns of a table would have to be narrower,
+# each row is shown with one line per column instead.
 LEAST_WIDTH = 8
 
 
@@ -67,6 +67,8 @@ class DisplayedResult:
 
     def __repr__(self) -> str:
         message = self._message
+        # Take the count and names from the response. If a user's handler has decoded the response
+        # to another object, count the rows of the page.
         if isinstance(message, ResultMessage):
             if message.kind != RESULT_KIND_ROWS:
                 return "<ResultSet: no rows>"
@@ -93,7 +95,8 @@ class DisplayedResult:
         names, types, rows, note = self._display_parts()
         if not names:
             return repr(self)
-        # Each column is as wide as its widest cell, then narrowed until the lines fit.
+        # Make each column as wide as its widest cell. `_narrow_columns` then narrows the columns
+        # until the lines fit.
         cells = [[_short_text(value) for value in row] for row in rows]
         header_rows = [[*names], [*types]]
         widths = [
@@ -201,8 +204,8 @@ def _narrow_columns(widths: list[int], line_width: int) -> bool:
     while sum(widths) > width_of_cells:
         index = widths.index(max(widths))
         second_widest = sorted(widths)[-2:-1]  # a list with one item, or empty for a single column
-        # Make the widest column one character narrower than the second widest, but not narrower
-        # than needed.
+        # Make the widest column one character narrower than the second widest column. Stop earlier
+        # if the line fits before that.
         widths[index] = max(
             widths[index] - (sum(widths) - width_of_cells),
             *(width - 1 for width in second_widest),

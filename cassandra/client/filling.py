@@ -25,8 +25,8 @@ def fill(
     :param start_other: starts a statement for which the collector cannot create a request; called
         with the statement, its parameters and its position.
     """
-    # The loop ends when the collector takes no more statements: a limit is reached, or no statement
-    # is left.
+    # The loop ends when the collector has taken no statement in an iteration, because a limit is
+    # reached or no statement is left.
     sent_before = -1
     while sent_before != collector.sent:
         sent_before = collector.sent

@@ -1,4 +1,4 @@
-"""How a cluster identifies the application and itself to the servers."""
+"""Defines how a cluster identifies the application and itself to the servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds out whether an empty result replaces an error that a retry policy has ignored."""
+"""Finds out whether a result is empty because a retry policy has ignored the server's error."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ def ignored_error(result: object) -> BaseException | None:
 
     :param result: the result of a request, from the blocking or the asyncio API.
     """
+    # A result without the server's response has no message. Its request's last attempt failed.
     if getattr(result, "_message", result) is not None:
         return None
     attempts = getattr(getattr(result, "response_future", result), "attempts", None)

@@ -63,8 +63,8 @@ def _make_execute_message(body: ExecuteBody) -> ExecuteMessage:
         body.page_size,
         body.paging_state,
         body.timestamp,
-        # If the server's columns still belong to this id, it may omit them from the response;
-        # otherwise it sends the new columns. So allow that only if we have an id.
+        # `skip_meta` allows the server to omit the columns from the response if `metadata_id` is
+        # still current; otherwise the server sends the new columns. So set it only with an id.
         skip_meta=bool(metadata_id) and bool(metadata),
         result_metadata_id=metadata_id,
     )

@@ -64,18 +64,20 @@ def _level_of_call(frame: FrameType) -> str | None:
     first_line, last_line, start, end = positions[frame.f_lasti // 2]
     if first_line is None or last_line is None or start is None or end is None:
         return None
+    # Cut the source code of the call out of its file.
     numbers = range(first_line, last_line + 1)
     lines = [
         linecache.getline(frame.f_code.co_filename, number, frame.f_globals).encode()
         for number in numbers
     ]
-    # Cut the end first, because first and last line may be the same. The columns count bytes.
+    # Cut the end first, because first and last line may be the same. `start` and `end` count bytes.
     lines[-1] = lines[-1][:end]
     lines[0] = lines[0][start:]
     try:
         tree = ast.parse(b"(" + b"".join(lines) + b")", mode="eval")
     except (SyntaxError, ValueError):
         return None  # the file has changed since it was imported
+    # Find the call, and then the argument for the timeout: by keyword or by position.
     call = tree.body
     if isinstance(call, ast.Await):
         call = call.value

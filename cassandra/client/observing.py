@@ -95,8 +95,9 @@ class ObservedBySession:
         """Notify an observer of the requests of this session from now on.
 
         :param observer: see `cassandra.observers`.
-        :raises TypeError: if it is not a `RequestObserver`.
-        :raises ValueError: if it has methods that are called only for observers of a cluster.
+        :raises TypeError: if `observer` is not a `RequestObserver`.
+        :raises ValueError: if `observer` has methods that are called only for observers of a
+            cluster.
         """
         checked_observers((observer,), "session")
         with _changing:

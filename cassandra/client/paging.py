@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class NextPage:
     """The request for the next page, which `start` sends.
 
-    The loop completes the request. A consumer in any thread may wait for it, before or after that.
+    The loop completes the request. Consumers in any thread may wait for the request, even if it is
+    complete already.
 
     :param request: the request of the current page.
     :param paging_state: the paging state in the response to `request`; None if there is no further
@@ -50,10 +51,10 @@ class NextPage:
         self._start_request = start_request
 
     def start(self) -> None:
-        """Send the request. The caller must not hold a lock.
+        """Send the request. The caller must not hold a lock, because this may call user code.
 
-        If the engine is closed, the request fails at once, and observers of the application are
-        notified.
+        If the engine is closed, the request fails at once, and the application's observers are
+        notified in this call.
         """
         self._start_request(self.request)
 

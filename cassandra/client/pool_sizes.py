@@ -54,6 +54,7 @@ class PoolSizes:
             HostDistance.REMOTE: DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
             **counts_by_distance,
         }
+        # Raise the default maximum if more connections are to be opened.
         default_maximums = dict.fromkeys(_LOCAL_DISTANCES, DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST)
         default_maximums[HostDistance.REMOTE] = DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST
         self._max_connections = {

@@ -126,8 +126,8 @@ R = TypeVar("R", bound="Request")
 # it has any.
 USUAL_OPTIONS = (NOT_SET, False, None, EXEC_PROFILE_DEFAULT, None, None)
 
-_TEXTS = (str, SimpleStatement)
-_USUAL_PARAMETERS = frozenset({tuple, list, dict})
+_TEXTS = (str, SimpleStatement)  # the classes of queries that are CQL strings
+_USUAL_PARAMETERS = frozenset({tuple, list, dict})  # parameters of these types need no check
 
 
 def _advice_on_token(token: str) -> str:
@@ -254,6 +254,7 @@ class RequestMaker:
 
         A prepared statement is bound, and a string is wrapped in a `SimpleStatement`.
         """
+        # The parameters of a string are not stored in the statement; `_body_of` gets them.
         if isinstance(query, PreparedStatement):
             return query.bind(parameters)
         if isinstance(query, str):
@@ -393,7 +394,7 @@ class RequestMaker:
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             parameters = checked_parameters(parameters)
-        # Bind the values, if the query has bind markers.
+        # If the query has bind markers, bind the parameters.
         statement: Any
         if type(query) is PreparedStatement:  # the most frequent case
             statement = query.bind(parameters)
@@ -524,7 +525,7 @@ class RequestMaker:
 
         :param on_done: called with the request when it is over.
         """
-        # A single entry with rows of one prepared statement is what `add_many` makes.
+        # `add_many` makes a single entry with all rows of one prepared statement.
         entries = batch.sealed_entries()
         if len(entries) != 1:
             return None
@@ -556,8 +557,8 @@ class RequestMaker:
         # CQL strings with bind markers are prepared in the keyspace in which the batch's other
         # strings are executed.
         prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
-        # If the batch has no keyspace of its own, this is the keyspace of a prepared statement or
-        # the session.
+        # If the batch has no keyspace setting, `borrowed` is the keyspace of its first prepared
+        # statement, or of the session. As in cassandra-driver, the batch's CQL strings use it.
         borrowed, current = prepare_keyspace, self.keyspace
         if batch.expected_keyspace is None and borrowed and current and borrowed != current:
             warn_of_borrowed_keyspace(entries, borrowed, current)
@@ -573,6 +574,7 @@ class RequestMaker:
             prepared_statements: Sequence[PreparedStatement | None], resolved: AnyBody | None = None
         ) -> tuple[BatchStatement, AnyBody]:
             """Return the batch for load balancing policies, and its body."""
+            # Bind the rows of the CQL strings, which have been prepared by now.
             statements = batch_statements(
                 entries,
                 dict(zip(texts, prepared_statements, strict=True)),

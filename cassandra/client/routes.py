@@ -18,6 +18,7 @@ def routes_of(config: object, has_factory: bool) -> ClientRoutes:
         raise TypeError(
             f"client_routes_config must be a ClientRoutesConfig instance, but is {config!r}"
         )
+    # The routes need an end point factory of their own, so there must not be another factory.
     if has_factory:
         raise ValueError(
             "client_routes_config and endpoint_factory are mutually exclusive (cloud makes end "

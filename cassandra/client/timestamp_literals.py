@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 # Smaller numbers cause no warning: as seconds, they are times before September 2001.
 _FIRST = 10**9
-_BEFORE_TABLE = frozenset({"into", "update", "from"})
-# By (keyspace, CQL string): the parameters (names or positions) that are compared with a timestamp
-# column or written to it, each with the name of the column.
+_BEFORE_TABLE = frozenset({"into", "update", "from"})  # the keywords before a table's name
+# For each (keyspace, CQL string): the parameters (names or positions) that are compared with a
+# timestamp column or written to it, each with the name of the column. There is one such cache for
+# each cluster.
 _ColumnsOfTexts: TypeAlias = "RecentlyUsed[tuple[str | None, str], Mapping[Any, str]]"
 _of_clusters: WeakKeyDictionary[Metadata, _ColumnsOfTexts] = WeakKeyDictionary()
 
@@ -97,8 +98,8 @@ def _timestamp_columns(
     """Return the parameters whose column is a timestamp, each with the column's name."""
     is_named = isinstance(parameters, Mapping)
     keys = list(parameters) if is_named else range(len(parameters))
-    # Replace each placeholder by a named marker, because `columns_of_named_markers` finds columns
-    # of these.
+    # Replace each placeholder by a named marker, for example ":p0", because
+    # `columns_of_named_markers` finds the columns of named markers only.
     markers = {key: f":p{number}" for number, key in enumerate(keys)}
     query = text % (markers if is_named else tuple(markers.values()))
     columns_by_parameter: dict[Any, str] = {}

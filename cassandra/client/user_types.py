@@ -26,6 +26,7 @@ class UserTypes:
         # Each registration replaces the whole mapping. A cached row plan remembers the mapping with
         # which it was built, and is rebuilt when the mapping has been replaced.
         self.classes: Mapping[str, Mapping[str, type]] = {}
+        # The field names of types that are not in the schema metadata, by (keyspace, type name).
         self._fields: dict[tuple[str, str], Sequence[str]] = {}
 
     def add(self, keyspace: str, name: str, klass: type) -> None:

@@ -55,7 +55,8 @@ class Attempt:
         self.latency: float | None = None
         self.error: Exception | None = None
         self.decision: str | None = None
-        # The prepared statements that the host did not know, so that they were prepared again.
+        # The prepared statements that the host did not know, so that the driver prepared them
+        # again on this host.
         self.reprepared: tuple[Any, ...] = ()
         # The result metadata that was cached for the statement when the attempt was sent. If the
         # server omits the metadata from its response, this metadata decodes the response.
@@ -84,7 +85,7 @@ class Attempt:
     def release(self) -> None:
         """Drop the references to the request and the connection, because the request is over.
 
-        What happened in the attempt stays readable, for example `error` and `latency`.
+        The other attributes stay readable, for example `error` and `latency`.
         """
         self.request = None
         self.connection = None

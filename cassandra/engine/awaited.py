@@ -49,7 +49,7 @@ def is_changed_by_user_code(session: Any) -> bool:
     That is so if the session has request listeners or a user-defined protocol handler. Both need
     the request as a message object, which `HappyPath` does not create.
 
-    The compiled version has the same function (``_is_changed_by_user_code``).
+    The compiled module has the same function under the name ``_is_changed_by_user_code``.
     """
     return session.client_protocol_handler is not ProtocolHandler or bool(
         session._request_init_listeners
@@ -76,7 +76,8 @@ class RowsAnswer:
     def rows(self, row_factory: Callable[..., Any]) -> list[Any] | None:
         """Return the rows, or None if the caller must decode them with `message()`.
 
-        That is so if `row_factory` is not one of the driver's own factories, or if decoding fails.
+        The result is None if `row_factory` is not one of the driver's own factories, or if decoding
+        fails.
         """
         method_and_factory = getattr(row_factory, "row_plan_method", None)
         # Check that the attribute belongs to this function: functools.wraps copies the attribute to
@@ -92,7 +93,7 @@ class RowsAnswer:
             )
             return rows
         except DecodeError:
-            return None  # `message()` raises this error with its details
+            return None  # the caller then calls `message()`, which raises this error with details
 
     def message(self) -> ResultMessage:
         """Return the `ResultMessage` of this response, with all its fields."""
@@ -130,8 +131,8 @@ class ResultFuture(asyncio.Future[Any]):
         return f"{super().__repr__()[:-1]}{statement_of(self)}>"
 
     def __bool__(self) -> bool:
-        # `if session.execute(...):` is probably a forgotten await. Warn of that, unless the future
-        # is also used in another way.
+        # In `if session.execute(...):`, the application has probably forgotten an await. Warn of
+        # that, unless the application also awaits the future or reads its result.
         if self._truth_test is None and not self.done():
             self._truth_test = truth_test()
         return True
@@ -152,8 +153,8 @@ class ResultFuture(asyncio.Future[Any]):
     ) -> None:
         """Let the loop call ``fn(self)`` when the future is done."""
         self._note_use()
-        # asyncio uses the context of this call only if the argument is left out, so copy that
-        # context here.
+        # asyncio copies the caller's context only if the argument `context` is left out. We pass
+        # the argument, so we copy the caller's context ourselves.
         super().add_done_callback(fn, context=copy_context() if context is None else context)
 
     def result(self) -> Any:
@@ -301,8 +302,8 @@ class HappyPath:
             self._body_class,
             session,
             self._engine,
-            statement,  # whose settings apply
-            statement,  # for load balancing policies
+            statement,  # the statement whose settings apply
+            statement,  # the statement that load balancing policies get
             self._options,
             on_done,
         )
@@ -319,8 +320,8 @@ class HappyPath:
         """
         if running_loop() is not self.loop:
             refuse_loop(self.loop)
-        # The future needs the request, and the request needs a callback of the future: make the
-        # request with a placeholder, and set `on_done` below.
+        # The future needs the request, and the request needs a callback of the future. So create
+        # the request with a placeholder callback, and set its `on_done` below.
         request = self.request(query, parameters, _no_future_yet)
         if request is None:
             return None

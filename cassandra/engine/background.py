@@ -54,8 +54,8 @@ class Background:
         self._tasks.discard(task)
         # Read the error: otherwise asyncio would log it as never retrieved.
         error = None if task.cancelled() else task.exception()
-        # Log only programming errors. Errors of servers and networks are handled by those who wait
-        # for the task.
+        # Log only programming errors. Errors of servers and networks are handled by the code that
+        # awaits the task.
         if error is not None and not isinstance(error, (DriverException, OSError)):
             log.error("a task of the engine failed: %r", error, exc_info=error)
 

@@ -22,8 +22,8 @@ class CallOptions(bases.CallBase):
     :param profile: the execution profile, already looked up by its name.
     :param timeout: seconds; None for no limit; NOT_SET for the profile's timeout.
     :param trace: True if the servers should trace the request.
-    :param custom_payload: added to the statement's payload, whose keys it replaces; None for the
-        statement's alone.
+    :param custom_payload: added to the statement's payload; if a key is in both, this payload's
+        value is used. None sends only the statement's payload.
     :param paging_state: the paging state of an earlier result, to continue behind its page; None
         for the first page.
     :param target: the only host to send to, or a `Target` with a shard or token; None for the hosts

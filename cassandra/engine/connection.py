@@ -72,7 +72,7 @@ COMPLAINT_INTERVAL = 60.0  # seconds between warnings about events that we faile
 # `StreamTable.lend`).
 LENT_CHECK = 0.05  # seconds
 
-# If another thread holds a connection's write lock for longer than this, the engine closes the
+# If a user thread holds a connection's write lock for longer than this, the engine closes the
 # connection.
 LONGEST_HOLD = 1.0  # seconds
 HOLD_INTERVAL = 0.001  # seconds between attempts to get the write lock
@@ -101,7 +101,8 @@ def second_socket(sock: Any) -> _socket.socket:
 def wire_format_of(version: int, features: ProtocolFeatures | None) -> int:
     """Return the protocol version, plus a flag for each extension that changes the request layout.
 
-    Connections with the same wire format can send the same rendered request.
+    A request that was rendered (encoded) once can be sent on all connections with the same wire
+    format.
     """
     extensions = 0
     if version >= 5 or getattr(features, "use_metadata_id", False):
@@ -256,8 +257,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.is_given_up = False
         # The names of optional schema tables that the node does not have; see `SchemaReader`.
         self.missing_tables: frozenset[str] = frozenset()
-        # True if the server has announced that it will close the connection soon. The connection
-        # then takes no new requests.
+        # True if the server has announced (by GRACEFUL_DISCONNECT) that it will close the
+        # connection soon. The connection then takes no new requests.
         self.is_draining = False
         self.sockopts = sockopts
         self.closed = False
@@ -273,9 +274,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # `on_made` and `on_lost` are called when the transport is connected, and when it is closed.
         # `on_draining` is called when the server has announced that it will close the connection.
         # `on_room` is called when streams may have become free, `on_orphan` when a request was
-        # abandoned,
-        # `on_given_up` with the reason by `give_up`. The docstring of the class explains the
-        # others.
+        # abandoned. `give_up` calls `on_given_up` with the reason. The docstring of the class
+        # explains `on_closed` and `on_event`.
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None
         self.on_draining: Callable[[Connection], None] | None = None
         self.on_made: Callable[[Connection], None] | None = None
@@ -298,7 +298,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # The loop's time when `_flush` first failed to get the write lock, because another thread
         # holds it; None since `_flush` got the lock.
         self._held_up_since: float | None = None
-        # The timer of `_check_lent`; None while the loop, not user threads, reads the responses.
+        # The timer of `_check_lent`. Set while reading is lent, which means that user threads
+        # instead of the loop read the responses; else None.
         self._lent_check: asyncio.TimerHandle | None = None
         self._received = False  # True if the peer has sent at least one complete message
         # Limits warnings about events that we failed to process; None before the first warning.
@@ -444,7 +445,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             )
 
     def write_directly(self) -> None:
-        """Let user threads write to the socket themselves while nothing is in flight.
+        """Let user threads write to the socket themselves while no request is in flight.
 
         Must be called before other threads can see the connection. Does nothing if direct writes
         are impossible, for example with TLS.
@@ -485,7 +486,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
     def close_if_idle(self) -> None:
         """Close the connection if no request is in flight (orphans do not count)."""
-        # Hold the write lock and then forbid direct writes, so that no thread can send a request
+        # While we hold the write lock, no user thread can send a request. With `settled` False, no
+        # thread writes to the socket itself after we release the lock. So no request can be sent
         # between the check and the close.
         has_write_lock = self.streams.acquire_write()
         try:
@@ -609,7 +611,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         wake_queue.is_gathering = True
         try:
             self._take_bytes(nbytes)
-            # Lend the reading before a woken thread can send its next request.
+            # Let user threads read from the socket, if possible. Do that now, before a woken
+            # thread can send its next request.
             if self.streams.is_lendable:
                 self._lend_reading()
         finally:
@@ -668,11 +671,15 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     # -- responses that user threads read (see the module stream_table) ----------------------------
 
     def _lend_reading(self) -> None:
-        """Let the user threads of direct requests read the responses, if that is possible now."""
+        """Let user threads read the responses themselves, if that is possible now.
+
+        Only a thread that has written its request to the socket itself (a *direct request*) reads.
+        """
         transport = self._transport
         if transport is None or self.closed or self.gate is not None or transport.is_closing():
             return
-        # Python code decompresses Snappy, and a signal handler may interrupt Python code.
+        # Snappy is decompressed by Python code, which a signal handler may interrupt. The reader
+        # would then be left in the middle of a frame, so only the loop reads such connections.
         if "snappy" in self._frame_options:
             return
         transport.pause_reading()
@@ -703,14 +710,14 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self._notify_waiting()
 
     def take_over(self) -> None:
-        """Let the loop read again if reading is lent, and do the work that threads left to it.
+        """Let the loop read again if user threads read now, and do the work that they left to it.
 
         Must be called on the loop. If the peer has closed the connection, `closed` is True
         afterwards.
         """
         streams = self.streams
-        # `take_back` fails if a thread is just using the reader. That thread calls this method
-        # soon.
+        # `_lent_check` is None if the loop reads already. `take_back` fails if a thread is just
+        # using the reader; that thread calls this method soon.
         if self._lent_check is None or not streams.take_back():
             return
         self._lent_check.cancel()
@@ -729,7 +736,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self._notify_waiting()
 
     def take_over_answer(self, attempt: Attempt, body: bytes) -> None:
-        """Handle the response to a direct request whose thread could not decode the response.
+        """Handle a response that a user thread has read from the socket but could not decode.
 
         Must be called on the loop.
 
@@ -880,7 +887,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if streams.armed is not None:
             streams.armed.cancel()
             streams.armed = None
-        # Take the reading back, so that a thread that waits for bytes notices the end.
+        # If a user thread waits for bytes on the socket, let it notice that the connection ends.
         streams.take_back()
         if self._lent_check is not None:
             self._lent_check.cancel()

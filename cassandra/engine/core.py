@@ -165,8 +165,8 @@ class Core(Observers):
             settings.idle_heartbeat_timeout,
         )
         self.policies.attach(settings.reconnection_policy)
-        # Create the control connection last, because it needs the parts above. They look up
-        # `self.control` only when they need it.
+        # Create the control connection last, because it needs the parts above. Those parts look up
+        # `self.control` only when they need the control connection.
         self._routes = self._new_route_watch()
         self.control = self._new_control()
         self._status_events = StatusEvents(
@@ -224,7 +224,7 @@ class Core(Observers):
         )
 
     def _wire(self) -> None:
-        """Pass callbacks to parts that were created before the part that is called."""
+        """Set callbacks of parts that were created before the parts which the callbacks call."""
         # The control connection passes each event to the part that handles it.
         handlers: dict[str, EventHandler] = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
@@ -241,7 +241,8 @@ class Core(Observers):
         # If the control connection has moved or was lost, other parts must notice that.
         self.control.on_adopted = self._on_control_adopted
         self.control.on_lost = self.query_fallback.on_lost
-        # When a host comes up or may hang, these parts react.
+        # Parts that react when a host comes up (`on_host_up`, `prepare_on`) or may hang
+        # (`on_doubt`).
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
         self.hosts.on_doubt = self.heartbeats.check
@@ -262,7 +263,7 @@ class Core(Observers):
 
     @property
     def marks_transactions(self) -> bool:
-        """True if the servers mark prepared lightweight transactions (LWT), as ScyllaDB does."""
+        """True if PREPARED responses say whether a statement is an LWT, as ScyllaDB's do."""
         connection = self._connection()
         features = connection.features if connection is not None else None
         return features is not None and features.lwt_info is not None

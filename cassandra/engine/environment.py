@@ -103,8 +103,8 @@ class Environment:
 
         :param tls: the arguments `ssl` and `server_hostname` of ``loop.create_connection``; empty
             without TLS.
-        :param local_ports: the local port is the first one of these that is free; None for any
-            port.
+        :param local_ports: candidates for the local port, of which the first free port is used;
+            None for any port.
         :param on_reached: called when the peer has accepted the connection, before the TLS
             handshake. Not called for connections without TLS and `local_ports`.
         :raises OSError: if the address cannot be connected to, or no local port is free.
@@ -159,8 +159,8 @@ class Environment:
     def close(self) -> None:
         """Shut down the threads for blocking calls."""
         if self._executor is not None:
-            # Idle threads end at once, so wait for them. If user code still blocks a thread, do not
-            # wait: the thread ends when the user code returns.
+            # If all calls are done, the idle threads end at once, so wait for them. If user code
+            # still blocks a thread, do not wait: the thread ends when the user code returns.
             is_idle = all(call.done() for call in self._calls)
             self._executor.shutdown(wait=is_idle, cancel_futures=True)
             self._executor = None

@@ -44,7 +44,7 @@ class Event:
 
     def _release(self) -> None:
         # In free-threaded Python, two threads may release the lock at the same moment. The second
-        # one gets an error, which can be ignored: the lock is released.
+        # thread gets an error, which we ignore because the lock is released already.
         try:
             self._lock.release()
         except RuntimeError:
@@ -53,7 +53,8 @@ class Event:
     def set_soon(self) -> None:
         """Set the event, but let the caller's next step run before the woken thread.
 
-        Only the compiled version can do that: it keeps the GIL. This version calls `set`.
+        Only the compiled version can do that, because it keeps the GIL. This pure Python version
+        just calls `set`.
         """
         self.set()
 
@@ -80,8 +81,8 @@ class WakeQueue:
         self._recheck()
 
     def _recheck(self) -> None:
-        # This matters only if another thread than the loop's has appended the event. If the loop
-        # has just finished `wake`, nobody else would set the event, so set it here.
+        # If a thread other than the loop's has appended the event, the loop may just have finished
+        # `wake`. Nobody else would then set the event, so set it here.
         if not self.is_gathering:
             self.wake()
 

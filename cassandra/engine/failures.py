@@ -41,8 +41,8 @@ def as_exception(error: BaseException) -> Exception:
 
     "Request" includes any other work that called the user code. See `failure_of`.
 
-    SystemExit and KeyboardInterrupt should end the process. So this also schedules a callback that
-    raises them from the event loop, after the current callback.
+    SystemExit and KeyboardInterrupt should end the process. So this function also schedules a
+    callback that raises them from the event loop, after the current callback.
     """
     reraise_on_loop(error)
     return failure_of(error)

@@ -25,8 +25,8 @@ _FLOAT_SIZE = 4  # bytes
 # A float begins with its sign and the first seven bits of its exponent. Numbers that begin with one
 # of these bytes are less than 2**-63, so their squares may be 0 in 32 bits.
 _BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
-# A 1 for each first byte of a float of at least 2**55. The sum of some hundred squares of such
-# numbers may exceed 32 bits.
+# A table for `bytes.translate`: 1 for each first byte of a float of at least 2**55, else 0. The sum
+# of some hundred squares of such numbers may exceed the largest 32-bit float.
 _MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
 _MAX_VECTORS = 1000  # a batch may have more vectors; the others are not searched
 
@@ -106,7 +106,7 @@ def is_of_length_zero(data: bytes) -> bool:
     :param data: the vector's numbers as big-endian floats.
     """
     # Decode the numbers only if all of them begin like small numbers, which is so for few vectors.
-    # `strip` then leaves nothing of the first bytes.
+    # `strip` removes the first bytes of small numbers; nothing is left if all numbers are small.
     first_bytes = data[::_FLOAT_SIZE]
     return not first_bytes.strip(_BYTES_OF_SMALL) and _squared_length(data) == 0
 

@@ -16,8 +16,11 @@ T = TypeVar("T")
 def new_selector() -> selectors.BaseSelector | None:
     """Return an unpatched selector, which waits in the kernel, or None if `selectors` is unpatched.
 
+    None lets asyncio create its default selector.
+
     :raises RuntimeError: under eventlet, where the original selectors are not available.
     """
+    # gevent keeps the original selectors. eventlet does not.
     monkey: Any = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("selectors"):
         selector: selectors.BaseSelector = monkey.get_original("selectors", "DefaultSelector")()

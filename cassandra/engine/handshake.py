@@ -89,7 +89,7 @@ _BY_CERTIFICATE = frozenset(
 class _Certificate(Authenticator):
     """The client-side authenticator for a server that accepts the client's TLS certificate.
 
-    The certificate is the whole login. So a further challenge of the server is an error.
+    The certificate is the whole login. So if the server sends a challenge, raise an error.
     """
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
@@ -115,7 +115,7 @@ class Connector:
         self._local_ports = ShardAwarePortGenerator(
             *settings.local_ports, random=environment.random
         )
-        # The end points to which a connection was opened before. If the first connection to an end
+        # The end points to which a connection was opened before. If a connection to any other end
         # point fails, the error suggests that the host may expect TLS.
         self._answered: set[EndPoint] = set()
         self._has_warned_of_login = False
@@ -453,6 +453,7 @@ class _Handshake:
             self._connection.use_compression(action.algorithm)
         elif isinstance(action, EnableSegments):
             self._connection.use_segments()
+        # The server asks for a login, then may send challenges, and finally accepts the login.
         elif isinstance(action, AuthenticationWanted):
             return await self._first_login_message(action)
         elif isinstance(action, Challenge):
@@ -473,7 +474,8 @@ class _Handshake:
     async def _first_login_message(self, action: AuthenticationWanted) -> Send:
         """Return the first message of the login, which contains the authenticator's token."""
         provider = self._settings.auth_provider
-        # Some servers identify the client by its TLS certificate, and ignore the token.
+        # Some servers identify the client by its TLS certificate, and ignore the token. Send an
+        # empty token to them.
         if provider is None and self._is_known_by_certificate(action):
             self._authenticator = _Certificate()
             return _single_message(self._protocol.respond(b""))
@@ -526,7 +528,9 @@ class _Handshake:
         return convert(await result) if inspect.isawaitable(result) else result
 
     def _with_endpoint(self, error: Exception) -> Exception:
-        """Return `error` with the end point in its message."""
+        """Return `error`, or a copy of it with the end point in its message."""
+        # Return the error unchanged if its message names the end point already. Errors of other
+        # classes may have other constructors, so they cannot be copied.
         if str(self._endpoint) in str(error) or not isinstance(error, DriverException):
             return error
         message = f"{self._endpoint}: {error}"
@@ -546,7 +550,8 @@ def _call_and_convert(
 
     An awaitable result is returned unchanged, because only the loop can await it.
     """
-    # `Secret` hides a password from tracebacks that show this frame.
+    # The result may be a password. Wrap it in a `Secret`, so that a traceback that shows the local
+    # variables of this frame does not show it.
     secret = Secret(function(*args))
     return secret.reveal() if inspect.isawaitable(secret.reveal()) else convert(secret.reveal())
 
@@ -598,7 +603,8 @@ def _describe_timeout(endpoint: EndPoint, connection: Connection, timeout: float
 
     :param timeout: the connect timeout in seconds.
     """
-    # Except for the first condition, each condition describes how far the connection came.
+    # Each condition checks how far the connection came, except for the first condition, which
+    # checks the length of the timeout.
     if timeout < _SHORT_TIMEOUT:
         return f"{endpoint} did not answer within {timeout:g} s, in which few nodes can"
     if connection.is_reached and not connection.is_connected:

@@ -161,9 +161,9 @@ class ExecuteBodyBase(QueryParams):
         self.skip_metadata = False
         sent_metadata_id = None
         if wire_format & METADATA_IDS:
-            # If the server's columns still belong to this id, it may omit them from the response;
-            # otherwise it sends the new columns. So allow that only if we have an id. The field
-            # itself is not optional: it is empty if we have no id.
+            # `skip_metadata` allows the server to omit the columns from the response if the id
+            # that we send is still current; otherwise the server sends the new columns. So set it
+            # only if we have an id. The field itself is not optional: it is empty without an id.
             sent_metadata_id = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
         version = wire_format & 0xFF  # the higher bits are flags
@@ -295,7 +295,7 @@ class RequestBase:
         self._busy: Any = None  # the first pools of the plan that had no free stream, as a list
         self._plan: Iterator[Any] | None = None  # the hosts that we have not tried yet
         # The plan of the speculative execution policy, and the timer of the next speculative
-        # execution.
+        # execution; None without speculative executions.
         self._speculation: Any = None
         self._speculation_handle: Any = None
         # The delayed retry or the PREPARE that will continue the request; None if there is none.
@@ -312,7 +312,7 @@ class RequestBase:
         # True if `response` should be a `RowsAnswer` when rows come; False if it should be a
         # `ResultMessage`.
         self._reads_rows = False
-        # `_locate` sets these four attributes, when they are first needed.
+        # `_locate` sets these four attributes when one of them is first needed.
         self._is_located = False
         self._token: int | None = None  # the Murmur3 token of the partition
         self._shard: int | None = None  # the shard that the caller has chosen
@@ -321,6 +321,7 @@ class RequestBase:
     def clone(self, request_class: type[_Request], on_done: Callable[[Any], None]) -> _Request:
         """Return a copy of this request that was not started, for example for the next page."""
         request = request_class(self.session, self.statement, self.request_body, on_done)
+        # Copy the settings, but not the state: the copy has no plan, attempts or errors.
         request.is_idempotent = self.is_idempotent
         request.policy = self.policy
         request.retry_policy = self.retry_policy
@@ -708,13 +709,16 @@ class RequestBase:
                 self, attempt, connection
             ):
                 return
+            # With ScyllaDB's tablet extension, each EXECUTE ends with a byte that says which
+            # version of the tablet's data we have.
             shows_version = (
                 connection.wire_format & TABLET_VERSIONS
                 and getattr(request_body, "opcode", None) == EXECUTE
             )
             renders_itself = isinstance(request_body, ExecuteBodyBase)
             if shows_version and not renders_itself:
-                # This body encodes a message object, which takes the byte from its attribute.
+                # This body encodes a message object. Set the byte as an attribute of the message,
+                # which appends it.
                 message: Any = getattr(request_body, "message")  # noqa: B009
                 message.tablet_version_block = self.version_block()
             opcode, flags, body = request_body.render(connection)
@@ -788,7 +792,7 @@ def start_all(requests: Sequence[RequestBase]) -> None:
     for request in requests:
         try:
             request.start()
-        except BaseException as error:  # one failure must not stop the others
+        except BaseException as error:  # a failed request must not stop the other requests
             log.exception("%r could not be started", request)
             request.fail(as_exception(error))
 

@@ -96,18 +96,18 @@ class Heartbeats:
             self._spawn(self._check(host, connections))
 
     async def _check(self, host: Host, connections: list[Connection]) -> None:
-        """Send heartbeats on `connections`; while responses are missing, also on others."""
+        """Send heartbeats on `connections`; if some fail, also on the host's other connections."""
         try:
-            # If a connection has failed, check the connections that have been silent for long
-            # enough by now. This ends, because each further round needs a connection that was
-            # closed.
+            # If a connection got no response and was closed, check the host's connections that
+            # have been silent for long enough by now. The loop ends, because each further round
+            # needs a connection that was closed in the previous round.
             while connections and await self._ask_all(host, connections):
                 connections = self._silent_connections(host)
         finally:
             self._checked.discard(host)
 
     async def _ask_all(self, host: Host, connections: list[Connection]) -> bool:
-        """Send a heartbeat on each of `connections`; if one is late, on the host's others, too.
+        """Send a heartbeat on each of `connections`, and on more if a response is late.
 
         :returns: True if a connection was closed because no response came.
         """
@@ -133,7 +133,7 @@ class Heartbeats:
 
 def is_silent(connection: Connection, seconds: float = SILENCE) -> bool:
     """Return True if nothing was received on `connection` for `seconds`."""
-    # Any received data counts, because it shows that the peer is alive.
+    # `last_activity` is set for any received data, because any data shows that the peer is alive.
     return connection.last_activity <= asyncio.get_running_loop().time() - seconds
 
 
@@ -172,7 +172,7 @@ async def _beat(connection: Connection, timeout: float) -> bool:
         pass  # `read_answer` has closed the connection
     except ConnectionException as error:
         if connection.closed:
-            return True  # the connection broke, and its owner already knows that
+            return True  # the connection broke, and its pool was notified already
         # The connection has no free stream for the heartbeat. Responses to its other requests would
         # also show that the peer is alive, so close the connection only if no response comes.
         if await _stays_silent(connection, timeout):

@@ -131,7 +131,7 @@ class RequestCore(Protocol):
 
     @property
     def on_refusal(self) -> Callable[[Host, float], None] | None:
-        """Called with the host and the latency (seconds) of each other error of a server.
+        """Called with the host and the latency (seconds) of each error not passed to `on_latency`.
 
         None if no observer needs it.
         """
@@ -216,7 +216,10 @@ class RequestSession(Protocol):
     # -- the steps of a request --------------------------------------------------------------------
 
     def attend(self, request: RequestBase, profile_observers: Sequence[RequestObserver]) -> None:
-        """Set what the request's observers and the throttler need on a new request."""
+        """Prepare a new request for its observers and the throttler.
+
+        Sets the attributes `observed` and `caller` of the request.
+        """
 
     def pass_or_hold(self, request: RequestBase, attempt: Attempt, connection: Connection) -> bool:
         """Return True if the caller must send the request.

@@ -109,7 +109,7 @@ class GatedRequest(Protocol):
         """The body, which knows the keyspace that the request expects."""
 
     def resend(self, attempt: Attempt) -> None:
-        """Called when the connection is in the right keyspace: send the attempt."""
+        """Called when the connection is in the right keyspace: send the attempt on it."""
 
     def on_not_sent(self, attempt: Attempt, error: Exception) -> None:
         """Called when the connection takes no further requests: use another connection."""
@@ -140,7 +140,8 @@ class HeldRequest:
         self._request = request
         self._attempt = attempt
         self.is_use: bool = body.is_use
-        # `expected` is not a string if the body is a USE, or if the session had no keyspace.
+        # `expected` is not a string if the body is a USE, or if the session had no keyspace when
+        # the request was created.
         expected = body.expected if isinstance(body.expected, str) else None
         self.keyspace: str | None = None if self.is_use else expected
         self.needs_none = self.keyspace is None and not self.is_use
@@ -232,8 +233,8 @@ def can_pass(session: GateSession, request: GatedRequest, connection: Connection
 def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
     """Return True if the request of `responder` depends on the connection's keyspace.
 
-    It does if it has unqualified names, which the server resolves in the connection's keyspace. The
-    server may do that at any time until it responds.
+    A request depends on it if it has unqualified names, because the server looks them up in the
+    connection's keyspace. The server may do that at any time until it responds.
     """
     # A `Reprepare`, which sends a PREPARE, has the attribute `needs_keyspace`; other responders
     # have a `request`.
@@ -299,8 +300,8 @@ class KeyspaceGate:
             first = self._held[0]
             if first.needs_none:
                 # The connection is in a keyspace, and no statement can undo that, so the pool must
-                # replace the connection. `give_up` ends this loop, and `_ended` sends the waiting
-                # requests elsewhere.
+                # replace the connection. After `give_up`, the condition of this loop is False, and
+                # `_ended` lets the waiting requests use another connection.
                 connection.give_up("it is in a keyspace, and the session is in none")
             elif not await self._wait_until_at_rest(LONGEST_UNREST):
                 return
@@ -315,7 +316,7 @@ class KeyspaceGate:
     def _send_all_of_this_keyspace(self) -> None:
         """Send all requests that wait for the connection's current keyspace.
 
-        They may overtake requests for other keyspaces.
+        These requests may overtake earlier requests that wait for another keyspace.
         """
         waiters, self._held = self._held, deque()
         for waiter in waiters:
@@ -420,7 +421,7 @@ class KeyspaceGate:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         """Called when the task ends: remove the gate; waiting requests use another connection."""
         connection = self._connection
-        if connection.gate is self:  # and not a newer gate
+        if connection.gate is self:  # the connection may have a newer gate by now
             connection.gate = None
         fault = None if task.cancelled() else task.exception()
         if fault is not None:

@@ -26,7 +26,7 @@ class Listeners:
     def __init__(self, after: Callable[[], None]) -> None:
         self.policies: list[Any] = []
         self.user_listeners: Sequence[Any] = ()
-        # The hosts whose last reported event is the `on_add` from `introduce`.
+        # The hosts for which `introduce` has called `on_add`, and no other event was reported yet.
         self._introduced: set[Host] = set()
         self._on_notified = after
 

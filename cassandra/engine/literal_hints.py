@@ -1,8 +1,8 @@
 """Advice for statements with wrong literals, for error messages of rejected statements.
 
-Such a literal usually comes from an f-string that formats a Python value into the statement. What
-Python shows of a value is often not a CQL literal: ``None``, ``b'abc'``, ``UUID('...')``, or a date
-or name without quotes. A literal or parameter may also not fit the type of its column.
+Such a literal usually comes from an f-string that formats a Python value into the statement. The
+string form of a Python value is often not a CQL literal: ``None``, ``b'abc'``, ``UUID('...')``, or
+a date or name without quotes. A literal or parameter may also not fit the type of its column.
 `cassandra.engine.server_hints` uses this module.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 _BETTER = "better, pass values as parameters"
+# A regular expression: the next word is not one of the constants of CQL.
 _NOT_OF_CQL = r"(?!(?:true|false|null|nan|infinity)\b)"
 
 # Pairs (pattern, advice). The pattern is searched in the statement after `without_strings` has
@@ -32,8 +33,8 @@ PYTHON_VALUE_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\w@\w", f"strings have single quotes in CQL; {_BETTER}"),
 )  # fmt: skip
 
-# Pairs of the same form for patterns that are less certain: the server has found an error, but
-# maybe another error than the pattern's.
+# Pairs (pattern, advice) as above, for patterns that are less certain: a statement may match the
+# pattern although the server has rejected it for another reason.
 QUOTE_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\bVALUES\s*\([^\"]*\"|\bIN\s*\(\s*\"|[={\[]\s*\"|''\s*:\s*\"|"
      r"\b(?:CONTAINS|CONTAINS\s+KEY|LIKE)\s+\"|\"[^\"]*\"\s*$",
@@ -68,6 +69,8 @@ _FORMS_OF_TYPES = (
     (r"set", "a set is written {value}; as a parameter, pass a set"),
     (r"map", "a map is written {key: value}; as a parameter, pass a dict"),
 )  # fmt: skip
+# Matches messages of Cassandra about a literal of a wrong type. The groups are the column (if the
+# message names it) and the type.
 _TYPE_OF_COLUMN = (
     r"Invalid [\w ]+ (?:constant|literal)\b.* for \"?(?P<column>[^\":]+)\"? of type "
     r"(?:frozen<)?(\w+)|"

@@ -43,12 +43,14 @@ IDLE_AFTER = 0.0001  # seconds
 LAST_ROUNDS = 3
 LAST_ROUND = 1.0  # seconds
 
+# Error messages: of a call that was running when the loop was closed, and of work that is queued
+# after that.
 ENDED = "the cluster was shut down before the call was over"
 SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
 
 
 class Startable(Protocol):
-    """A piece of work for the loop, for example a request."""
+    """A piece of work that user threads pass to the loop, for example a request."""
 
     def start(self) -> None:
         """Start the work. Called at most once, on the loop, if `fail` was not called before.
@@ -90,8 +92,8 @@ class Inbox:
         # `_settle` runs after the requests of that work were written.
         self._is_drain_scheduled = False
         self._is_settle_scheduled = False
-        # The identifier of the thread that is scheduling `_drain` at the moment; None if there is
-        # none.
+        # The identifier of the thread that is scheduling `_drain` at the moment; None if no thread
+        # is doing so.
         self._scheduling_thread: int | None = None
         self._quiet_since = 0.0  # the time of the last `_settle`
         self.is_quiet = True
@@ -194,11 +196,11 @@ class Inbox:
         while queue:
             try:
                 work = queue.popleft()
-            except IndexError:  # a thread that closed the inbox has taken the last item
+            except IndexError:  # another thread has closed the inbox and taken the last item
                 return
             try:
                 work.start()
-            except BaseException as error:  # the error must not stop the items behind it
+            except BaseException as error:  # the items that follow must start nevertheless
                 log.exception("%r could not be started", work)
                 work.fail(as_exception(error))
         if not self._is_settle_scheduled:
@@ -268,8 +270,8 @@ class _Call(Generic[T]):
     def _ended(self, task: asyncio.Task[T]) -> None:
         """Pass the outcome of the task, which has ended, to the thread that waits."""
         self._calls.discard(self)
-        # A caller cancels its task only after it has stopped waiting. So if a caller still waits
-        # for a cancelled task, the cluster was shut down.
+        # A caller that cancels the task has stopped waiting and does not read the outcome. So this
+        # error reaches only a caller that still waits, because the cluster was shut down.
         if task.cancelled():
             self._end(ConnectionShutdown(ENDED))
         elif (error := task.exception()) is not None:
@@ -281,7 +283,7 @@ class _Call(Generic[T]):
     def leave(self) -> None:
         """End the caller's wait, because the loop is closed although the task has not ended.
 
-        The task has ignored its cancellation.
+        This happens if the task has ignored its cancellation.
         """
         self._end(ConnectionShutdown(ENDED))
 
@@ -297,6 +299,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     simulated = simulation()
     if simulated is not None:
         return simulated.new_event_loop()
+    # An OSError means that the process has no free file descriptors.
     try:
         _check_descriptors()
         return _new_event_loop()

@@ -144,7 +144,7 @@ def warn_of_blocking(call: str) -> None:
         f"{call} was called on a running event loop, which stands still until the answer comes: "
         "use cassandra.aio, or call it through asyncio.to_thread()"
     )
-    # In a notebook, only log: its code runs on a loop that has nothing else to do.
+    # In a notebook, only log: while a cell runs, the notebook's loop has nothing else to do.
     if _blocking_calls == 1 or "ipykernel" in sys.modules:
         log.warning("%s. This is logged once", message)
     else:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _NULL_REJECTIONS = (ServerError, InvalidRequest, ProtocolException)
 
 _MAX_COLUMNS = 5  # the maximum number of columns in a note
-# The search stops after this many elements, keys, values and fields, which take about 50 ms.
+# The search stops after this many elements, keys, values and fields, which takes about 50 ms.
 _MAX_ITEMS = 100_000
 
 # The types that wrap another type, and the types whose values contain other values.
@@ -115,8 +115,8 @@ class _Search:
             return None
         while issubclass(cqltype, WRAPPERS):
             cqltype = cqltype.subtypes[0]
-        # If a user's subclass of the type has encoded the value, we do not know the format of its
-        # bytes.
+        # A user's subclass of the type may have encoded the value in another format, which we
+        # cannot search.
         if cqltype._overridden():
             return None
         for container in CONTAINERS:
@@ -203,8 +203,8 @@ def _shown_key(cqltype: Any, data: bytes) -> str:
     """Return a description of a map's key, for the note that is added to the error."""
     while issubclass(cqltype, WRAPPERS):
         cqltype = cqltype.subtypes[0]
-    # Of a container, and of a value that a user's type has encoded, show only the size: decoding
-    # the value might call user code.
+    # If the key is a container, or was encoded by a user's type, show only its size, because
+    # decoding it might call user code.
     if cqltype._overridden() or issubclass(cqltype, CONTAINERS):
         return f"of {len(data)} bytes"
     return shown(cqltype.codec().decode_nullable(data))

@@ -55,8 +55,8 @@ MOST_WAITING = 10_000
 SLOW = 0.1  # seconds
 # One slow call proves nothing: the machine may have had no time for this thread, or another thread
 # may have held the GIL. An observer gets its own thread after MOST_SLOW_CALLS slow calls, or after
-# two slow calls that take MOST_SLOW_TIME seconds together. They must be within SUSPECTED_CALLS
-# calls.
+# two slow calls that take MOST_SLOW_TIME seconds together. These slow calls must be within
+# SUSPECTED_CALLS calls.
 MOST_SLOW_CALLS = 3
 MOST_SLOW_TIME = 1.0  # seconds
 SUSPECTED_CALLS = 1000
@@ -66,6 +66,7 @@ _IDLE = 5.0  # seconds without events after which a slow observer's thread ends
 _LOG_INTERVAL = 10.0  # seconds between log lines about the same observer
 
 _CONNECTION_FAILURE = "on_connection_failure"
+# The names of the observer methods for the steps of a request, and for the shutdown.
 _EVENTS = (
     *("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end"),
     "on_shutdown",
@@ -170,8 +171,8 @@ class _SlowObserver:
         is_woken = self._wake.acquire(timeout=_IDLE)
         with self._guard:
             if not is_woken and not self._is_waiting:
-                # `put` has released the lock just after our timeout. Acquire the lock, as if we had
-                # been woken in time, and handle the event.
+                # `_wake_thread` has released `_wake` just after our timeout. Acquire it, as if we
+                # had been woken in time, and handle the event.
                 self._wake.acquire()
             elif not is_woken:
                 self._is_waiting = self._is_running = False
@@ -259,7 +260,8 @@ class _Watched:
         if hook is None:
             hook = Hook(self, name)
             hook.call = self._call_of(hook)
-            # Another thread may have stored a hook since the look-up: then use that hook.
+            # Another thread may have stored a hook since the look-up. `setdefault` then returns
+            # that hook.
             hook = self._hooks.setdefault(name, hook)
         return hook
 
@@ -304,7 +306,7 @@ class _Watched:
     def _call_of(self, hook: Hook) -> Callable[..., object]:
         """Return the function that `hook` must call, depending on how slow the observer is."""
         slow, suspicion = self._slow, self._suspicion
-        if slow is not None:  # the function puts events into the queue of the thread
+        if slow is not None:  # let a thread call the method
             return partial(slow.put, hook, hook.method)
         if suspicion is not None:
             return partial(self._call_suspected, suspicion, hook.method)
@@ -358,7 +360,7 @@ class _Watched:
             suspicion.calls + 1,  # with the first slow call, which was not measured
             SLOW,
         )
-        # The observer is slow: from now on, its hooks put events into the queue of a thread.
+        # From now on, the observer's hooks put events into the queue of a thread.
         self._suspicion = None
         self._slow = _SlowObserver(self)
         self._renew_calls()
@@ -659,7 +661,7 @@ class ObservedSession(bases.EngineBase):
     def attend(
         self, request: ObservableRequest, profile_observers: Sequence[RequestObserver]
     ) -> None:
-        """Set what the request's observers and the throttler need on a new request.
+        """Set the attributes of a new request that its observers and the throttler need.
 
         :param profile_observers: the observers of the request's profile.
         """

@@ -88,7 +88,8 @@ class ConnectionOpener:
         connection = await self.open(host.endpoint, target)
         connection.on_draining = partial(self._on_draining, host)
         if connection.is_draining:  # the node announced during the handshake that it will stop
-            refusal = connection.refusal()  # before `close`, or the error would say "closed"
+            # Create the error before `close`; afterwards the error would say "closed".
+            refusal = connection.refusal()
             connection.close()
             raise refusal
         reached_id = connection.features.host_id if connection.features is not None else None

@@ -14,7 +14,8 @@ def refuse_overrides(cls: type, stock: type, names: Iterable[str]) -> None:
     :param stock: the class whose methods must not be overridden.
     :param names: the methods that the compiled base class calls without looking them up.
     """
-    # Compare the results of `getattr`, because the override may also come from another base class.
+    # Compare the results of `getattr`, because `cls` may also inherit the override from another
+    # base class.
     overridden = [name for name in sorted(names) if getattr(cls, name) is not getattr(stock, name)]
     if overridden:
         raise TypeError(

@@ -98,8 +98,9 @@ class Policies:
             if detach is not None:
                 detach(self._engine)
             return
-        # Otherwise this is a load balancing policy, or a policy that was never attached and is not
-        # in the list either. Let sessions close the pools that only this policy needed.
+        # Otherwise this is a load balancing policy, or a policy that was never attached. Remove a
+        # load balancing policy from the listeners, and let sessions close the pools that only this
+        # policy needed.
         policies = self._listeners.policies
         self._listeners.policies = [other for other in policies if other is not policy]
         self._follow_distances()

@@ -44,7 +44,7 @@ _Value = TypeVar("_Value")
 
 
 class _DefaultProfileKey:
-    """The key of the default profile; no user-defined name can be equal to it."""
+    """The class of the default profile's key, which is not equal to any user-defined name."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ EXEC_PROFILE_DEFAULT: Any = _DefaultProfileKey()
 
 
 def default_lbp_factory() -> LoadBalancingPolicy:
-    """Create the load balancing policy of a profile that does not specify one."""
+    """Create the policy of a profile for which the application passes no load balancing policy."""
     return TokenAwarePolicy(DCAwareRoundRobinPolicy())
 
 
@@ -64,8 +64,8 @@ class _Attributes(bases.ProfileBase):
     """The base class of `ExecutionProfile`: it has the real ``__dict__`` and defaults of settings.
 
     A user may add a property to `ExecutionProfile` with the name of such a setting. The compiled
-    code notices that only by the size of the dictionary of `ExecutionProfile`, which must therefore
-    grow. So that dictionary must not contain the name already: the default is here.
+    code detects new properties by the size of the class's dictionary. The size grows only if the
+    dictionary does not contain the name yet. So the defaults are in this base class instead.
     """
 
     consistency_level: int = ConsistencyLevel.LOCAL_ONE
@@ -75,8 +75,8 @@ class _Attributes(bases.ProfileBase):
     request_observers: Sequence[RequestObserver] = ()
 
 
-# Read and replace the real ``__dict__`` of a profile. The property `__dict__` of `ExecutionProfile`
-# would record the access as one of user code.
+# These functions read and replace the real ``__dict__`` of a profile. We cannot use the property
+# `__dict__` of `ExecutionProfile`, which would record that user code has read the dict.
 _attributes: Callable[[object], dict[str, Any]] = vars(_Attributes)["__dict__"].__get__
 _set_attributes: Callable[[object, object], None] = vars(_Attributes)["__dict__"].__set__
 
@@ -167,7 +167,7 @@ class ExecutionProfile(_Attributes):
         if (
             name in _ADVICE
             and name != "name"  # applications may give names to their profiles
-            # Subclasses of the application, and its own attributes, may have any names.
+            # The application's subclasses may have attributes of any name.
             and is_of_driver(type(self))
             and class_attribute(type(self), name) is None
             and name not in _attributes(self)
@@ -204,8 +204,8 @@ class ExecutionProfile(_Attributes):
         settings = _attributes(self)
         _attributes(copy).update(settings)
         if "speculative_execution_policy" in changes:
-            # Set this policy last, because it is checked against the new timeout. Remove the old
-            # policy now, or the new timeout would be checked against the old policy.
+            # Setting a timeout or this policy checks that the delay of the policy is shorter than
+            # the timeout. So remove the old policy now, and set the new policy after the timeout.
             policy = changes.pop("speculative_execution_policy")
             del _attributes(copy)["speculative_execution_policy"]
             changes["speculative_execution_policy"] = policy
@@ -265,7 +265,8 @@ def _with_advice(init: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **settings: Any) -> None:
         for name in settings:
-            # A subclass may have other parameters, but passes only settings to this constructor.
+            # The constructor of a subclass may have other parameters, but it passes only settings
+            # on to this constructor.
             if name not in _SETTINGS:
                 raise TypeError(
                     f"ExecutionProfile has no setting {name!r}{_advice_for_unknown(name)}"
@@ -333,7 +334,7 @@ def _policy_check(method: str, example: str) -> Callable[[str, object], Any]:
 def _checked_level(name: str, level: _Value) -> _Value:
     """Return `level`, or raise TypeError if it is a string.
 
-    None is accepted here, but a request that uses it raises an error.
+    None may be set, but a request that uses the level None raises an error.
     """
     if isinstance(level, str):
         raise TypeError(
@@ -354,7 +355,7 @@ def _advice_for_level(name: str) -> str:
 def checked_timeout(name: str, timeout: _Value) -> _Value:
     """Return a time in seconds, or None for no limit.
 
-    A time of 0 or less is accepted here; requests with such a timeout fail at once.
+    A time of 0 or less may be set, but requests with such a timeout fail at once.
 
     :param name: the setting, for the message.
     :param timeout: the value of the application.
@@ -370,7 +371,7 @@ def checked_timeout(name: str, timeout: _Value) -> _Value:
     if timeout != timeout:
         raise ValueError(f"{name} must be a number of seconds, but is {timeout!r}")
     if isinstance(timeout, bool):
-        # Other drivers accept bools, as numbers.
+        # cassandra-driver accepts bools as numbers, so only warn.
         warnings.warn(
             f"{name}={timeout} is a timeout of {int(timeout)} seconds: write a number of seconds, "
             "or None for no limit",
@@ -424,7 +425,7 @@ def _takes_two(function: FunctionType) -> bool:
     return required <= 2 and accepts_two
 
 
-# Set by setattr, so that type checkers keep the constructor's parameters.
+# Replace the constructor by setattr, because type checkers then still see its own parameters.
 setattr(ExecutionProfile, "__init__", _with_advice(ExecutionProfile.__init__))  # noqa: B010
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
@@ -481,7 +482,7 @@ class _UnnamedProfile:
         self.is_ready = False  # True once the cluster has adopted all policies
 
     def has(self, policy: LoadBalancingPolicy, attached: tuple[AttachedPolicy, ...]) -> bool:
-        """Return True if the profile had these policies when it was passed to a call."""
+        """Return True if these are the policies that the profile had when it was first passed."""
         # Compare identities, because user-defined policies may be equal without being the same
         # object.
         return self.policy is policy and [*map(id, self.attached)] == [*map(id, attached)]
@@ -538,9 +539,9 @@ class ProfileManager:
         self.on_policy_change: Callable[[ExecutionProfile], None] | None = None
         self._profiles = _Profiles(self, {})
         _managers[id(self)] = self
-        # Profiles that were passed to calls, by id, until they are freed. `_last_unnamed` keeps the
-        # last HELD_PROFILES of them alive, because their requests may still need a retry or another
-        # page.
+        # `_unnamed`: profiles that were passed to calls, by id, until they are freed.
+        # `_last_unnamed` keeps the last HELD_PROFILES of these profiles alive, because their
+        # requests may still need a retry or another page.
         self._unnamed: dict[int, _UnnamedProfile] = {}
         self._last_unnamed: deque[ExecutionProfile] = deque(maxlen=HELD_PROFILES)
 
@@ -580,7 +581,7 @@ class ProfileManager:
 
     @property
     def default(self) -> ExecutionProfile:
-        """The profile of executions that do not specify one."""
+        """The profile of executions that do not specify a profile."""
         return self.profiles[EXEC_PROFILE_DEFAULT]
 
     def policies(self) -> list[LoadBalancingPolicy]:
@@ -614,7 +615,7 @@ class ProfileManager:
         elif self._is_named(policy, attached):
             return None
 
-        # This runs when the profile is freed.
+        # The weak reference to the profile calls this function when the profile is freed.
         def on_profile_freed(reference: weakref.ref[ExecutionProfile]) -> None:
             # Delete only our own entry: the id may belong to another profile by now, or the same
             # profile was passed again with other policies.
@@ -652,7 +653,7 @@ class ProfileManager:
     def attached_policies(self) -> list[AttachedPolicy]:
         """Return all speculative execution and retry policies that have a method `attach`.
 
-        They come from all profiles; each is returned once.
+        The policies come from all profiles. Each policy is returned only once.
         """
         # One tuple of policies for each profile.
         groups = [attached_policies(profile) for profile in list(self.profiles.values())]

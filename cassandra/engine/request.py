@@ -128,6 +128,7 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
+# The messages of NoHostAvailable, and the reason in OperationTimedOut if no stream was free.
 EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"
 NO_HOST_LEFT = "Unable to complete the operation against any hosts"
 NO_ROOM = "no connection had room for the request within the client's time"
@@ -136,8 +137,10 @@ _MAX_FULL = 5  # the maximum number of hosts without a free stream in an error
 
 # The flag of a response with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
 _CUSTOM_PAYLOAD = 0x04
+# The keys of the custom payload under which ScyllaDB sends tablet data.
 _TABLET_PAYLOADS = ("tablets-routing-v1", "tablets-routing-v2")
 
+# The names of the retry policy's actions, for `Attempt.decision`.
 _DECISIONS = {
     RetryPolicy.RETRY: "retry",
     RetryPolicy.RETHROW: "rethrow",
@@ -146,6 +149,7 @@ _DECISIONS = {
 }
 
 
+# The actions that send the request again.
 _RETRIES = (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST)
 
 
@@ -190,8 +194,8 @@ class Request(RequestBase):
     def statement_as_called(self) -> Any:
         """Return the statement for policies that decide whether it may be executed twice.
 
-        The value of `is_idempotent` at the time of the call counts. If the application has changed
-        the value since, return a copy of the statement with the earlier value.
+        Such a policy must see the value of `is_idempotent` at the time of the call. If the
+        application has changed the value since, return a copy of the statement with that value.
         """
         if getattr(self.statement, "is_idempotent", None) == self.is_idempotent:
             return self.statement
@@ -343,15 +347,15 @@ class Request(RequestBase):
         connection if the application allows that, else it fails.
         """
         busy_pools, self._busy = self._busy, None
-        # The pools may have free streams by now, because the request may have tried another host
-        # since. An idle pool would never notify us, so try to send before waiting.
+        # Since the plan passed these pools, some may have got free streams. A pool notifies us
+        # only when a stream becomes free, and an idle pool never does, so try to send first.
         if busy_pools is not None and (self._send_to_any(busy_pools) or self._wait_at(busy_pools)):
             return
         if self._is_under_way():
             return
         pools = self._pools_of_stale_connections()
-        # While a pool opens connections, its other connections may be stale, too: wait for a new
-        # connection.
+        # Do not send to a pool that is just opening connections, because its other connections may
+        # be stale, too: wait for a new connection.
         if self._send_to_any(pool for pool in pools if not pool.is_opening) or self._wait_at(pools):
             return
         # `take` sends the request on the control connection, and returns False if the application
@@ -379,13 +383,13 @@ class Request(RequestBase):
     def _pools_of_stale_connections(self) -> list[RequestPool]:
         """Return the pools of the connections that had probably broken before the request was sent.
 
-        Such a connection received nothing for a while before, for example because the process was
-        suspended or a firewall dropped the connection. The host may be well, and its pool is just
-        opening another connection. If the request was sent to a host twice, return no pools: a
-        request waits only once.
+        Such a connection received nothing for a while before the request, for example because the
+        process was suspended or a firewall dropped the connection. The host may be well, and its
+        pool is just opening another connection. A request waits for such a pool only once. So if
+        the request was sent to a host twice, it has waited already, and no pools are returned.
         """
         hosts = {attempt.host for attempt in self.attempts}
-        if len(hosts) < len(self.attempts):
+        if len(hosts) < len(self.attempts):  # a host has several attempts
             return []
         pools = [self.session.pools.get(a.host) for a in self.attempts if _was_stale(a)]
         return [pool for pool in pools if pool is not None]
@@ -395,7 +399,10 @@ class Request(RequestBase):
         return self._waits > 0 or any(attempt.stream >= 0 for attempt in self.attempts)
 
     def on_room(self, host: Host, connection: Connection) -> None:
-        """Send the request on `connection`, because the host now has a free stream."""
+        """Send the request on `connection`, which has a free stream.
+
+        Called when the request has waited for a free stream of `host`.
+        """
         self._waits -= 1
         if not self.is_answered:
             self.send_to(host, connection)
@@ -426,6 +433,7 @@ class Request(RequestBase):
         """
         if len(self.errors) != 1:
             return NO_HOST_LEFT
+        # Only one host was tried: find the reason.
         if named_host(self.target) is not None:
             reason = "the call names it"
         elif len(self.session.core.metadata.all_hosts()) == 1:
@@ -441,7 +449,7 @@ class Request(RequestBase):
 
         For each host that is down, the error says why the session has no connection to it.
         """
-        # A host that is down has no pool. Say why, and since when if that is so for all hosts.
+        # A host that is down has no pool. Say why, and if all hosts are down, say since when.
         hosts = self.session.core.metadata.all_hosts()
         errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
         reason = ""
@@ -499,8 +507,8 @@ class Request(RequestBase):
         # were full when the old plan skipped them may have free streams by now.
         if attempt.connection is not None and attempt.connection.is_draining:
             self._replan()
-        # Only this connection cannot be used: the host's pool has another connection or will open
-        # another. Remember the pool, so that the request waits for it if all other hosts fail.
+        # Only this connection cannot be used: the host's pool has or will open another connection.
+        # Remember the pool, so that the request waits for it if all other hosts fail.
         pool = self.session.pools.get(attempt.host)
         if pool is not None and pool.is_worth_waiting_for:
             self._remember_busy(pool)
@@ -572,7 +580,7 @@ class Request(RequestBase):
             return
         if flags & WARNING_FLAG:
             log_warnings(getattr(response, "warnings", None) or ())
-        # Only a successful response goes on below.
+        # `_on_error` handles an error; the rest of this method handles a successful response.
         if isinstance(response, ErrorMessage):
             self._on_error(attempt, connection, response)
             return
@@ -891,7 +899,10 @@ def _was_stale(attempt: Attempt) -> bool:
 
 
 def _is_decision(decision: Any) -> bool:
-    """Return True if a retry policy has returned an action and a consistency level."""
+    """Return True if a retry policy has returned a sequence with at least two items.
+
+    The items should be an action and a consistency level.
+    """
     # Policies that were written for cassandra-driver may return any sequence.
     return (
         type(decision) is tuple
@@ -926,11 +937,12 @@ def _wrong_decision(policy: RetryPolicy, ask: Callable[..., Any], decision: obje
 def _with_cause(fault: BaseException, error: Exception, policy: object) -> BaseException:
     """Return the error of a request whose retry policy has raised `fault`.
 
-    The error of the server, about which the policy was asked, becomes its cause.
+    The policy was asked about `error`, so `error` becomes the cause of the returned error.
 
     :param fault: the error of the policy.
     :param error: the error of the server or connection.
     """
+    # If the setting is a policy class instead of an object, say so.
     if isinstance(policy, type) and isinstance(fault, TypeError):
         fault = TypeError(class_advice("retry_policy", policy))
     # Do not set a cause if the policy has raised `error` itself, or an error that has a cause.
@@ -949,7 +961,8 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
     # `advice_for` returns None for correct strings, so check each string.
     texts = request_body.texts()[:_MAX_ADVISED] if cql is None else (cql,)
     if not texts and not is_syntax:
-        texts = ("",)  # only prepared statements: `advice_for` looks at the message alone
+        # The batch has only prepared statements: let `advice_for` look at the message alone.
+        texts = ("",)
     # Use the CQL as the application wrote it. If the driver has inserted values into the string,
     # `template` is the string before that.
     templates = dict.fromkeys(getattr(text, "template", text) for text in texts)
@@ -1093,6 +1106,7 @@ _ASKED_AS_REQUEST_ERRORS = (
     ServerError,
 )
 
+# For each class of ERROR messages about which the retry policy is asked: the function that asks.
 _RETRY_QUESTIONS: tuple[tuple[Any, Callable[[Request, Any, Any], Any]], ...] = (
     (ReadTimeoutErrorMessage, _ask_read_timeout),
     (WriteTimeoutErrorMessage, _ask_write_timeout),

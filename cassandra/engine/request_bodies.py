@@ -181,7 +181,7 @@ class BodyMethods:
     def bound_rows(self) -> Iterator[BoundRow]:
         """Yield the bound values of each prepared statement in the request.
 
-        After an error, the driver searches them for nulls and faulty vectors.
+        After an error, the driver searches these values for nulls and faulty vectors.
 
         :returns: tuples, see `BoundRow`.
         """
@@ -427,8 +427,8 @@ class BatchBody(RequestBody):
         return f"a batch of {self.count} that begins with {query_head(text)}"
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
-        # Compare with the ids that were sent: by now, another request may have prepared a statement
-        # again with another id.
+        # Look for the id among the ids that were sent, not among the statements' current ids: by
+        # now, another request may have prepared a statement again with another id.
         prepared = self._statements_by_id().get(query_id)
         if prepared is None and self._earlier is not None:
             return self._earlier.get(query_id)
@@ -443,7 +443,7 @@ class BatchBody(RequestBody):
         index = 0
         for prepared, values in self.statements:
             if prepared is None:
-                # A CQL string has no bound values here.
+                # This statement is a CQL string, which contains its values already.
                 index += 1
                 continue
             for row in values_of_rows(values):
@@ -647,8 +647,8 @@ class MessageBody(RequestBody):
         prepared = self._statements.get(message.query_id)
         if prepared is None or prepared.result_metadata_and_id is self._result:
             return
-        # Read the columns and their id in one step, because they must belong together. If the
-        # server's columns have the id that we send, it omits the columns from its response.
+        # Read the columns and their id in one step, because they must belong together. If the id
+        # that we send is still current, the server omits the columns from its response.
         self._result = prepared.result_metadata_and_id
         columns, message.result_metadata_id = self._result
         if not message.result_metadata_id or not columns:
@@ -700,8 +700,7 @@ class MessageBody(RequestBody):
             if name not in _CONTENT_ATTRIBUTES:
                 setattr(message, name, value)
         if inner.opcode == BATCH:
-            # This body's message has no statements of its own; it only has statements that
-            # listeners have added: append those.
+            # The statements in this body's message were all added by listeners: append them.
             message.keyspace = self.message.keyspace
             message.queries = [*message.queries, *self.message.queries]
         return MessageBody(message, self.handler, inner, self.decodes)
@@ -735,8 +734,8 @@ class MessageBody(RequestBody):
         return None if self._result is None else self._result[0]
 
 
-# The attributes of messages that are not settings, but content: statements, values, and what
-# depends on them.
+# The attributes of messages that are not settings, but content: statements, values, and attributes
+# that depend on them.
 _CONTENT_ATTRIBUTES = frozenset({"keyspace", "queries", "query", "query_params", "skip_meta"})
 
 

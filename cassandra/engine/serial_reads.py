@@ -32,8 +32,8 @@ class WithConsistency:
         return getattr(self._statement, name)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        # The inherited method would use `__class__`, and would copy the statement without the
-        # level.
+        # For copy and pickle. The inherited method would use `__class__`, and thus would copy the
+        # statement without the level.
         return WithConsistency, (self._statement, self.consistency_level)
 
 

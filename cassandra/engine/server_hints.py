@@ -33,7 +33,10 @@ _STRING_ADVICE: tuple[tuple[str, str], ...] = (
     (r"(?<=\w)(?<!\bb)'\w",
      "a quote inside a string is doubled ('it''s'); better, pass the value as a parameter"),
 )  # fmt: skip
-# Pairs of the same form; these patterns are searched in statements whose strings were emptied.
+# Pairs (pattern, advice) for syntax errors, too. These patterns are searched in the statement after
+# `without_strings` has emptied its strings.
+# The patterns are strings, and are compiled when a statement is first rejected. Compiling them at
+# import would take time.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     # Each comment can be matched in only one way. Otherwise the time of the search would be
     # exponential in the length of a line of hyphens.
@@ -155,8 +158,6 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      r"(?:,|FROM\b)",
      "a comma is missing between two columns"),
 )  # fmt: skip
-# The patterns are strings, and are compiled when a statement is first rejected. Compiling them at
-# import would take time.
 # These reserved words may be meant as column names. The other reserved words (AND, USING, WHERE,
 # WITH) are left out: nobody names a column like that, so they are probably in the wrong position.
 _RESERVED = (
@@ -166,10 +167,12 @@ _RESERVED = (
     r"order|password|primary|rename|replace|revoke|schema|select|set|table|to|token|"
     r"truncate|unlogged|update|use|view"
 )
+# The first words of statements, for "did you mean".
 _VERBS = (
     "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "TRUNCATE", "BEGIN", "USE",
     "GRANT", "REVOKE", "LIST", "DESCRIBE",
 )  # fmt: skip
+# The parts of the server's messages that name the word at which its parser has stopped.
 _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
 # For other errors: pairs (pattern to search in the server's message, advice).
@@ -307,9 +310,9 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     """
     if not is_syntax:
         return _advice_for_rejection(message, statement)
-    # The server's parser has stopped at a `<` that the application's CQL does not contain. So it
-    # comes from the str() of a parameter, such as "<Foo object at 0x...>", which the driver has
-    # inserted.
+    # The server's parser has stopped at a `<` that the application's CQL does not contain. So the
+    # `<` comes from the str() of a parameter, such as "<Foo object at 0x...>", which the driver has
+    # inserted into the CQL.
     if re.search(r"input '<'.*\[<\]", message) and "<" not in statement:
         return "a parameter's str() is not a literal: pass int, str, UUID, datetime and the like"
     # Dataclasses, attrs classes and the like have a str() such as Address(street='a').
@@ -347,6 +350,7 @@ def advice_for_timeout(statement: str) -> str | None:
 
     :param statement: the CQL of the statement, without values.
     """
+    # Both patterns find statements that read a whole table or many rows that they do not return.
     bare_statement = _searched(statement)
     if _is_in(r"^\s*SELECT\s+COUNT\s*\((?!.*\bWHERE\b)", bare_statement):
         return (
@@ -412,7 +416,7 @@ def _advice_for_word(message: str) -> str | None:
 def _searched(statement: str) -> str:
     """Return a statement with empty strings. A very long statement is returned unchanged.
 
-    It is not searched anyway: it may have megabytes, and the event loop waits for the search.
+    A very long statement is not searched anyway, because the event loop waits for the search.
     """
     return statement if len(statement) > _MOST_SEARCHED else without_strings(statement)
 

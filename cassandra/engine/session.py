@@ -66,8 +66,8 @@ _HOSTS_SHOWN = 3  # a message names at most this many hosts
 # When the first pool is ready, `open` (and thus connect()) waits at most this long for the other
 # pools.
 SLOW_POOLS_WAIT = 0.05  # seconds
-# If a session is garbage collected, its connections are closed after this delay. Tests and scripts
-# often shut their cluster down within this time.
+# If a session is garbage collected, its connections are closed after this delay, with a warning.
+# Tests and scripts often shut their cluster down within this time, and need no warning.
 DROPPED_WAIT = 5.0  # seconds
 
 
@@ -152,8 +152,8 @@ class EngineSession(ObservedSession):
             self._background.add(task)
             task.add_done_callback(self._background.discard)
         pending: set[asyncio.Task[None]] = set(opening)
-        # Wait for the first pool, and then for a short time (or without a limit) for the other
-        # pools.
+        # Wait for the first pool. Then wait for the other pools, at most for a short time unless
+        # `wait_for_all` is true.
         while pending and not self.pools:
             _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         if pending:
@@ -175,8 +175,8 @@ class EngineSession(ObservedSession):
         message = unknown_local_datacenter(self.core.listeners.policies, hosts)
         if message:
             return message
-        # Otherwise hosts are down or ignored. If all are ignored, name some that the policy must
-        # include.
+        # Otherwise hosts are down or ignored. If all hosts are ignored, name some of the hosts, of
+        # which the policy must include at least one.
         ignored = sum(self.distance(host) == HostDistance.IGNORED for host in hosts)
         counts = f" (hosts: {len(hosts)}, ignored: {ignored})" if ignored else ""
         message = f"no host is up and not ignored by the load balancing policy{counts}"
@@ -213,13 +213,14 @@ class EngineSession(ObservedSession):
         """
         if self.closed or host in self.pools or not self._wants_pool(host):
             return
+        # If another call is opening this pool already, wait for the same task.
         opening = self._opening.get(host)
         if opening is None:
             opening = self._opening[host] = self._spawn(self._open_pool(host))
             opening.add_done_callback(lambda task: self._on_pool_task_done(host, task))
         # Do not await the task itself: a cancellation of this caller would then cancel the task,
-        # although other callers may wait for it. `asyncio.wait` does not cancel it. It also does
-        # not raise an error if the task is cancelled because the session is closed.
+        # although other callers may wait for it. `asyncio.wait` does not cancel the task. It also
+        # raises no error here if the task is cancelled because the session is closed.
         await asyncio.wait({opening})
 
     def _on_pool_task_done(self, host: Host, task: asyncio.Task[None]) -> None:
@@ -327,6 +328,7 @@ class EngineSession(ObservedSession):
         """
         if self.closed:
             return
+        # For each host: close its pool, resize it, or open a pool.
         for host in self.core.metadata.all_hosts():
             is_wanted = self._wants_pool(host)
             pool = self.pools.get(host)
@@ -346,6 +348,7 @@ class EngineSession(ObservedSession):
                 pool.distance = self.distance(host)
                 self._resize(pool)
             elif is_wanted and host not in self._opening:
+                # If the host is down, the host watch tries to reach it first.
                 if host.is_up is False:
                     self.core.hosts.on_wanted(host)
                 else:
@@ -371,8 +374,8 @@ class EngineSession(ObservedSession):
         :param target: the shard and port to connect to (ScyllaDB); None for any shard.
         """
         connection = await self.core.open_connection_to(host, target)
-        # Notify the control connection that a host was reached, even if the host was not down. If
-        # the control connection is waiting to reconnect, it can now try again.
+        # Notify the control connection that a host was reached, even if the host was not marked as
+        # down. If the control connection is waiting to reconnect, it tries again now.
         self.core.control.on_host_up()
         # Repeat this until the connection is in the session's keyspace: the session may switch to
         # another keyspace while we wait for the response to a USE.
@@ -468,10 +471,11 @@ class EngineSession(ObservedSession):
         self.remove_pool(host, error)
 
     def pool_error(self, host: Host) -> Exception | None:
-        """Return the most recent reason why there is no pool to `host`; None if there is no reason.
+        """Return the last error because of which there is no pool to `host`, or None.
 
-        The reason is the error with which the pool could not be opened or was lost. For a host that
-        is down, it may be the error of a later attempt to connect to the host.
+        The result is None if there is a pool, or if no error is known. Otherwise it is the error
+        with which the pool could not be opened or was lost. For a host that is down, it may be the
+        error of a later attempt to connect to the host.
         """
         if host in self.pools:
             return None
@@ -512,14 +516,14 @@ class EngineSession(ObservedSession):
         cql = request_body.statement_text()
         # The result columns that were cached for the prepared statement when the attempt was sent.
         cached_columns = attempt.columns
-        # A user-defined handler may return any object for a RESULT, which we then pass on
-        # unchecked.
+        # If a user-defined handler turns a RESULT into an object of another class, return that
+        # object unchecked.
         if request_body.decodes and isinstance(request_body, MessageBody):
             response = self._decode_by_handler(
                 request_body.handler, connection, opcode, flags, body, cached_columns
             )
             if not isinstance(response, ResultMessage):
-                if opcode != RESULT:  # a user's handler may turn a RESULT into any object
+                if opcode != RESULT:
                     check_answer(request_body.opcode, cql, opcode, None, connection.endpoint)
                 return response
         else:
@@ -535,8 +539,8 @@ class EngineSession(ObservedSession):
         # The response must be one that the protocol allows for this request.
         kind = response.kind if opcode == RESULT else None
         check_answer(request_body.opcode, cql, opcode, kind, connection.endpoint)
-        # Cache new columns, and add decryption, converters and vector types to how rows are
-        # decoded.
+        # Cache the columns if they are new. Then let the rows be decoded with decryption, with the
+        # application's converters, and to the requested type of vectors.
         if kind == RESULT_KIND_ROWS:
             if cached_columns is not None:
                 self._remember_columns(request, connection, response, cached_columns)
@@ -572,7 +576,7 @@ class EngineSession(ObservedSession):
         with them. Other statements use this session's converters.
         """
         for prepared in request_body.prepared_statements():
-            # The sequence has at most one statement.
+            # Return in the first iteration: the sequence has at most one statement.
             return prepared.columns_as_read(metadata)
         metadata = decrypting(metadata, self.core.settings.column_encryption_policy)
         codecs = self.codecs
@@ -775,7 +779,8 @@ class EngineSession(ObservedSession):
         def on_task_done(task: asyncio.Task[Any]) -> None:
             if task.cancelled():
                 if request.response is not None:
-                    request.finish(request.response)  # the statement was executed (USE or DDL)
+                    # The server has executed the statement, a USE or DDL statement.
+                    request.finish(request.response)
                 else:
                     request.fail(self.closed_error())
             elif (error := task.exception()) is not None:
@@ -821,8 +826,8 @@ class EngineSession(ObservedSession):
         """
         if self.closed or self.core.closed:
             return
-        # A request of the application keeps its session alive, so a busy pool works for the driver
-        # itself.
+        # A request of the application would keep the session alive. So if a pool is busy, it works
+        # for the driver itself.
         pools = self.all_pools()
         if any(pool.is_busy for pool in (*pools, *self.draining_pools())):
             self.on_dropped()

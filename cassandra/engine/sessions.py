@@ -55,8 +55,8 @@ class Sessions:
     def add(self, session: EngineSession) -> None:
         """Add a session that is being opened."""
         self._open.append(session)
-        # Log this only once. A service that by mistake opens a session for each request passes this
-        # number on its way up.
+        # Compare with `==`, because sessions are added one by one: a service that by mistake opens
+        # a session for each request reaches exactly this number.
         if len(self._open) == MANY_SESSIONS and not self._is_warned:
             self._is_warned = True
             log.warning(
@@ -72,8 +72,8 @@ class Sessions:
 
     def stop_following(self) -> None:
         """Ignore changed distances from now on, because the cluster is being shut down."""
-        # Set `_closed`, because policies may still be notified while the cluster closes, and may
-        # then call `follow_distances_soon`.
+        # Set `_closed`, because an event of a host may still come while the cluster closes, and
+        # then calls `follow_distances_soon`.
         self._closed = True
         if self._following is not None:
             self._following.cancel()
@@ -103,7 +103,7 @@ class Sessions:
         return any(host in session.pools for session in self._open)
 
     def drain(self, host: Host, error: Exception) -> None:
-        """Send no more requests to `host`, which will stop soon; those in flight are completed."""
+        """Send no more requests to `host`, which will stop soon, but complete those in flight."""
         # Iterate over a copy: the callback of a request that fails here may close a session.
         for session in list(self._open):
             session.drain_host(host, error)
@@ -113,7 +113,7 @@ class Sessions:
         return any(pool.host == host for session in self._open for pool in session.draining)
 
     def are_served(self, host: Host) -> bool:
-        """Return True if each session that wants a pool to `host` has a pool to it."""
+        """Return True if each session that wants a pool to `host` has such a pool."""
         return all(host in session.pools or not _wants(session, host) for session in self._open)
 
     def ignore(self, host: Host) -> bool:

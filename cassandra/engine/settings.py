@@ -49,8 +49,7 @@ class Settings(ClusterSettings):
     def __init__(
         self, values: Mapping[str, Any], live: Mapping[str, Any], **engine_settings: Any
     ) -> None:
-        # Detect wrong names in the driver's own code, because mypy does not check these keyword
-        # arguments.
+        # The driver's own code passes these keyword arguments, and mypy does not check their names.
         unknown_names = sorted(engine_settings.keys() - Settings.__annotations__.keys())
         if unknown_names:
             raise TypeError(f"the engine has no setting {unknown_names[0]!r}")

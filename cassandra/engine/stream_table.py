@@ -79,7 +79,7 @@ _ORPHAN: Any = object()  # replaces a responder that no longer waits for its res
 
 
 class StreamTable:
-    """The requests in flight on a connection, by stream, and the frames of this loop iteration.
+    """The requests in flight on a connection, by stream, and the frames that wait to be written.
 
     A stream is free again when its response has come. If nobody waits for the response any more,
     the request is called an orphan until then.
@@ -126,13 +126,13 @@ class StreamTable:
         self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
-        # For each stream in use, the responder that waits for the response; None for an orphan. The
-        # direct request is not included.
+        # For each stream in use, the responder that waits for the response; None for an orphan. A
+        # direct request (one that a user thread has written) is in `_directs` instead.
         self._responders: dict[int, Any] = {}
         self._ids = StreamIds()  # the free stream ids
         self._limit = MAX_STREAMS
         # True if the socket has accepted all bytes that the loop has written. User threads may then
-        # write, provided that nothing is in flight.
+        # write, provided that no request is in flight.
         self.settled = False
         # The bytes of a frame that are still to be sent, because a user thread could write only its
         # beginning; None if there are none.
@@ -169,8 +169,8 @@ class StreamTable:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self._limit = limit
-        # The stream for direct requests always comes from `_ids`, so allow `_ids` to assign one id
-        # more than the limit.
+        # `open_direct` takes an id from `_ids` for good, for the stream of direct requests. So
+        # allow `_ids` to assign one id more than the limit.
         self._ids.limit = min(limit + 1, MAX_STREAMS) if self._direct_stream >= 0 else limit
 
     @property
@@ -195,8 +195,8 @@ class StreamTable:
         :returns: the stream of the request; -1 if no stream is free.
         :raises ValueError: if the body exceeds the protocol's limit; nothing was queued then.
         """
-        # With direct requests, `_ids` can assign one id more than the limit, so check the limit
-        # here.
+        # If a stream is reserved for direct requests, `_ids` can assign one id more than the limit
+        # (see the setter of `limit`), so check the limit here.
         if self._direct_stream >= 0 and self.in_flight >= self._limit:
             return -1
         stream = self._ids.take()
@@ -266,7 +266,7 @@ class StreamTable:
             if stream in responders:
                 responder = responders.pop(stream)
                 give_back(stream)
-                # None means an orphan: `abandon` has removed the responder.
+                # `abandon` replaces the responder of an orphan by None.
                 if responder is None:
                     responder = _ORPHAN
             else:
@@ -334,9 +334,10 @@ class StreamTable:
 
     @property
     def could_settle(self) -> bool:
-        """True if nothing is in flight, but `settled` is False.
+        """True if no request is in flight, but `settled` is False.
 
-        `Connection` then sets `settled` if its transport has sent all bytes.
+        `Connection` then sets `settled`, so that user threads may write, if its transport has sent
+        all bytes.
         """
         return (
             not self.settled
@@ -366,8 +367,8 @@ class StreamTable:
         if framing is None or writer is None or not framing.acquire(False):
             return None
         try:
-            # Discard the bytes of a previous frame: a signal handler has raised an error while it
-            # was built.
+            # Discard the bytes of an earlier frame, which are left if a signal handler has raised
+            # an error while a thread built that frame.
             if writer.pending:
                 writer.take()
             writer.add(self._direct_stream, opcode, flags, body)
@@ -378,7 +379,7 @@ class StreamTable:
     def send_directly(
         self, responder: Any, data: bytes, history: list[Any], epoch: int | None = None
     ) -> bool:
-        """Write the bytes of `frame` if nothing is in flight. Any thread may call this.
+        """Write `data`, the bytes of `frame`, if no request is in flight. Any thread may call this.
 
         Before writing, `responder.stream` is set, and the responder is added to `history`. If the
         socket does not accept all bytes, the loop writes the rest.
@@ -410,9 +411,10 @@ class StreamTable:
             responder.stream = self._direct_stream
             history.append(responder)
             self._directs[self._direct_stream] = responder
-            # Check `closed` again: the loop waits for the lock only briefly, so it may have closed
-            # the connection since the check above, without seeing the responder. If the loop closes
-            # the connection later, it sees the responder and notifies it.
+            # Check `closed` again, although we hold the lock: `close` waits for the lock only
+            # briefly. So the loop may have closed the connection since `is_idle`, before the
+            # responder was stored. If the loop closes the connection later, it finds the responder
+            # in `_directs` and notifies it.
             if self.closed and self._directs.pop(self._direct_stream, None) is responder:
                 responder.stream = -1
                 history.remove(responder)
@@ -429,7 +431,10 @@ class StreamTable:
             self.release_write()
 
     def _write(self, data: bytes) -> int:
-        """Return the number of bytes that the socket has accepted, or the negative error number."""
+        """Write `data` to the socket without waiting.
+
+        :returns: the number of bytes that the socket has accepted, or the negative error number.
+        """
         assert self._socket is not None
         try:
             return self._socket.send(data, _SEND_FLAGS)
@@ -446,7 +451,8 @@ class StreamTable:
         """
         assert self._wake is not None
         self.settled = False
-        # If the loop is closed, the requests in flight have ended already, so ignore the result.
+        # Ignore the results of `call_on_loop`: it returns False if the loop is closed, and then the
+        # requests in flight have ended already.
         if written < 0:
             call_on_loop(self._wake, (self._on_broken, -written if written < -1 else 0))
         else:
@@ -457,14 +463,18 @@ class StreamTable:
 
     @property
     def is_lent(self) -> bool:
-        """True while only threads of direct requests read the socket; never in this version."""
+        """True while user threads read the responses instead of the loop.
+
+        Always False in this pure Python version.
+        """
         return False
 
     @property
     def is_lendable(self) -> bool:
-        """True if the loop should lend the reading to user threads; never in this version.
+        """True if the loop should let user threads read the responses.
 
-        Lending helps if threads send one direct request after another, and wait for each response.
+        That helps if threads send one direct request after another, and wait for each response.
+        Always False in this pure Python version.
         """
         return False
 
@@ -476,8 +486,8 @@ class StreamTable:
     def lend(self, owner: Connection, reader: FrameReader) -> bool:
         """Let the threads of direct requests read the responses.
 
-        Must be called on the loop, while nothing else reads. This version does nothing and returns
-        False.
+        Must be called on the loop, while nothing else reads. This pure Python version does nothing
+        and returns False.
 
         :param owner: the connection. Its `take_over` is called on the loop if a thread has read
             something that the loop must handle, and before a request is sent on the loop. Its

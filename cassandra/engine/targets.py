@@ -108,6 +108,7 @@ def _token_on_ring(metadata: Metadata, token: Any) -> Token:
     :raises ValueError: if the token ring is not known.
     """
     members = metadata.members
+    # If the ring is not known, find the reason for the error message.
     if members is None or not members.hosts:
         if not metadata.token_metadata_enabled:
             reason = "tokens are not read (Cluster.token_metadata_enabled)"
@@ -123,11 +124,12 @@ def _token_on_ring(metadata: Metadata, token: Any) -> Token:
 
 
 def check_replica(request: RequestBase) -> None:
-    """Raise ValueError if a call has passed a host and a token, but the host is no replica of it.
+    """Raise ValueError if a call has passed a token and a host that is not a replica of the token.
 
     Do nothing if the replicas are not known.
     """
     target = request.target
+    # There is nothing to check unless the call has passed both.
     if not isinstance(target, Target) or target.host is None or target.token is None:
         return
     keyspace = _keyspace_of(request)
@@ -185,8 +187,8 @@ def plan_to(target: Host | Target, request: RequestBase) -> Iterator[Host]:
 def _needs_same_order(request: RequestBase, keyspace: str | None, consistency: int | None) -> bool:
     """Return True if all clients should try the replicas in the same order.
 
-    That is so if the first replica has a special role in this request: for lightweight
-    transactions, serial reads, and tablets with a leader.
+    This applies to lightweight transactions, serial reads, and tables whose tablets have a leader,
+    because the first replica has a special role in them.
     """
     is_lwt = getattr(request.statement, "is_lwt", None)
     return (

@@ -41,13 +41,13 @@ class TimerWheel:
     """The deadlines of requests on one loop. Most requests complete before their deadlines.
 
     A slot is a dict of the requests whose deadlines are rounded up to the same tick. A request is
-    added to the slot of its deadline, and is removed from the slot when it completes. Each of these
-    is one dict operation, and the dict keeps the order. The loop has at most one timer for the
-    whole wheel, for the earliest slot.
+    added to the slot of its deadline, and is removed from the slot when it completes. Adding and
+    removing are one dict operation each, and the dict keeps the order. The loop has at most one
+    timer for the whole wheel, for the earliest slot.
 
     Threads other than the loop's may only add requests. Each dict operation is atomic, but the loop
-    may remove a slot while a thread adds a request to that slot. Both check for that afterwards, so
-    that either the thread or the loop adds the request to a new slot.
+    may remove a slot while a thread adds a request to that slot. The thread and the loop check for
+    that afterwards, so that one of them adds the request to a new slot.
     """
 
     __slots__ = (
@@ -174,7 +174,8 @@ class TimerWheel:
         expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0
         self._rearm()
-        # Call `on_timeout` last, when the wheel is consistent again, because it may add deadlines.
+        # Call `on_timeout` last, when the wheel is consistent again, because `on_timeout` may add
+        # deadlines.
         for item in expired:
             try:
                 item.on_timeout()

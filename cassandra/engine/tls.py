@@ -37,6 +37,7 @@ _NOT_TLS = {
     "UNEXPECTED_MESSAGE",
     "UNKNOWN_PROTOCOL",
 }
+# The reasons in OpenSSL's errors if client and server have no TLS version in common.
 _NO_COMMON_VERSION = {
     "NO_PROTOCOLS_AVAILABLE",
     "TLSV1_ALERT_PROTOCOL_VERSION",
@@ -178,7 +179,7 @@ class Handshake:
 
     def _explain_untrusted_certificate(self, error: ssl.SSLCertVerificationError) -> str:
         """Return why the server's certificate was rejected."""
-        # The codes are OpenSSL's reasons why a certificate fails verification.
+        # The code is OpenSSL's number for the reason why the certificate failed verification.
         code = error.verify_code
         if code in _WRONG_NAME:
             return (
@@ -197,6 +198,7 @@ class Handshake:
 
     def _explain_failed_handshake(self, error: ssl.SSLError) -> str:
         """Return why the handshake has failed."""
+        # OpenSSL's name of the error; None if the error does not come from OpenSSL.
         reason = error.reason or ""
         if reason in _NOT_TLS:
             return "the server does not speak TLS on this port"

@@ -29,7 +29,7 @@ class UseRequest(Request):
         if self.done:
             return
         # The throttler may call `start` again, but the request must enter the queue of USE
-        # statements only once. Before that, the slot `_has_entered` has no value.
+        # statements only once. Before the first call, the slot `_has_entered` has no value.
         if not getattr(self, "_has_entered", False):
             self._has_entered = True
             if self.session.closed:
@@ -40,6 +40,7 @@ class UseRequest(Request):
             # before the result of the first attempt is known.
             self.speculative_policy = None
             if not self.session.use_turns.enter(self):
+                # Wait until `take_turn` is called, but at most until the timeout.
                 if self.timeout is not None:
                     if self.timeout <= 0:
                         self.on_timeout()

@@ -7,6 +7,7 @@ Such statements often use the syntax of another database.
 
 from __future__ import annotations
 
+# Parts of the advice below.
 _WRITE_SEARCH = "write ORDER BY column ANN OF ? LIMIT n"
 _WRITE_INDEX = (
     "write CREATE INDEX ON table (column) USING 'sai' WITH OPTIONS = {'similarity_function': "

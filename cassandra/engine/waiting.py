@@ -34,7 +34,7 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
 
 
 class Closing:
-    """Closes something once, in its own task, for which all callers wait."""
+    """Runs the closing of an engine once, in a separate task for which all callers wait."""
 
     __slots__ = ("_task",)
 
@@ -42,7 +42,7 @@ class Closing:
         self._task: asyncio.Task[None] | None = None
 
     async def run(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Call `close` if no earlier call has done so, and wait until the closing is completed.
+        """Call `close` if no earlier call of `run` has called it, and wait until it has completed.
 
         If a caller is cancelled, the closing continues.
 
@@ -87,7 +87,7 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
 def _retrieve_error(task: asyncio.Task[Any]) -> None:
     """Read the error of `task`, so that asyncio does not log it as never retrieved.
 
-    Otherwise asyncio would log it if the caller does not wait any more.
+    If the caller was cancelled, nobody else reads the error.
     """
     if not task.cancelled():
         task.exception()

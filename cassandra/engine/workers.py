@@ -191,8 +191,8 @@ class _Relay:
 
     def __call__(self, *event: object) -> None:
         """Report an event soon."""
-        # If the loop is closed, requests fail in threads of the application: notify the observers
-        # directly.
+        # After the worker's loop is closed, requests fail in threads of the application, and the
+        # list `_events` is not passed on any more. So pass this event on directly.
         if not self._thread.is_current():
             self._first_loop.call(self._notify_all, [event])
             return
@@ -208,7 +208,7 @@ class _Relay:
         for number, event in enumerate(events, 1):
             try:
                 self._notify(*event)
-            except BaseException:  # the remaining events must not be lost
+            except BaseException:  # raise the error, but report the remaining events later
                 self._first_loop.core.loop.call_soon(self._notify_all, events[number:])
                 raise
 
@@ -354,6 +354,7 @@ def start_worker(core: Core, thread: LoopThread) -> None:
     :param thread: the thread of the worker's loop. It is stopped if an error is raised.
     """
 
+    # Create the worker on its own loop, because its heartbeats are tasks of that loop.
     async def make_worker() -> WorkerCore:
         worker = WorkerCore(core, thread)
         worker.heartbeats.start()
@@ -419,6 +420,7 @@ class WorkerSession(EngineSession):
 
         :returns: False if the request must run on the first loop.
         """
+        # The module's docstring explains which requests a worker takes.
         policy = request.policy
         if not (
             self.is_ready
@@ -504,6 +506,7 @@ class WorkerSession(EngineSession):
         self.is_ready = self._has_all(wanted)
         if self.is_ready:
             self._delays = None
+        # Try again only if no attempt is running or scheduled.
         elif wanted and self._retry is None and not self.closed and not self._opening:
             if self._delays is None:
                 self._delays = delays_of(self.core.settings.reconnection_policy)
