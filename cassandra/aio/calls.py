@@ -24,7 +24,7 @@ C = TypeVar("C", bound=_Closable)
 
 
 class Call(Coroutine[Any, Any, T], Generic[T]):
-    """A coroutine that explains the mistake if user code reads an attribute of the missing result.
+    """A coroutine that explains the mistake if user code forgets to await the call.
 
     Reading any unknown attribute raises an AttributeError that says to await the call.
 
@@ -72,7 +72,7 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
     if not TYPE_CHECKING:  # type checkers would otherwise allow these uses of the awaitable
 
         def _refuse(self, *operands: object) -> NoReturn:
-            self.close()  # otherwise Python would also warn that it was never awaited
+            self.close()  # otherwise Python would also warn that the coroutine was never awaited
             call_name = self.__qualname__.rpartition(".")[2]
             raise TypeError(f"{call_name}() has not been awaited: write await {call_name}(...)")
 
@@ -82,7 +82,7 @@ class Call(Coroutine[Any, Any, T], Generic[T]):
 
 
 class Connecting(Call[C]):
-    """What `Cluster.connect` returns: await it, or use it in an `async with` statement.
+    """The awaitable that `Cluster.connect` returns. You may also use it in `async with`.
 
     An example is ``async with cluster.connect() as session``.
 
@@ -148,8 +148,8 @@ def _return_awaitable(
     def call(*args: P.args, **kwargs: P.kwargs) -> Call[Any]:
         return call_class(function(*args, **kwargs), function.__qualname__)
 
-    # `call` is a plain function. Without the mark, `inspect.iscoroutinefunction` would return
-    # False.
+    # `call` is a plain function. Mark it, because otherwise `inspect.iscoroutinefunction` would
+    # return False for it.
     mark_coroutine_function(call)
     return call
 

@@ -59,7 +59,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._core: Core | None = None  # the engine; None until an attempt to connect has succeeded
         # The current attempt to connect, which concurrent callers share; None if there is none.
         self._connecting: asyncio.Task[Core] | None = None
-        self._waiting = 0  # how many callers wait for `_connecting`
+        self._waiting = 0  # the number of callers that wait for `_connecting`
         # Attempts to connect that were cancelled, but are still closing their connections.
         self._given_up: set[asyncio.Task[Core]] = set()
         self._closing = Closing()
@@ -282,10 +282,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if loop is not None and loop is not asyncio.get_running_loop():
             self.is_shutdown = True
             refuse_loop(loop, "cluster")
-        # Set the flag before the first `await`: a `connect` that is in progress checks it when it
-        # continues.
+        # Set `is_shutdown` before the first `await`: a `connect` that is in progress checks
+        # `is_shutdown` when it continues.
         self.is_shutdown = True
-        # Without a running asyncio loop, `connect` has raised an error, which must reach the user.
+        # Without a running asyncio loop (for example under trio), `connect` has raised an error.
+        # Do nothing then, because another error here would hide that error from the user.
         if self._core is None and self._connecting is None and running_loop() is None:
             return
         await self._closing.run(self._close)

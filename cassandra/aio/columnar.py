@@ -153,7 +153,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         ).__arrow_c_stream__(requested_schema)
 
     def _check_columns(self) -> None:
-        """Raise RuntimeError if rows or pages were already read, because they would be missing."""
+        """Raise RuntimeError if rows or pages were already read, so that the columns lack them."""
         if self._begun != NOT_READ:
             raise RuntimeError(READ if self._begun == BY_COLUMNS else BEGUN)
 

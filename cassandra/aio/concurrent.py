@@ -57,10 +57,10 @@ class _Executor(Protocol):
 
 
 class _Outcomes(AsyncGenerator[Any, None]):
-    """Returns the outcomes one by one.
+    """An asynchronous iterator that returns the outcomes one by one.
 
-    After it has failed, further use raises an error. A generator would report its end instead, as
-    if all statements had been executed.
+    After the iteration has failed, further use raises an error. A generator would report its end
+    instead, as if all statements had been executed.
 
     :param batches: yields lists of outcomes.
     """
@@ -69,7 +69,8 @@ class _Outcomes(AsyncGenerator[Any, None]):
 
     def __init__(self, batches: AsyncGenerator[list[Any], None]) -> None:
         self._batches = batches
-        self._batch: Iterator[Any] = iter(())  # not returned yet
+        # The outcomes of the current batch that are still to be returned.
+        self._batch: Iterator[Any] = iter(())
         self._failure = Failure()
 
     async def __anext__(self) -> Any:
@@ -159,8 +160,8 @@ async def _batches(
     delivered_at_last_yield = 0
     try:
         while True:
-            # If an error will be raised, send no more statements, because they would only be
-            # cancelled.
+            # If an execution has failed and its error will be raised, send no more statements,
+            # because they would only be cancelled.
             collector.is_paused = raise_on_first_error and collector.has_failed
             # Send more statements before yielding outcomes: the caller may be slow, and the servers
             # should not be idle during that time.
@@ -190,8 +191,8 @@ async def _batches(
                 await asyncio.sleep(0)
     finally:
         run.give_up()
-        # Drop this frame's references to an error: the error's traceback refers to the frame, so
-        # they would form a reference cycle.
+        # Delete these variables, because they may refer to an error. The error's traceback refers
+        # to this frame, so they would form a reference cycle.
         del batch, failed
 
 

@@ -51,7 +51,7 @@ class _RowIterator(AsyncIterator[T]):
 
     Unlike an asynchronous generator, the iterator continues after an error or a cancelled wait: the
     next call fetches the page again. So you can repeat ``await asyncio.wait_for(anext(rows), 5)``.
-    A generator would end, and its end would be taken for the end of the result.
+    A generator would end after the error, and you would mistake that for the end of the result.
     """
 
     __slots__ = ("_is_begun", "_is_fetching", "_is_over", "_next_request", "_request", "_result",
@@ -60,8 +60,8 @@ class _RowIterator(AsyncIterator[T]):
     def __init__(self, result: ResultSet[T]) -> None:
         self._result = result
         self._rows: Iterator[T] = iter(())  # the rows of the page that this iterator has taken
-        # The request of the taken page, and the request of the page after it if that page was
-        # requested.
+        # The request of the page that this iterator has taken, and the request of the page after
+        # that page. Each is None until it exists.
         self._request: Request | None = None
         self._next_request: Request | None = None
         self._is_begun = False  # True after the first `__anext__`
@@ -160,8 +160,8 @@ class _RowIterator(AsyncIterator[T]):
             next_page.readers -= 1
         if result._request is not next_page.request:
             raise RuntimeError(PAGES_DROPPED)
-        # Now the rows of earlier pages are missing, so columns can no longer be read. Do not
-        # overwrite a state that another task has set during the wait.
+        # The previous page was dropped, so its rows would be missing if columns were read now. Do
+        # not overwrite a state that another task has set during the wait.
         if result._begun == BY_ROWS:
             result._begun = ROWS_DROPPED
 
@@ -197,7 +197,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._history: list[Attempt] | None = None
         self._page: Any = None  # the rows of the current page; None until they are decoded
         self._begun = NOT_READ
-        self._next: NextPage | None = None  # None if not requested yet
+        self._next: NextPage | None = None  # the next page; None if it was not requested yet
 
     @property
     def _message(self) -> Any:
@@ -248,9 +248,10 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         :param strict: True to raise an error if the result has more rows.
         :raises MultipleRowsFound: if `strict` is True and the page has more rows.
         :raises RuntimeError: if the page is empty, but there are more pages, which may have rows.
-            If `strict` is True, also if there are more pages.
+            If `strict` is True, also if the page has rows and there are more pages.
         """
         rows = self.current_rows
+        # Check that no other row follows, on this page or on a later page.
         if strict:
             if len(rows) > 1:
                 raise MultipleRowsFound("one row was expected, but there are more")
@@ -324,10 +325,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return getattr(self._answer, "paging_state", None)
 
     def _ask_for_next_page(self) -> NextPage:
-        """Request the next page, unless it was already requested.
-
-        Return the object of this request.
-        """
+        """Request the next page, unless it was already requested, and return its `NextPage`."""
         if self._next is None:
             self._next = self._session._next_page(self._request, self.paging_state)
         return self._next
@@ -349,8 +347,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         try:
             await page_arrived
         except asyncio.CancelledError:
-            # Other tasks may wait for the same page. End the request only if this task was the last
-            # task that waited.
+            # Other tasks may wait for the same page. End the request only if no other task waits.
             if next_page.remove_callback(on_page):
                 self._forget_next(next_page)
                 request.cancel()
@@ -395,8 +392,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def __aiter__(self) -> AsyncIterator[T]:
         """Return an iterator over the rows of the current page and of all later pages.
 
-        Several tasks may iterate at the same time, and each of them gets all rows. The first task
-        drops the pages that it has read. A task that would miss a page gets a RuntimeError.
+        Several tasks may iterate at the same time, and each of them gets all rows. The fastest task
+        drops the pages that it has read. A task that would miss a dropped page gets a RuntimeError.
 
         If a page cannot be fetched, or the wait for the page is cancelled, you can use the iterator
         again: it fetches the page again.

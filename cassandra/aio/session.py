@@ -101,7 +101,7 @@ class ResultFuture(happy_path.ResultFuture):
             try:
                 return (yield from self.__await__())
             except RuntimeError as error:
-                # Some code that is not a task has iterated over the future.
+                # Code outside a task has iterated over the future, for example a `for` loop.
                 if not str(error).startswith("await wasn't used with future"):
                     raise
                 self._keep_quiet()
@@ -115,7 +115,7 @@ class ResultFuture(happy_path.ResultFuture):
         self.add_done_callback(retrieve_error)
 
     def __aiter__(self) -> NoReturn:
-        """Raise TypeError with the correct loop, because the rows are in the awaited result."""
+        """Raise TypeError with the correct `async for`: the rows are in the awaited result."""
         self._keep_quiet()
         raise TypeError(
             "the execution was not awaited; write `async for row in await session.execute(...)`"
@@ -268,7 +268,8 @@ class Session(SessionBase):
             if answer is not None:
                 return answer
         else:
-            # For calls without options, `_path.execute` does this check.
+            # Check that the session's loop is running. For calls without options, `_path.execute`
+            # checks it.
             self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)
         options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
@@ -433,7 +434,7 @@ class Session(SessionBase):
         # happy path, which bypasses `execute`, only if `execute` was not replaced.
         is_execute_original = type(self).execute is _own_execute and "execute" not in vars(self)
         check = iteration_check()
-        # If there are no statements, nothing is lost when the generator is dropped, so do not warn.
+        # Do not warn of a dropped generator if there are no statements, because nothing is lost.
         check.is_used = isinstance(statements_and_parameters, Sized) and not len(
             statements_and_parameters
         )

@@ -68,8 +68,8 @@ PREPARED_TEXTS = 1000
 class _Lease:
     """An object that only a session and its copies refer to.
 
-    When the last of them is garbage collected, the lease is, too, and the engine's session is
-    closed.
+    When the session and all its copies are garbage collected, the lease is garbage collected, too.
+    Its finalizer then closes the engine's session.
     """
 
     __slots__ = ("__weakref__",)
@@ -179,8 +179,8 @@ class SessionBase(RequestMaker, ObservedBySession):
             self._codecs.serve(self.encoder)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
-        # With lazy imports (PEP 810), the module of the session's class may be imported after the
-        # first cluster was created. So do the delayed imports (again) here.
+        # The first cluster does the delayed imports. But with lazy imports (PEP 810), the module of
+        # the session's class may be imported after that. So do the delayed imports again here.
         import_all()
         self.cluster = cluster
         self._engine = engine_session
@@ -191,8 +191,8 @@ class SessionBase(RequestMaker, ObservedBySession):
         )
         finalizer.atexit = False  # at exit, the cluster closes its sessions anyway
         self._codecs = engine_session.codecs = CodecRegistry(cluster.codecs)
-        # The schema has been read by now. So check that the names for which codecs were registered
-        # exist.
+        # The schema has been read by now. So check that the types and columns exist for which
+        # codecs were registered by name.
         cluster.codecs.check_names()
         self.encoder = Encoder()
         self.timestamp_generator = cluster.timestamp_generator
@@ -304,7 +304,7 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     @property
     def default_consistency_level(self) -> int:
-        """The consistency level of statements that have none."""
+        """The consistency level of statements that do not specify a consistency level."""
         return self._default_profile.consistency_level
 
     @default_consistency_level.setter
@@ -407,7 +407,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         :param fields: returns the names of the type's fields.
         """
         if klass is dict:
-            return  # a dict in a CQL string is written as a map
+            return  # keep the encoder's default: a dict becomes a map literal
 
         def encode(value: object) -> str:
             literal = self.encoder.cql_encode_all_types

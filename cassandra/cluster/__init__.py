@@ -72,7 +72,7 @@ _HOME = {
         "cassandra._compat.cluster_parts",
     ),
     "ControlConnection": "cassandra._compat.control_connection",
-    # The next two names stand for the connection class that cassandra-driver uses by default.
+    # The next two names are cassandra-driver's names for its default connection class.
     "DefaultConnection": "cassandra.io.libevreactor",
     "conn_class": "cassandra.io.libevreactor",
 }

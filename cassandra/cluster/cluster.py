@@ -58,8 +58,8 @@ log = logging.getLogger("cassandra.cluster")
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 # The maximum wait for the end of the thread, if closing the engine has failed or timed out.
 LAST_TIMEOUT = 0.5  # seconds
-# If a Cluster is garbage collected, its engine is closed after this delay. During the delay,
-# `__del__` of the object that owned the cluster may still call `shutdown`.
+# If a Cluster is garbage collected, its engine is closed after this delay. During the delay, the
+# `__del__` method of the object that owned the cluster may still call `shutdown`.
 DROPPED_WAIT = 0.1  # seconds
 # The first call with a new load balancing policy waits at most this long for the pools that the
 # policy needs.
@@ -85,7 +85,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _begin(self) -> None:
         """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
-        self._is_over = False  # shutdown() has completed
+        self._is_over = False  # True when shutdown() has completed
         self._is_forked = False  # True in a child process that was forked after `connect`
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = new_lock()  # held during `connect` and `shutdown`
@@ -162,7 +162,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _refuse_blocking(self) -> None:
         """Raise RuntimeError in the thread of an event loop, for example in a callback.
 
-        A blocking call must not run there, because another thread may wait for this loop.
+        A blocking call must not run in such a thread: while it blocks, the loop cannot handle
+        responses, for which other threads may wait.
         """
         for thread in self._loop_threads():
             thread.refuse_blocking()
@@ -198,8 +199,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         check_cluster(self)
         if _unknown:
             raise unknown_option("Cluster.connect", _unknown)
-        # Check this before waiting for the lock: the thread that has the lock may wait for this
-        # thread's loop.
+        # Check this before waiting for the lock. If the current thread runs an event loop, the
+        # thread that has the lock may wait for that loop.
         self._refuse_blocking()
         # Treat an empty string like None: it may come from an environment variable that is not set.
         keyspace = keyspace or None
@@ -240,7 +241,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     def _start(self) -> None:
         """Start the engine's threads, and connect the engine."""
-        self._check_loops()  # again, because the application may have changed the settings
+        # The constructor has checked this, too, but the application may have changed the settings.
+        self._check_loops()
         name = f"cassandra-loop-{id(self):x}"
         thread = self._loop_thread = _started_thread(name)
         try:
@@ -298,7 +300,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         thread = self._loop_thread
         if thread is None:
             return
-        # In a callback, this is the loop's own thread, which must not wait for itself.
+        # If a callback closes the session, the current thread is the loop's own thread, which must
+        # not wait for itself.
         if thread.is_current():
             session._close_engine()
             return
@@ -326,6 +329,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """
         policy = self._add_profile(name, profile)
         core = self._core
+        # `policy` is None if it is in use already, so that its pools exist.
         if policy is None or core is None:
             return
         opening = self._run(_call_on_loop(core.policies.adopt, policy, self))
@@ -335,7 +339,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         """Open the pools to hosts that only `policy` uses, if the cluster is connected.
 
-        If there is no pool yet to any host that the policy uses, wait for the pools, because the
+        If no pool to a host that the policy uses is open yet, wait for the pools, because the
         following call needs a pool. Do not wait in the thread of the first loop, which opens the
         pools itself. Nor wait in the thread of a worker's loop, which would read no responses
         during the wait.
@@ -499,6 +503,7 @@ def _started_thread(name: str) -> LoopThread:
 
     :raises RuntimeError: if the interpreter is ending.
     """
+    # Python raises RuntimeError when a thread is started while the interpreter ends.
     thread = LoopThread(name)
     try:
         thread.start()
@@ -516,7 +521,7 @@ def _close_engine(thread: LoopThread, core: Core | workers.WorkerCore | None) ->
 
     :param core: the engine that runs in the thread; None if the engine is already closed.
     """
-    # If closing the engine times out, its loop is blocked: then wait only briefly for the thread.
+    # If `core.close` times out, the loop is blocked: then wait only briefly for the thread.
     thread_timeout = LAST_TIMEOUT
     try:
         if core is not None:
@@ -552,7 +557,7 @@ class _Dropped:
 
     def claim_closing(self) -> bool:
         """Return True only to the first caller, which must then close the engine."""
-        # The engine is being closed, so `_shutdown_all` need not close it any more.
+        # The first caller closes the engine, so `_shutdown_all` need not close it any more.
         _dropped.discard(self)
         with self._lock:
             is_first, self._is_taken = not self._is_taken, True
@@ -590,7 +595,7 @@ _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 
 def _is_end_of_daemon(args: threading.ExceptHookArgs) -> bool:
-    """Return True if a daemon thread has ended because its session or connection was shut down."""
+    """Return True if a daemon thread has ended with the error of a session that was shut down."""
     shutdown_errors = (SessionShutdown, ConnectionShutdown)
     return (
         isinstance(args.exc_value, shutdown_errors)

@@ -57,5 +57,5 @@ class FinalMethod:
 
 
 def finish_wrapped(future: ResponseFuture) -> None:
-    """Complete `future` by calling the methods of it that a tracing library has replaced."""
+    """Complete `future` by calling those of its methods that a tracing library has replaced."""
     tracers.finish_wrapped(future)

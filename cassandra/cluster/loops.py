@@ -43,8 +43,8 @@ class SessionLoops:
 
         These threads must not wait for responses.
         """
-        # `_own.position` is the position of the loop that the current thread uses. Look up `local`
-        # in its module only now, because gevent and eventlet may have replaced it.
+        # `_own.position` is the position of the loop that the current thread uses. Look up
+        # `threading.local` only now, because gevent and eventlet may have replaced it.
         self._own = threading.local()
         # Counters that distribute threads and bursts (requests that are started together) over the
         # loops.
@@ -71,7 +71,7 @@ class SessionLoops:
         position: int | None = getattr(self._own, "position", None)
         if position is None:
             position = self._own.position = self._position_of_thread()
-        # The number of a thread may be larger than the number of loops.
+        # Threads are numbered without a limit, so a thread's number may exceed the number of loops.
         return position % loop_count
 
     def _position_of_thread(self) -> int:
@@ -93,8 +93,8 @@ class SessionLoops:
 
         Requests that only the first loop can execute are started on the first loop. If only one
         thread executes requests, each call uses the next loop. If there are several threads, each
-        thread has its loop, as in `choose`: the more threads work on a request, the more often they
-        wait for each other.
+        thread always uses the same loop, as in `choose`. If several threads worked on one request,
+        they would often wait for each other.
         """
         followers = self._engine.followers
         # If it is a worker's turn, start all requests on it that a worker can execute.

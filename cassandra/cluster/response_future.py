@@ -64,8 +64,8 @@ _registering = RLock()
 
 # A thread holds this lock while it decides to request a page, so that two threads never request the
 # same page. If both locks are needed, this lock is acquired before `_registering`. All futures
-# share it, so it is released before the request is started: starting may wake a loop, and call
-# observers of the application.
+# share this lock, so it is released before the request is started: starting may wake a loop, and
+# call observers of the application.
 _requesting_page = RLock()
 
 
@@ -263,13 +263,13 @@ class ResponseFuture(Generic[R]):
                 self._trace_ids = (*self._trace_ids, *_trace_ids_of_errors(request))
             if response is not VOID_RESULT:
                 self._copy_details(response)
-            # If a tracing library has replaced a method, that method calls `_complete` again with
-            # None.
+            # If a tracing library has replaced a method, call the replacement instead of continuing
+            # here. The replacement leads to another call of `_complete`, with None.
             if self._hooks is not None:
                 finish_wrapped(self)
                 return
-        # Read these attributes before a thread is woken: a woken thread may request the next page,
-        # which replaces them.
+        # Read the outcome before a thread is woken: a woken thread may request the next page, which
+        # replaces these attributes.
         response, error = self._response, self._error
         if error is not None:
             self._unread_error = UnreadError(error, self.query)
@@ -301,8 +301,9 @@ class ResponseFuture(Generic[R]):
     def _calls_back_on_loop(self) -> bool:
         """Let the loop call the callbacks if the current thread has read the response itself.
 
-        Another thread has added these callbacks since. Return False if the current thread may call
-        the callbacks.
+        This happens if another thread has added callbacks while the current thread was reading.
+
+        :returns: False if the current thread must call the callbacks.
         """
         request = self._request
         if request is None or not request.is_ended_by_caller:
@@ -310,9 +311,9 @@ class ResponseFuture(Generic[R]):
         return call_on_loop(self.session._loop_thread.loop.call_soon_threadsafe, (self._call_due,))
 
     def _copy_details(self, response: object) -> None:
-        """Copy from `response` what later calls of this future return.
+        """Copy the trace id, the schema agreement and the paging state from `response`.
 
-        These are the trace id, the schema agreement and the paging state.
+        Methods and attributes of this future return them later.
         """
         trace_id = getattr(response, "trace_id", None)
         if trace_id is not None:
@@ -391,9 +392,9 @@ class ResponseFuture(Generic[R]):
             return response.decode(self.row_factory)
         return response if isinstance(response, list) else None
 
-    # Applications read these private names of cassandra-driver to make a `ResultSet` from the rows
-    # that a callback gets. They are the names of the page's columns, and the columns'
-    # `cassandra.cqltypes` classes. They are None if there are no columns, or no page yet.
+    # The names of the page's columns, and the columns' `cassandra.cqltypes` classes; None if there
+    # are no columns, or no page yet. Applications read these private attributes, which
+    # cassandra-driver also has, to make a `ResultSet` from the rows that a callback gets.
     _col_names = _OfColumns("column_names")
     _col_types = _OfColumns("column_types")
 
@@ -438,7 +439,7 @@ class ResponseFuture(Generic[R]):
         if self._unread_pages is not None:
             self._unread_pages.is_read = True
         elif self._paging_state is not None:
-            # Another thread may have passed the page to callbacks since.
+            # Another thread may have set `_unread_pages` since; then mark that object as read.
             self._watch_pages(KNOWN_PAGES).is_read = True
 
     def _watch_pages(self, unread_pages: UnreadPages) -> UnreadPages:
@@ -485,7 +486,7 @@ class ResponseFuture(Generic[R]):
         # Check again after creating the waiter. If the page was completed before that, `_complete`
         # did not see the waiter and will never set it.
         if not self._done:
-            # In a forked child the session is shut down. Raise its error: in the child, the request
+            # In a forked child, `is_shutdown` is True. Raise an error there, because the request
             # would never complete.
             if self.session.is_shutdown:
                 self.session._refuse_in_child()
@@ -631,13 +632,13 @@ class ResponseFuture(Generic[R]):
                 self._response = self._error = None
                 for callbacks in (self._callbacks, self._errbacks):
                     if callbacks is not None:
-                        # Use a new queue: the completion of the previous page may still be removing
-                        # callbacks from the old queue.
+                        # Use a new queue: the thread that completes the previous page may still be
+                        # removing callbacks from the old queue.
                         callbacks.due = deque(callbacks.registered)
                 self._watch(next_page.request)
         # Wake threads that still wait for the previous page, so that they wait for the next page.
-        # This thread must do it: the completion of the previous page does not find this waiter if
-        # it reads `_waiter` only now.
+        # The thread that completes the previous page may read `_waiter` only now and find None, so
+        # wake them here.
         if waiter is not None:
             waiter.set()
         # `_complete` is called when the next page comes, or at once if it has already come.

@@ -47,9 +47,9 @@ class _RowIterator(Iterator[Any]):
     """Iterates over the rows of a result's current page and of all later pages.
 
     Unlike a generator, the iterator continues after an error: the next call fetches the page again.
-    Applications written for cassandra-driver rely on that to repeat a failed fetch. With a
-    generator, they would take its end for the end of the result. Threads may share the iterator:
-    each row is returned once.
+    Applications written for cassandra-driver rely on that to repeat a failed fetch. A generator
+    would end after the error, and the application would mistake that for the end of the result.
+    Threads may share the iterator: each row is returned once.
     """
 
     __slots__ = ("_had_rows", "_is_over", "_lock", "_page", "_result", "_rows")
@@ -115,8 +115,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     # These class attributes are defaults. Most results never set the attributes themselves.
     _full_message: ResultMessage | None = None
-    # The compact form of the response, from which `_full_message` is made when it is needed. Only
-    # results with a single page have it.
+    # The compact form of the response (a `RowsAnswer`), from which `_full_message` is made when it
+    # is needed. Only results with a single page have a `RowsAnswer`.
     _rows_answer: RowsAnswer | None = None
     _page: Any = None
     _iterator: Iterator[Any] | None = None
@@ -125,7 +125,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # number to find out if that page is still the current page.
     _pages_before = 0
     # True if an iteration has returned all rows of the current page, but the next page has not
-    # become the current page. It has not come yet, or could not be fetched.
+    # become the current page: the next page has not come yet, or could not be fetched.
     _is_read = False
     # How many pages the results of the same future have fetched, as far as this result knows. If
     # the future has another number, another result has fetched pages, and their rows are missing
@@ -264,6 +264,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             message = self._message
             if message is not None and message.kind == RESULT_KIND_ROWS:
                 columns = (message.column_names, message.column_types)
+            # Without a message, the future may know the columns of an earlier page.
             else:
                 future = self.response_future
                 columns = (getattr(future, "_col_names", None), getattr(future, "_col_types", None))
@@ -278,8 +279,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._page is None:
             page: Any
             answer = self._rows_answer
-            # Decode the rows without making a full message. `rows` returns None if the row factory
-            # is not one of the driver's own row factories.
+            # Decode the rows without making a full message, if possible: `rows` returns None if the
+            # row factory is not one of the driver's own row factories.
             if answer is not None:
                 page = answer.rows(self._get_row_factory())
                 if page is not None:
@@ -379,8 +380,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 # attribute.
                 self._is_fetching = getattr(future, "error", True) is None
                 raise
-            # If an application fetches pages itself, it may call `future.result()` for each page.
-            # An application's tests may use another class of futures, or a mock.
+            # Count only pages that an iteration has fetched. An application that fetches pages
+            # itself may call `future.result()` for each page, and needs no warning. In an
+            # application's tests, the future may be a mock, whose attribute is no int.
             page_count = getattr(future, "_pages_of_results", None)
             if is_read and type(page_count) is int:
                 self._known_pages = future._pages_of_results = page_count + 1
@@ -409,8 +411,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return iter(self._page)
         if self._is_over and self._last_reader is threading.current_thread():
             warn_of_empty_iteration()
-        # If pages were read by columns, keep that iterator: it raises an error, because the rows of
-        # these pages are gone.
+        # If pages were read by columns, `_iterator` is a `ReadByColumns`. Keep it: it raises an
+        # error, because the rows of these pages are gone.
         if not isinstance(self._iterator, ReadByColumns):
             self._iterator = self._rows()
         return self._iterator
@@ -430,7 +432,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         rows = self.current_rows
         yield from rows
         # No rows are left, unless the application has fetched or replaced a page during the
-        # iteration.
+        # iteration. In that case, continue with the current page.
         if page == self._pages_before:
             self._end(had_rows=type(rows) is list and bool(rows))
         else:
@@ -594,7 +596,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     if not TYPE_CHECKING:  # hidden from type checkers, which report this themselves
 
         def __add__(self, other: object) -> Any:
-            # Objects of other packages, such as arrays, may be able to add a result to themselves.
+            # If `other` is an object of another package, such as an array, let its `__radd__` do
+            # the addition.
             cls = type(other)
             if cls.__module__ != "builtins" and hasattr(cls, "__radd__"):
                 return NotImplemented
@@ -631,8 +634,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             # any objects, and its rows may have been used up.
             return applied(self._message.decode(tuple_factory), names.index(APPLIED))
         first = self.one()
-        # The application may have replaced the rows, so look at the first row. A dict has the value
-        # under the name [applied]; in a tuple, the value is the first item.
+        # Without a message, the application has replaced the rows, so look at the first row. A dict
+        # has the value under the name [applied]; in a tuple, the value is the first item.
         if isinstance(first, dict) and APPLIED in first:
             return bool(first[APPLIED])
         if (

@@ -69,7 +69,9 @@ else:
 
 T = TypeVar("T")
 
-_OWN_RESULT = ResponseFuture.result  # to see if a tracing library has replaced the method
+# The original method. `execute` compares it with the current method, to see whether a tracing
+# library has replaced the method.
+_OWN_RESULT = ResponseFuture.result
 
 
 class Session(SessionBase, CompatSession):
@@ -104,8 +106,8 @@ class Session(SessionBase, CompatSession):
     ) -> None:
         super().__init__(cluster, engine)
         # `_latest.future` is a weak reference to the latest future of the current thread or
-        # greenlet. A strong reference would keep the future's rows in memory. Look up `local` in
-        # its module only now, because gevent and eventlet may have replaced it.
+        # greenlet. A strong reference would keep the future's rows in memory. Look up
+        # `threading.local` only now, because gevent and eventlet may have replaced it.
         self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
@@ -219,15 +221,16 @@ class Session(SessionBase, CompatSession):
             raise unknown_option("Session.execute", _unknown)
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
-        # Let the last write of this thread complete first, within limits; see `write_head_start`.
+        # Wait for the last `execute_async` of this thread, at most `write_head_start` seconds,
+        # unless it is a SELECT. The documentation of `write_head_start` says why.
         latest_reference = getattr(self._latest, "future", None)
         if latest_reference is not None:
             future = latest_reference()
             if future is not None and not future.is_over and self.write_head_start:
                 future._wait_for_write(self.write_head_start)
-        # If a tracing library or test has replaced one of these methods, its replacement may wait
-        # for the future in its own way. A proxy of a method, such as wrapt makes, has the method's
-        # `__func__`, but not its type.
+        # If `execute_async` and `result` are the original methods, take the fast way below. If a
+        # tracing library or test has replaced one of them, call the replacement. A proxy of a
+        # method, such as wrapt makes, has the method's `__func__`, but not its type.
         execute_async = self.execute_async
         if (
             type(execute_async) is MethodType
@@ -371,7 +374,8 @@ class Session(SessionBase, CompatSession):
         # Send the request in this thread if the engine has nothing else to do. Otherwise pass it to
         # the loop, which writes it together with other requests.
         inbox = self._loops.choose(request)
-        # Callbacks run on the loop. If there are callbacks, the loop must read the response.
+        # A request listener may have added callbacks. Callbacks run on the loop, so the loop must
+        # then read the response.
         is_awaited = (
             is_awaited
             and future._callbacks is None
@@ -556,6 +560,7 @@ class Session(SessionBase, CompatSession):
         :returns: the statements, in the order of the queries.
         """
         self._refuse_on_loop("Session.prepare_all()", "the session of cassandra.aio")
+        # The PREPARE requests use the policies and the timeout of the default profile.
         profile = self._default_profile
         return self.cluster._run(
             self._engine.core.preparer.prepare_all(

@@ -46,8 +46,8 @@ class Unread:
         raise NotImplementedError
 
     def __del__(self) -> None:
-        # At exit, the interpreter deletes all objects, and modules may be gone. Requests in flight
-        # then fail only because their cluster is shut down, so do not log them.
+        # Log nothing while the interpreter exits: modules may be gone, and requests in flight fail
+        # only because their cluster is shut down.
         if not self.is_read and not sys.is_finalizing():
             self.log()
 
@@ -85,6 +85,8 @@ class UnreadError(Unread):
 
 def _log(error: BaseException, query: Any) -> None:
     """Log an error, unless an error of the same class was logged within INTERVAL seconds."""
+    # `missed` is the number of errors of this class that were not logged since the last log line;
+    # None if this error must not be logged either.
     name = type(error).__name__
     missed = _lines().missed(name)
     if missed is None:

@@ -52,8 +52,8 @@ class UnreadPages(Unread):
         _log(self._query, self._advice)
 
 
-# Stands in for an `UnreadPages` if the application has asked for further pages before it read the
-# current page.
+# Used instead of a new `UnreadPages` if the application has asked for further pages before it read
+# the current page. It logs nothing, because `is_read` is True.
 KNOWN_PAGES = UnreadPages(None, "")
 KNOWN_PAGES.is_read = True
 

@@ -678,8 +678,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         transport = self._transport
         if transport is None or self.closed or self.gate is not None or transport.is_closing():
             return
-        # Snappy is decompressed by Python code, which a signal handler may interrupt. The reader
-        # would then be left in the middle of a frame, so only the loop reads such connections.
+        # Python code decompresses Snappy, and a signal handler may interrupt Python code. User
+        # threads must not be interrupted while they read (see the module `stream_table`).
         if "snappy" in self._frame_options:
             return
         transport.pause_reading()

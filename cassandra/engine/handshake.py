@@ -529,8 +529,8 @@ class _Handshake:
 
     def _with_endpoint(self, error: Exception) -> Exception:
         """Return `error`, or a copy of it with the end point in its message."""
-        # Return the error unchanged if its message names the end point already. Errors of other
-        # classes may have other constructors, so they cannot be copied.
+        # Return the error unchanged if its message names the end point already, or if it is not an
+        # error of the driver.
         if str(self._endpoint) in str(error) or not isinstance(error, DriverException):
             return error
         message = f"{self._endpoint}: {error}"

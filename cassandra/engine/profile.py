@@ -482,7 +482,7 @@ class _UnnamedProfile:
         self.is_ready = False  # True once the cluster has adopted all policies
 
     def has(self, policy: LoadBalancingPolicy, attached: tuple[AttachedPolicy, ...]) -> bool:
-        """Return True if these are the policies that the profile had when it was first passed."""
+        """Return True if these are the policies that the profile had when it was added."""
         # Compare identities, because user-defined policies may be equal without being the same
         # object.
         return self.policy is policy and [*map(id, self.attached)] == [*map(id, attached)]

@@ -385,8 +385,8 @@ class Request(RequestBase):
 
         Such a connection received nothing for a while before the request, for example because the
         process was suspended or a firewall dropped the connection. The host may be well, and its
-        pool is just opening another connection. A request waits for such a pool only once. So if
-        the request was sent to a host twice, it has waited already, and no pools are returned.
+        pool is just opening another connection. A request waits for such a pool only once: if it
+        was sent to one host twice, no pools are returned.
         """
         hosts = {attempt.host for attempt in self.attempts}
         if len(hosts) < len(self.attempts):  # a host has several attempts

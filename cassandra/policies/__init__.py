@@ -1,4 +1,4 @@
-"""Policies: load balancing, retry, reconnection, conviction, speculation, address translation."""
+"""The policies for load balancing, retries, reconnection, conviction, speculation and addresses."""
 
 from typing import TYPE_CHECKING
 

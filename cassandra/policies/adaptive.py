@@ -132,7 +132,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         self.demotion_time = demotion_time
         self._in_flight: Callable[[Host], int] = _no_requests
         self._time: Callable[[], float] = time.monotonic
-        self._answers: dict[Host, _Latencies] = {}  # the latencies of the answers of each host
+        self._answers: dict[Host, _Latencies] = {}  # the latencies and refusals of each host
         self._demoted: dict[Host, float] = {}  # the end of each demotion, by `_time`
         # The time at which `_judge` will next decide which hosts are slow, by `_time`.
         self._next_judgement = 0.0
@@ -212,7 +212,8 @@ class AdaptivePolicy(TokenAwarePolicy):
     ) -> tuple[tuple[Host, ...], int]:
         """Move demoted replicas behind the other replicas at the shortest distance.
 
-        Return the new order, and how many replicas at the shortest distance are up and not demoted.
+        :returns: the new order, and how many replicas at the start of it are up and not demoted. If
+            there would be no such replica, `replicas` and `nearest_count` are returned unchanged.
         """
         now = self._time()
         if now >= self._next_judgement:
@@ -223,7 +224,8 @@ class AdaptivePolicy(TokenAwarePolicy):
             for host in replicas[:nearest_count]
             if host not in demoted and host.is_up is not False
         ]
-        # If no replica is left, ignore the demotions, because some replica has to respond.
+        # If all replicas are demoted or down, ignore the demotions, because some replica has to
+        # respond.
         if not preferred or len(preferred) == nearest_count:
             return replicas, nearest_count
         others = [host for host in replicas[:nearest_count] if host not in preferred]
@@ -273,15 +275,15 @@ class AdaptivePolicy(TokenAwarePolicy):
             return
         latencies = self._latencies_of(host)
         latencies.add_refusal()
-        # Judge at once instead of waiting for the interval: a refusing host answers hundreds of
+        # Judge at once instead of after JUDGE_INTERVAL: a refusing host may answer hundreds of
         # requests in that time.
         if latencies.refused_share > MOST_REFUSALS and host not in self._demoted:
             self._judge(self._time())
 
     def _latencies_of(self, host: Host) -> _Latencies:
-        """Return the record of `host`.
+        """Return the record of `host`, and create it if necessary.
 
-        The record of a host that has left the cluster is not stored. Nothing would remove the
+        If the host has left the cluster, a new record is not stored. Nothing would remove the
         record, and other hosts would be compared with it.
         """
         latencies = self._answers.get(host)

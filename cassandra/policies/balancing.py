@@ -301,8 +301,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return plans.rotated(self._hosts_by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
-        # A host may come back in another rack or data centre, as a new object: replace the old
-        # object.
+        # A host may come back in another rack or data centre, as a new object that is equal to the
+        # old object: replace the old object.
         self._hosts = (*(other for other in self._hosts if other != host), host)
         self._tiers = None
 
@@ -357,7 +357,8 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         # The addresses of the contact points; empty if they are not known.
         self._contact_addresses: frozenset[str] = frozenset()
         self._found_dc = ""  # the local data centre, if the policy itself has determined it
-        self._found_in: Callable[[], object] = _nothing  # returns its cluster
+        # Returns the cluster in which the policy has determined `_found_dc`; None if there is none.
+        self._found_in: Callable[[], object] = _nothing
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy determines its data centre again. Besides, weak references cannot be pickled.
@@ -507,7 +508,7 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
             raise TypeError(f"hosts must be a list of addresses: write [{hosts!r}]")
         hosts = tuple(hosts)
         for host in hosts:
-            # An address with more than one colon is IPv6.
+            # An address with one colon has a port; an IPv6 address has more than one colon.
             if str(host).count(":") == 1:
                 address = str(host).partition(":")[0]
                 raise ValueError(
@@ -521,8 +522,8 @@ class WhiteListRoundRobinPolicy(RoundRobinPolicy):
 
     def _allows(self, host: Host) -> bool:
         """Return True if one of the host's addresses is in the list."""
-        # The address of the control connection's host may be a host name, so also compare its RPC
-        # address.
+        # The address of the control connection's host may be a host name, so also compare the
+        # host's RPC address.
         rpc_address = getattr(host, "broadcast_rpc_address", None)
         return (
             str(host.address) in self._allowed_addresses
@@ -619,8 +620,8 @@ class DefaultLoadBalancingPolicy(WrapperPolicy):
         # Look up the target even if it is a `Host`: the object is out of date if the node has been
         # replaced since the statement was made.
         host = self._metadata.get_host(getattr(target, "endpoint", target))
-        # The target is only a preference. If it is down, the request is sent to the child policy's
-        # hosts.
+        # The target is only a preference. If it is down or unknown, the request is sent to the
+        # child policy's hosts.
         if host is None or not host.is_up:
             return plan
         return itertools.chain((host,), (other for other in limited(plan) if other != host))
@@ -661,10 +662,7 @@ def distances_follow_events(policy: object) -> bool:
 
 
 def attach_policy(policy: object, engine: Engine) -> None:
-    """Call ``policy.attach(engine)`` if the policy has this method.
-
-    An application's policy may lack it.
-    """
+    """Call ``policy.attach(engine)``, unless an application's policy lacks this method."""
     attach = getattr(policy, "attach", None)
     if attach is not None:
         attach(engine)

@@ -1,4 +1,4 @@
-"""Speculative execution after a delay that follows a percentile of the latencies."""
+"""A policy that starts speculative executions after a percentile of the recorded latencies."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class LatencyTracker:
         now = self._clock()
         if now < self._rotate_at:
             return
-        # If more than a whole window has passed since the end of the last window, its counts no
-        # longer describe the present: drop them.
+        # The current window becomes the previous window. But if it ended more than a whole window
+        # ago, drop its counts, because they no longer describe the present.
         self._previous = self._counts if now < self._rotate_at + self.window else None
         self._counts = [0] * BUCKETS
         self._rotate_at = now + self.window

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Planner", "Router", "make_query_plan", "replica_plan", "rotated"]
 
-# Keeps the lower 64 bits of a number. The compiled version needs no mask, because its numbers have
-# 64 bits.
+# ``number & _MASK`` keeps the lower 64 bits of a number. The compiled version needs no mask,
+# because its numbers have 64 bits.
 _MASK = (1 << 64) - 1
 _TIERS = 8  # the number of tiers; see `Router`
 _MAX_COPIED_HOSTS = 64  # the maximum number of hosts that `rotated` copies
@@ -38,7 +38,7 @@ class Router:
 
     The hosts of tier 0 are the nearest, and the hosts of tier 7 the furthest.
 
-    :param tiers: the tier of each host of the map. 255 excludes a host.
+    :param tiers: the tier of each host of the map. The tier 255 excludes the host.
     :param seed: the seed of the generator that shuffles replicas.
     :raises ValueError: if the number of tiers is not the number of hosts.
     """
@@ -194,7 +194,7 @@ class Planner:
         if key is None:
             return None
         # Lightweight transactions on a partition contend least if all clients use the same replica
-        # first. So keep the order of the replicas.
+        # first. So keep the ring's order of the replicas, and do not compare their loads.
         if query.consistency_level in SERIAL_LEVELS or query.is_lwt():
             return router.plan(key, False, self._child, working_keyspace, query)  # no shuffle
         return router.plan(
@@ -243,8 +243,8 @@ def replica_plan(
     query: Statement,
 ) -> Iterator[Host]:
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
-    # This is a generator because most requests end at the first host, so the child's plan is never
-    # built for them.
+    # This is a generator, because most requests end at the first host, and the child's plan need
+    # not be built for them.
     tried = set()
     for host in replicas:
         if host.is_up is not False:

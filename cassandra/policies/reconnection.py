@@ -132,6 +132,7 @@ def check_number(name: str, value: object, kind: str = "a number of seconds") ->
     :param value: the value that the application has passed.
     :param kind: what the value must be, for the message.
     """
+    # Accept any class that float() can convert, for example Decimal.
     if hasattr(value, "__float__"):
         return
     advice = ""

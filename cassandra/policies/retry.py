@@ -62,8 +62,8 @@ class RetryPolicy:
     if not TYPE_CHECKING:  # hidden from type checkers, which report such calls themselves
 
         def __new__(cls, *_args, **_options):
-            # This policy takes no arguments, so the error says which policies take a number of
-            # retries.
+            # This policy takes no arguments. Applications may pass a number of retries, so the
+            # error names a policy that takes this number.
             create = super().__new__
             if create is not object.__new__:
                 # The application's class has another base class, which takes the arguments.
@@ -94,8 +94,8 @@ class RetryPolicy:
         :param data_retrieved: True if the replica that was asked for the data itself responded.
         :param retry_num: the number of retries so far.
         """
-        # The replica that was asked for the data was slow. The coordinator has noticed that, so it
-        # will ask another replica at the retry.
+        # Enough replicas have responded, but not the replica that was asked for the data. At the
+        # retry, the coordinator will ask another replica for the data.
         if retry_num == 0 and received_responses >= required_responses and not data_retrieved:
             return self.RETRY, consistency
         return self.RETHROW, None
@@ -241,12 +241,12 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
             # At least one replica has the write, and the other replicas will get it by hints or
             # repair, so report success.
             return (self.IGNORE, None) if received_responses > 0 else (self.RETHROW, None)
-        # Some statements of the batch may have been applied. Execute the batch again to complete
-        # it.
+        # Only some statements of the batch may have been applied. Execute the batch again to apply
+        # the missing statements.
         if write_type == WriteType.UNLOGGED_BATCH:
             return self._retry_with(received_responses)
-        # The batch log is written before the batch is applied. If it times out, nothing is applied
-        # yet.
+        # The coordinator writes the batch log before it applies the batch. If writing the log times
+        # out, nothing is applied yet.
         return (
             (self.RETRY, consistency) if write_type == WriteType.BATCH_LOG else (self.RETHROW, None)
         )

@@ -68,7 +68,7 @@ class _ConstantPlan(SpeculativeExecutionPlan):
     def next_execution(self, host: Host | None) -> float:
         if self._remaining <= 0:
             return -1
-        # The plan counts the attempts, not the policy: a plan belongs to a single request.
+        # The plan and not the policy counts the attempts, because a plan belongs to one request.
         self._remaining -= 1
         return self._delay
 

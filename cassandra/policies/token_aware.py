@@ -56,6 +56,7 @@ else:
     )
 
 _LEFT_OUT = 255  # the tier by which a `Router` excludes a host
+# The tier of a `Router` for each distance of a host.
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
 _FURTHEST = 7  # the number of the last tier of a router
 
@@ -82,7 +83,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         # The type is Any, because an application may pass its own object instead of `Metadata`,
         # which only needs the method `get_replicas`.
         self._metadata: Any = None
-        # True if routers may be built and cached.
+        # True if routers may be built and cached; see `populate`.
         self._has_routing = False
         # `Metadata.placement_version` when the routers were built; -1 before the first router is
         # built.
@@ -128,7 +129,10 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         make_query_plan = LazyAttribute("cassandra._impl", "plans", for_engine=True)
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
-        """Build a plan if `Planner.plan` cannot, because the keyspace has no router (yet)."""
+        """Build a plan if there is no planner, or if `Planner.plan` has returned None.
+
+        Usually the keyspace has no router yet, and this method builds the router.
+        """
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
             return self._child_policy.make_query_plan(working_keyspace, query)
@@ -187,8 +191,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             and version == self._placement_version == self._metadata.placement_version
         ):
             self._planner = planner
-        # Another thread may have changed the cluster since. In this case, drop the cached routers,
-        # and use this router for this plan only.
+        # In another thread, the cluster may have changed since. If so, drop the cached routers, and
+        # use this router for this plan only.
         if self._routers is not routers or self._planner is not planner:
             self._forget_routers()
         return router
@@ -196,7 +200,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
         """Return a `Router` for `replica_map`, which sorts by the child policy's distances."""
         tier_of = self._tier_function()
-        # The host is None if it has tablets, but is not known (yet).
+        # A host of the map is None if tablets name it, but the cluster's metadata does not have it
+        # (yet).
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
         return plans.Router(replica_map, tiers, self._random.getrandbits(64))
 

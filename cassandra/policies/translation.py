@@ -38,5 +38,5 @@ class EC2MultiRegionTranslator(AddressTranslator):
             # Look up the DNS name of the public address, and then the address for that name.
             name = socket.getfqdn(addr)
             return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
-        except OSError:  # there is no such name: use the public address
+        except OSError:  # the name does not resolve: use the public address
             return addr

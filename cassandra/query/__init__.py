@@ -39,8 +39,8 @@ __all__ = [
     "pseudo_namedtuple_factory", "tuple_factory",
 ]  # fmt: skip
 
-# Names are imported at their first use: an application that only executes simple statements needs
-# no other module.
+# The modules from which names are imported at their first use. An application that only executes
+# simple statements needs none of these modules.
 _HOME = {
     **dict.fromkeys(("BatchStatement", "BatchType"), "cassandra.query.batch"),
     "BoundStatement": "cassandra.query.bound",

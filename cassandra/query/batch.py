@@ -35,14 +35,16 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind
 
-MAX_STATEMENTS = 0xFFFF  # the number is a [short] (native_protocol_v5.spec, section 4.1.7)
+# The maximum number of statements in a batch, because BATCH has the number as a [short]
+# (native_protocol_v5.spec, section 4.1.7).
+MAX_STATEMENTS = 0xFFFF
 
 _routing_key_of: Callable[[Statement], bytes | None]
 _routing_key_of = Statement.routing_key.fget  # type: ignore[attr-defined]
 
 
 class WithEncoder(Protocol):
-    """The attribute of a session that a batch needs."""
+    """The attribute of a session that a batch needs: see the parameter `session` of the batch."""
 
     @property
     def encoder(self) -> Encoder:
@@ -131,8 +133,8 @@ class BoundRow:
     def statement(self) -> BoundStatement:
         """Return a bound statement with the values of this entry."""
         bound = self.bound
-        # If the application has bound the object to other values after it was added, make another
-        # object for the values of this entry.
+        # If the application has bound the statement to other values after it was added to the
+        # batch, make another bound statement with the values of this entry.
         if bound.block is not self.block:
             bound = BoundStatement(bound.prepared_statement)
             bound.block = self.block
@@ -152,9 +154,9 @@ class TextRows:
 
     __slots__ = ("count", "keyspace", "rows", "text")
 
-    # `BatchStatement.add` compares the attribute `prepared` of its open entry with the statement to
-    # add. If they are the same object, it binds the row into the open entry. None is not a
-    # statement, so `add` never binds a row into an entry of this class.
+    # `BatchStatement.add` compares the attribute `prepared` of its last entry with the statement to
+    # add. If they are the same object, `add` binds the row into that entry. None is not a
+    # statement, so `add` never does so for an entry of this class.
     prepared = None
 
     def __init__(self, text: str, keyspace: str | None, rows: object, count: int) -> None:
@@ -285,6 +287,7 @@ class BatchStatement(Statement):
         row that an application has added by the id of a prepared statement (`NamedRow`) appears as
         a string that describes it.
         """
+        # An entry may contain several statements.
         expanded: list[str | BoundStatement] = []
         for entry in self._entries:
             if isinstance(entry, BoundRows):
@@ -300,7 +303,7 @@ class BatchStatement(Statement):
     @property
     def query_string(self) -> str:
         """The statements as one batch in CQL, for logs and tracers."""
-        # A batch that was unpickled has another object of the type.
+        # Compare the values, because an unpickled batch has another `BatchType` object.
         is_logged = self.batch_type.value == BatchType.LOGGED.value
         kind = "" if is_logged else f"{self.batch_type.name} "
         texts = [entry if isinstance(entry, str) else entry.query_string for entry in self.entries]
@@ -341,7 +344,7 @@ class BatchStatement(Statement):
         for is_prepared, statement, parameters in rows:
             if is_prepared:
                 # `statement` is the id of a prepared statement, and the values are already encoded.
-                # `add` does not accept these.
+                # `add` accepts neither ids nor encoded values.
                 self._entries.append(NamedRow(statement, parameters))  # type: ignore[arg-type]
                 self._count += 1
             else:
@@ -443,8 +446,8 @@ class BatchStatement(Statement):
                 f"session.load(table, rows), or {many_rows_advice()}"
             )
         open_rows = self._open
-        # The usual case, on a hot path: another row of the open entry's statement. Compare by
-        # identity: another statement with the same query may have another id or other columns.
+        # Usually this is another row of the same statement as in the last entry (`_open`). Compare
+        # by identity: another statement with the same query may have another id or other columns.
         if open_rows is not None and open_rows.prepared is statement:
             try:
                 statement.bind_plan.bind_into(
@@ -465,8 +468,8 @@ class BatchStatement(Statement):
     def _add_first_row(self, statement: PreparedStatement, parameters: object) -> None:
         """Start a new entry with the first row of `statement`."""
         rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
-        # Reserve memory only for the rows that are still to come: earlier entries have other
-        # blocks.
+        # Reserve memory only for the rows that are still to come, because the rows of earlier
+        # entries are in other blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
@@ -516,8 +519,8 @@ class BatchStatement(Statement):
                 f"a batch holds queries and prepared statements, not {type(statement).__name__}"
                 + _instead_of_statement(statement)
             )
-        # Close the open entry. Statements are sent in the order of `add`, so only rows that were
-        # added one directly after another may share an entry.
+        # Let the next `add` begin a new entry. Statements are sent in the order of `add`, so only
+        # rows that were added directly after each other may share an entry.
         self._open = None
         self._adopt_route_and_payload(statement)
 
@@ -700,8 +703,8 @@ class BatchStatement(Statement):
         ):
             self._routing_key = statement.routing_key
             if self.keyspace is None:
-                # Remember whether the keyspace was only copied from the table of a prepared
-                # statement: see `own_keyspace`.
+                # `_borrowed_keyspace` says that the keyspace was only copied from the table of a
+                # prepared statement; see `own_keyspace`.
                 self.keyspace = statement.keyspace
                 self._borrowed_keyspace = (
                     statement.keyspace if isinstance(statement, BoundStatement) else None
@@ -747,8 +750,8 @@ def _is_lwt(entry: Entry) -> bool:
         return entry.prepared.is_lwt()
     if isinstance(entry, BoundRow):
         return entry.bound.is_lwt()
-    # The statement with this id is only looked up when the batch is executed, so its CQL is not
-    # known here.
+    # For a `NamedRow`, the prepared statement is only looked up by its id when the batch is
+    # executed, so the CQL is not known here.
     if isinstance(entry, NamedRow):
         return False
     return is_conditional(entry if isinstance(entry, str) else entry.text)

@@ -35,8 +35,8 @@ def bind(prepared: PreparedStatement, values: Any, *_extra: NoReturn) -> BoundSt
     bound.prepared_statement = prepared
     bound.block = None
     bound._routing_key = None
-    # The object was created without __init__, so set every slot: reading an unset slot would raise
-    # AttributeError.
+    # The bound statement was created without __init__, so set every slot: reading an unset slot
+    # would raise AttributeError.
     bound.take_settings(prepared)
     bound._serial_consistency_level = None
     if prepared.serial_consistency_level is not None:

@@ -131,7 +131,7 @@ class BoundStatement(Statement, bases.BoundBase):
                 )
             raise
         if self._routing_key is not None:
-            self._forget_computed_key()  # the key belongs to the previous values
+            self._forget_computed_key()  # a computed key belongs to the previous values
         self.block = block
         return self
 
@@ -185,7 +185,7 @@ class BoundStatement(Statement, bases.BoundBase):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key from the bound values, or None if a part is missing."""
-        # A stored key was set by the application, or was computed by an earlier access.
+        # `_routing_key` was set by the application, or was computed by an earlier access.
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes
@@ -220,7 +220,7 @@ def _read_back(value: Any, cql_type: Any) -> object:
         return value
     try:
         return cql_type.codec().decode_nullable(value)
-    except Exception:  # raised by the application's type: a repr must not fail
+    except Exception:  # raised by an application's type; `__repr__` must not fail because of that
         return value
 
 
@@ -231,6 +231,7 @@ def refuse_arguments(prepared: PreparedStatement, arguments: Sequence[Any]) -> N
     :param arguments: all positional arguments.
     :raises TypeError: always.
     """
+    # Several sequences are probably several rows. Other arguments are probably the values of a row.
     names = [column.name for column in prepared.column_metadata]
     if all(isinstance(argument, (tuple, list, Mapping)) for argument in arguments):
         advice = "it binds one row; for many rows, write " + many_rows_advice(
@@ -309,7 +310,7 @@ def _advice_for(message: str, query: str) -> str:
             "; the values of one row are bound here: for many rows, write "
             f"{many_rows_advice('batch.add_many(prepared, rows)')}"
         )
-    # Something else than a list was bound to a vector or another collection.
+    # A value that is not a list was bound to a vector or another collection.
     if " is not a collection of elements for vector<" in message:
         for class_name, replacement in _REPLACEMENTS_FOR_VECTORS.items():
             if f"({class_name}) is not" in message:

@@ -1,7 +1,7 @@
 """Advice for error messages: the expression that converts a value of a wrong class.
 
-The errors of codecs are strings such as ``5 (int) is not text (str)``. Compiled code makes them,
-too, so we find out the class of the value from the string.
+The messages of codecs' errors are strings such as ``5 (int) is not text (str)``. Compiled code also
+makes such messages, so we can find out the class of the value only from the string.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 # Each item is the pattern of an error message, and the expression to write instead of the value.
 # The first pattern that matches is used.
 _EXPRESSIONS = (
-    # The markers of USING TTL and USING TIMESTAMP have these names.
+    # Servers name the markers of USING TIMESTAMP and USING TTL "[timestamp]" and "[ttl]".
     (
         r'column "\[timestamp\]".*\((?:datetime|Timestamp)\) is not an integer',
         "int(value.timestamp() * 1_000_000) for microseconds, of a datetime with a time zone",

@@ -1,7 +1,7 @@
-"""How a query string depends on the keyspace of the connection that executes it.
+"""Finds out how a query string depends on the keyspace of the connection that executes it.
 
-Each function reads a query string only once, from its beginning to its end. A query string may be
-long, or an attacker may have made it to take a long time.
+Each function reads a query string only once, from its beginning to its end, because a query string
+may be long, or may come from an attacker who wants the search to take a long time.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def names_its_keyspace(text: str) -> bool:
     """Return True if `text` means the same in every keyspace of the connection.
 
     This is true for a statement that names its tables with their keyspaces, or that concerns
-    objects outside keyspaces. Return False if it is not certain.
+    objects outside keyspaces. Return False if we are not certain.
 
     :param text: the query string.
     """

@@ -46,9 +46,9 @@ class Parameters(enum.Enum):
     PLACEHOLDERS = "placeholders"
 
 
-# Numbers of characters. We cache the results for many query strings up to _MAX_SHORT. We cache few
-# results for query strings up to _MAX_LONG, which are usually generated. A longer query string is
-# scanned each time, because a cache of such strings would need too much memory.
+# These limits are numbers of characters. We cache the results for many query strings of up to
+# _MAX_SHORT characters, and for few query strings of up to _MAX_LONG, which are usually generated.
+# A longer query string is scanned each time, because caching it would need too much memory.
 _MAX_SHORT = 1 << 13
 _MAX_LONG = 1 << 20
 

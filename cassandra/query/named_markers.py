@@ -1,7 +1,7 @@
 """Finds the columns whose values are bound to named markers: ``ssn`` in ``SET ssn = :other``.
 
-Servers describe such a marker by its own name, not by the name of the column. Column encryption
-must know the column.
+Servers describe such a marker by the marker's name (``other``), not by the column's name (``ssn``).
+Column encryption must know the column.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CLOSING = frozenset(")]}")
 
 
 class _List(NamedTuple):
-    """An open bracket.
+    """An opening bracket whose closing bracket has not come yet.
 
     :param columns: the column or columns with which the values in the brackets are compared, or to
         which they are assigned. None if the values are something else, such as the arguments of a
@@ -46,7 +46,8 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
     # Servers convert names without quotes to lower case.
     tokens = [text if text.startswith('"') else text.lower() for _, text in tokens_of(query)]
     lists: list[_List] = []  # the open brackets
-    value_number = 0  # the number of values before this token in the innermost bracket
+    # How many values precede the current token in the innermost open bracket.
+    value_number = 0
     numbers: list[int] = []  # `value_number` of each outer bracket, outermost first
     starts: dict[int, int] = {}  # closing index -> opening index
     for index, token in enumerate(tokens):
@@ -110,7 +111,8 @@ def _compared(tokens: Sequence[str], last: int, starts: Mapping[int, int]) -> _C
     :param starts: maps the index of a closing bracket to the index of its opening bracket.
     :returns: None if no operator ends at `last`, or if its left side is not a column.
     """
-    # ``(a, b) VALUES (:x, :y)`` has the form of a comparison, so treat VALUES as an operator.
+    # ``(a, b) VALUES (:x, :y)`` has the same form as ``(a, b) = (:x, :y)``, so treat VALUES as an
+    # operator.
     if tokens[last] in ("in", "values"):
         last -= 1
     else:

@@ -21,6 +21,7 @@ else:
     from cassandra._impl import bind
 
 _int32 = struct.Struct(">i")
+# In the protocol, null and unset values have these lengths instead of a value.
 _NULL, _UNSET = _int32.pack(-1), _int32.pack(-2)
 
 
@@ -61,7 +62,7 @@ class NamedRow:
 
 def _with_length(value: Any) -> bytes:
     """Return a serialized value preceded by its length: a [value] of the protocol."""
-    # native_protocol_v5.spec, section 3
+    # See native_protocol_v5.spec, section 3, for the format.
     if value is None:
         return _NULL
     return _UNSET if value is UNSET_VALUE else _int32.pack(len(value)) + value

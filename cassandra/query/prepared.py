@@ -35,9 +35,8 @@ else:
 # them.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
-# Held while a bind plan is built, because that asks an encryption policy and a codec registry. If
-# another thread changes the policy or the registry in the meantime, it waits for this lock, and
-# then builds the plan again.
+# Held while a bind plan is built from the encryption policy and the codec registry. A thread that
+# changes the policy or the registry meanwhile waits for this lock, and then builds the plan again.
 _planning = Lock()
 
 
@@ -118,7 +117,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.serial_consistency_level: int | None = None
         self._is_lwt = is_lwt
         # The columns of the result and their id are in one attribute, so that another thread never
-        # reads the id of one version together with the columns of another version.
+        # reads an old id together with new columns, or the other way round.
         self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
         # The keyspace of the table, which may differ from the keyspace in which the statement was
         # prepared.
@@ -223,7 +222,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         converters = self.codecs.converters if self.codecs is not None else None
         if converters is not None and not is_plain:
             columns = converted_columns(columns, converters)
-        # Columns that a copy writes as bytes take the bytes unchanged.
+        # For markers whose values are passed as encoded bytes (see `take_bytes`), send the bytes
+        # unchanged.
         if self._bytes_positions:
             columns = [
                 column._replace(type=BytesType) if index in self._bytes_positions else column
@@ -280,7 +280,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             except BaseException:  # raised by an encryption policy or converter of the application
                 self.column_metadata = old_columns
                 raise
-            self._plain_plan = None  # it was built for the old types
+            self._plain_plan = None  # the old plan was built for the old types
 
     def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
         """Ask the encryption policy again which columns are encrypted, and how.
@@ -291,7 +291,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         """
         with _planning:
             self._key_names = self._key_names.union(key_names)
-            self._plain_plan = None  # it was built with the old encryption
+            self._plain_plan = None  # the old plan was built with the old encryption
             self.bind_plan = self._build_plan(self.bind_plan.strict)
             self.update_result_metadata(*self.result_metadata_and_id)
 
@@ -370,8 +370,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return self._is_lwt
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickle the arguments of `__init__`, which builds a new bind plan, followed by the
-        # attributes. `when_changed` and the codec registry are not pickled.
+        # Pickle the arguments of `__init__`, which builds a new bind plan, and then the settings
+        # and other attributes. `when_changed` and the codec registry are not pickled.
         metadata, metadata_id = self.result_metadata_and_id
         settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS)}
         return (

@@ -17,8 +17,8 @@ class BoundUse(BoundStatement):
 class PreparedUse(PreparedStatement):
     """A prepared USE statement.
 
-    A server that executes USE switches the keyspace of the connection. The client has to know that,
-    so it sends this statement in the same way as an unprepared USE statement.
+    A server that executes USE switches the keyspace of the connection. The driver has to know that,
+    so it sends a prepared USE in the same way as a USE that is not prepared.
     """
 
     __slots__ = ()

@@ -17,9 +17,9 @@ V = TypeVar("V")
 class RecentlyUsed(Generic[K, V]):
     """A mapping of limited size, safe to use from any thread.
 
-    The mapping holds at most `size` entries, and at most `most_bytes` of strings in their keys. For
-    prepared statements, the keys are about a third of the memory: a query string is in the key and
-    in the prepared statement, and its names are also in the columns.
+    The mapping holds at most `size` entries, and at most `most_bytes` bytes of strings in the keys
+    of these entries. For prepared statements, the keys are about a third of the memory: a query
+    string is in the key and in the prepared statement, and its names are also in the columns.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")
@@ -57,7 +57,7 @@ class RecentlyUsed(Generic[K, V]):
         """Store `value`; forget the entries that were used longest ago if a limit is exceeded."""
         cost = text_size(key)
         with self._lock:
-            # Two threads may prepare the same query, so count the size of its key only once.
+            # Two threads may prepare the same query, so count the size of a key only once.
             if key not in self._entries:
                 self.held += cost
             self._entries[key] = value

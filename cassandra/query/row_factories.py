@@ -22,8 +22,8 @@ def _decoded_by(method: str) -> Callable[[_Factory], _Factory]:
     """Mark a factory, so that the decoder builds its rows with the `RowPlan` method `method`."""
 
     def mark(factory: _Factory) -> _Factory:
-        # functools.wraps copies attributes to wrappers, but the decoder must call a wrapper. So the
-        # attribute also contains the function to which it belongs.
+        # functools.wraps copies the attribute to an application's wrapper, but the decoder must
+        # call the wrapper. So the attribute also contains the function to which it belongs.
         factory.row_plan_method = (method, factory)  # type: ignore[attr-defined]
         factory.__module__ = "cassandra.query"
         return factory

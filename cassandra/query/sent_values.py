@@ -52,7 +52,7 @@ def block_of(values: Iterable[Any]) -> ValuesBlock:
 
 
 def _method_with_update(name: str) -> Callable[..., Any]:
-    """Return a method that calls the method `name` of `list` and then updates the statement."""
+    """Return a method that changes the list as `list.<name>` does, and then the statement."""
     list_method = getattr(list, name)
 
     @wraps(list_method)

@@ -1,6 +1,6 @@
 """The settings of a statement; `SETTINGS` lists their names, so that other code can copy them.
 
-A request takes its settings from several places, in this order: the options of the call, the
+A request takes each setting from the first of these that has it: the options of the call, the
 statement, the execution profile and the session. `cassandra.engine.happy_path.resolve` combines
 them.
 """

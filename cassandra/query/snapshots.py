@@ -52,10 +52,12 @@ CONSTANTS = frozenset(
 # deeper.
 _MAX_DEPTH = 50
 
+# Instances of these classes and of their subclasses are used uncopied.
 _NEVER_CHANGE = (str, bytes, int, float, frozenset, range, type, enum.Enum)
 
-# A class that has one of these names declares its fields. The names belong to dataclasses, attrs,
-# msgspec, pydantic (2.10 and later, older), and the mapper's user-defined types.
+# A class that has an attribute with one of these names declares its fields. The names belong to
+# dataclasses, attrs, msgspec, pydantic 2.10 and later, older versions of pydantic, and the
+# user-defined types of cqlengine (in this order).
 _DECLARATIONS = (
     "__dataclass_fields__",
     "__attrs_attrs__",
@@ -65,7 +67,7 @@ _DECLARATIONS = (
     "__fields__",
 )
 
-_MISSING = object()
+_MISSING = object()  # the result of a look-up in a dict without the key
 
 
 def snapshot(row: Any) -> Any:
@@ -132,7 +134,7 @@ class _Copier:
         self._depth += 1
         try:
             copied = self._make_copy(value, is_row)
-        except RecursionError:  # the stack is full, so every further copy would fail, too
+        except RecursionError:  # the call stack is full, so every further copy would fail, too
             raise
         except Exception:  # raised by the application's class: use the object uncopied
             copied = value
@@ -299,7 +301,7 @@ class _Copier:
 
 
 def _copy_view(view: memoryview) -> memoryview:
-    """Return a view of a copy of the elements, with the same format and shape."""
+    """Return a view of a copy of the elements of `view`, with the same format and shape."""
     data: Any = memoryview(view.tobytes())
     item_format = view.format
     item_code = item_format.lstrip("@=<>!")

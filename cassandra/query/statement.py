@@ -80,6 +80,7 @@ def _check_fetch_size(size: object) -> None:
     """Warn if `size` is negative, and raise TypeError if it is a str or a float."""
     if size is FETCH_SIZE_UNSET:
         return
+    # Only warn of a negative number, because servers accept it, and send all rows as one page.
     if type(size) is int and size < 0:
         warnings.warn(
             f"fetch_size={size} means one page of all rows to servers: write None if you want that",
@@ -140,7 +141,7 @@ class Statement(StatementSettings, bases.StatementBase):
         self.consistency_level = consistency_level
         self._routing_key = routing_key
         self._serial_consistency_level: int | None = None
-        # Use the property, which refuses a level that is not serial.
+        # Set the level through the property, which refuses a level that is not serial.
         if serial_consistency_level is not None:
             self.serial_consistency_level = serial_consistency_level
         self.fetch_size = fetch_size
@@ -210,9 +211,9 @@ class Statement(StatementSettings, bases.StatementBase):
         Statement.__init__(self)
 
     def __setstate__(self, state: Any) -> None:
-        # Pickles of cassandra-driver are dicts of the attributes that differ from the defaults. (We
-        # do not use `cassandra.util.pickles`, because importing statements must not load that
-        # package.)
+        # The state in a pickle of cassandra-driver is a dict of the attributes that differ from the
+        # defaults. (We do not use `cassandra.util.pickles`, because importing statements must not
+        # load that package.)
         if isinstance(state, dict):
             self._set_defaults()
             state = (state,)
@@ -339,10 +340,11 @@ class HostTargetingStatement:
 def are_empty(parameters: object) -> bool:
     """Return True if `parameters` is an empty sequence or mapping.
 
-    Then the query string is sent unchanged: wrappers pass ``()`` or ``{}`` for no parameters.
+    In that case, the query string is sent unchanged, because wrappers of `execute` pass ``()`` or
+    ``{}`` if there are no parameters.
     """
-    # Do not use `not parameters`: an application's object may be false, and the truth value of an
-    # array raises an error.
+    # Do not test `not parameters`: an application's object may be false although it has values, and
+    # testing an array for truth raises an error.
     return isinstance(parameters, (tuple, list, dict, Mapping, Sequence)) and not len(parameters)
 
 

@@ -26,9 +26,10 @@ _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25
 # The events are complete if no events were added for this many seconds:
 _SETTLED = 0.0  # if the coordinator's events reach to the end of the request
-_UNSETTLED = 0.1  # if the coordinator's events do not reach to the end
+_UNSETTLED = 0.1  # if the coordinator's events do not reach to the end of the request
 _NO_EVENTS = 0.5  # if there are no events
-# The coordinator's events reach to the end if the last event is after this share of the duration.
+# The coordinator's events count as reaching to the end of the request if the last event is after
+# this share of the request's duration.
 _END_SHARE = 0.8
 _MIN_TIMEOUT = 0.1  # minimum timeout of each read in seconds, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
@@ -90,8 +91,8 @@ class QueryTrace:
         coroutine = self._populate(
             self._execute, _sleep, monotonic, max_wait, wait_for_complete, query_cl
         )
-        # `_execute` and `_sleep` block instead of suspending, so one call of `send` runs the whole
-        # coroutine.
+        # `_execute` and `_sleep` block the thread instead of suspending the coroutine, so one call
+        # of `send` runs the whole coroutine.
         with suppress(StopIteration):
             coroutine.send(None)
 
@@ -187,6 +188,8 @@ class QueryTrace:
         The servers write each event separately, and nowhere write how many events there are. So the
         events count as complete if no events were added for some time (`_time_to_settle`).
         """
+        # Read again after growing intervals. `unchanged_for` is the number of seconds without new
+        # events.
         interval = _FIRST_WAIT
         unchanged_for = 0.0
         while deadline is None or clock() + interval <= deadline:

@@ -92,7 +92,7 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
 
 class _Misfit(ValueError):
-    """The error for a value that does not fit its annotation.
+    """The error for a value that does not fit the annotation of its field.
 
     `_row_converter` adds the column to the message, and `TypedRows.rows_of` adds the row.
     """
@@ -472,8 +472,8 @@ def _is_row_class(cls: object) -> TypeGuard[type[Any]]:
 # -- CQL types and annotations ---------------------------------------------------------------------
 
 # Maps a CQL type to the classes of its decoded values. An annotation needs no conversion if it is
-# one of these classes, or a base class of one. As for type checkers, an int also fits an annotation
-# of float.
+# one of these classes, or a base class of one of these classes. As for type checkers, an int also
+# fits an annotation of float.
 _SCALARS: dict[str, tuple[type[Any], ...]] = {
     cls.typename: cls._values for cls in SCALARS if cls._values is not None
 }
@@ -484,6 +484,7 @@ _CONVERSIONS: dict[tuple[str, Any], Convert] = {
     ("inet", ipaddress.IPv4Address): ipaddress.IPv4Address,
     ("inet", ipaddress.IPv6Address): ipaddress.IPv6Address,
 }
+# The annotations that fit a list, set or map.
 _ABCS = collections.abc
 _LISTS = (list, _ABCS.Sequence, _ABCS.Collection, _ABCS.Iterable)
 _SETS = (set, frozenset, _ABCS.Set, _ABCS.Collection, _ABCS.Iterable)
@@ -531,6 +532,7 @@ def _conversion_for(
     return lambda value: None if value is None else convert(value)
 
 
+# Maps the CQL type of a collection to the function that makes an empty collection.
 _EMPTY: dict[str, Callable[[], Any]] = {"list": list, "set": set, "map": dict}
 
 
@@ -665,6 +667,7 @@ def _convert_to_member(enum_class: type[enum.Enum], value: object) -> enum.Enum:
 
     :raises _Misfit: if there is no such member.
     """
+    # In the error, list the values of the first members.
     try:
         return enum_class(value)
     except ValueError as error:
@@ -692,6 +695,7 @@ def _conversion_of_list(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
     """Return the conversion of a list to a list or tuple of converted elements."""
+    # A list becomes a tuple only if the annotation is a tuple of any length.
     make: type[Any]
     if origin is tuple and (not arguments or arguments[-1] is ...):
         make = tuple
@@ -731,8 +735,8 @@ def _conversion_of_map(
         convert_key = _conversion_for(cql_type.subtypes[0], arguments[0], column, field)
         convert_value = _conversion_for(cql_type.subtypes[1], arguments[1], column, field)
     if convert_key is None and convert_value is None:
-        # A dict cannot hold unhashable keys, so the decoder may return another Mapping class for
-        # such maps. Only an annotation of dict itself then needs a conversion.
+        # If the keys are unhashable, the decoder returns another Mapping class instead of a dict.
+        # So convert the map if the annotation is dict itself, and not if it is an abstract class.
         return dict if origin is dict else _unchanged
     key_converter, value_converter = convert_key or _unchanged, convert_value or _unchanged
     return lambda items: {key_converter(k): value_converter(v) for k, v in items.items()}

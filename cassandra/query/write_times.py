@@ -24,6 +24,7 @@ else:
 
 # The name that servers give to the bind marker of ``USING TIMESTAMP ?``.
 _UNNAMED = "[timestamp]"
+# Matches the named bind marker of ``USING TIMESTAMP :name``.
 _NAMED = pattern(r"\bTIMESTAMP\s*:(\w+)", re.IGNORECASE)
 
 
