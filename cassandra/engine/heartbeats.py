@@ -172,7 +172,8 @@ async def _beat(connection: Connection, timeout: float) -> bool:
         pass  # `read_answer` has closed the connection
     except ConnectionException as error:
         if connection.closed:
-            return True  # the connection broke, and its pool or the control connection was notified already
+            # The connection broke, and its pool or the control connection was notified already.
+            return True
         # The connection has no free stream for the heartbeat. Responses to its other requests would
         # also show that the peer is alive, so close the connection only if no response comes.
         if await _stays_silent(connection, timeout):
