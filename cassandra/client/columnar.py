@@ -104,7 +104,7 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
         raise TypeError(f"{call}() has no option {name!r}{advice}")
 
 
-# For option names that users know from other APIs, what to write instead.
+# Maps option names that users know from other APIs to what to write instead.
 _INSTEAD = {
     "columns": ": write the columns in the SELECT, or session.scan(table, columns=['id'])",
     "dtype_backend": ": write types_mapper=pandas.ArrowDtype",

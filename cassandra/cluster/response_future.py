@@ -151,9 +151,9 @@ class ResponseFuture(Generic[R]):
 
     # `_complete` acquires no lock. It stores the outcome, then sets `_done`, and then looks for
     # callbacks and for a waiter (the event on which threads wait). Other threads first add a
-    # callback or waiter and then read `_done`. So at least one of the two threads sees what the
-    # other has done. If both see it, each callback is still called only once, because only one
-    # thread can remove it from its queue.
+    # callback or waiter and then read `_done`. So at least one of these two threads sees what the
+    # other thread has done. If both threads see it, each callback is still called only once,
+    # because only one thread can remove the callback from its queue.
     #
     # `start_fetching_next_page` begins the next page: it clears `_done`, then the outcome, and
     # replaces `_request`. Therefore another thread that reads the outcome must check afterwards

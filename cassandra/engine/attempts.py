@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AttemptedRequest(Protocol):
-    """What an `Attempt` calls on its request (see `cassandra.engine.happy_path.RequestBase`)."""
+    """The methods of a request that its attempts call (see `happy_path.RequestBase`)."""
 
     def on_answer(
         self, attempt: Attempt, connection: Connection, opcode: int, flags: int, body: bytes

@@ -46,8 +46,8 @@ _one_int = struct.Struct(">i").unpack_from
 def is_changed_by_user_code(session: Any) -> bool:
     """Return True if user code may change the requests of `session`.
 
-    That is so if the session has request listeners or a user-defined protocol handler. Both need
-    the request as a message object, which `HappyPath` does not create.
+    User code may do so if the session has request listeners or a user-defined protocol handler.
+    Listeners and handlers need the request as a message object, which `HappyPath` does not create.
 
     The compiled module has the same function under the name ``_is_changed_by_user_code``.
     """

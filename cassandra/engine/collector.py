@@ -67,7 +67,8 @@ class Collector:
         error; if `in_order` is False, also the position of the statement.
     :param path: the session's `cassandra.engine.awaited.HappyPath`, which creates and completes the
         requests of the most common statements; None if it may not be used.
-    :param in_order: True delivers outcomes in the order of the statements, False as they come.
+    :param in_order: True delivers outcomes in the order of the statements, False in the order in
+        which they come.
     """
 
     __slots__ = (
@@ -151,8 +152,8 @@ class Collector:
     def wants_more(self) -> bool:
         """True if the reader should send more statements.
 
-        That is the case if at most half of `concurrency` is in flight, so that many statements are
-        sent together.
+        The reader should wait until at most half of `concurrency` is in flight, so that many
+        statements are sent together.
         """
         return (
             not self.is_exhausted

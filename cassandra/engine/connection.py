@@ -68,8 +68,8 @@ LARGE_PART = 512  # bytes
 
 COMPLAINT_INTERVAL = 60.0  # seconds between warnings about events that we failed to process
 
-# How often the loop checks whether user threads still read the responses of a connection (see
-# `StreamTable.lend`).
+# How often the loop checks whether user threads still read the responses of a connection, if they
+# read them instead of the loop (see `StreamTable.lend`).
 LENT_CHECK = 0.05  # seconds
 
 # If a user thread holds a connection's write lock for longer than this, the engine closes the
@@ -924,7 +924,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     def abort(self) -> None:
         """Close the socket at once and discard the bytes that wait to be sent.
 
-        `close` without an error lets the transport send these bytes first. That may take for ever
+        `close` without an error lets the transport send these bytes first, which may take for ever
         if the peer does not read.
         """
         if self._transport is not None:

@@ -15,7 +15,7 @@ _MAX_DEPTH = 16  # how many policies that wrap each other are inspected
 
 
 def datacenters_of(hosts: Iterable[Host]) -> set[str]:
-    """Return the names of the data centres of `hosts`, without those that are unknown yet."""
+    """Return the names of the data centres of `hosts`, as far as they are known."""
     return {host.datacenter for host in hosts if host.datacenter}
 
 

@@ -114,7 +114,7 @@ class Environment:
             await loop.create_connection(make_protocol, address, port)
             return
         # Connect first and do the TLS handshake afterwards, so that error messages can distinguish
-        # a peer that does not accept connections from one that does not speak TLS.
+        # a peer that does not accept connections from a peer that does not speak TLS.
         sock = (
             await connected(loop, address, port)
             if local_ports is None

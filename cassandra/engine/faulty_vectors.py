@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _FLOAT_SIZE = 4  # bytes
 # A float begins with its sign and the first seven bits of its exponent. Numbers that begin with one
-# of these bytes are less than 2**-63, so their squares may be 0 in 32 bits.
+# of the bytes in _BYTES_OF_SMALL are less than 2**-63, so their squares may be 0 in 32 bits.
 _BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
 # A table for `bytes.translate`: 1 for each first byte of a float of at least 2**55, else 0. The sum
 # of some hundred squares of such numbers may exceed the largest 32-bit float.
 _MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
-_MAX_VECTORS = 1000  # a batch may have more vectors; the others are not searched
+_MAX_VECTORS = 1000  # the maximum number of vectors of a batch that are searched
 
 
 def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
@@ -66,7 +66,7 @@ def _fault_of(data: bytes) -> str | None:
 
     :param data: the vector's numbers as big-endian floats.
     """
-    # Look for NaN and infinities first, because they make the vector's length meaningless.
+    # Look for NaN and infinities first, because a vector with such numbers has no finite length.
     non_finite = first_non_finite(data)
     if non_finite is not None:
         index, number = non_finite

@@ -89,11 +89,11 @@ __all__ = [
 ]
 
 # A wire format is the protocol version plus these flags (see `connection.wire_format_of`).
-# METADATA_IDS: EXECUTE carries the id of the result metadata. That is so in protocol version 5, and
-# in older versions with a protocol extension of ScyllaDB.
+# METADATA_IDS: EXECUTE carries the id of the result metadata. Protocol version 5 has this id, and
+# older versions with a protocol extension of ScyllaDB.
 METADATA_IDS = 0x100
 # TABLET_VERSIONS: EXECUTE ends with a byte about the version of the tablet's data that we have (see
-# `RequestBase.version_block`). That is so with a protocol extension of ScyllaDB.
+# `RequestBase.version_block`). A protocol extension of ScyllaDB adds this byte.
 TABLET_VERSIONS = 0x200
 
 # The flags of a response that has a custom payload and nothing else before the body: no warnings
@@ -520,10 +520,11 @@ class RequestBase:
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
 
     def read_answer(self, may_end: bool) -> bool:
-        """Read the response in the calling thread, if the loop has lent reading to user threads.
+        """Read the response in the calling thread, if user threads may read instead of the loop.
 
-        `StreamTable` explains lending. If the response is complete, this ends the request. Only the
-        compiled version can do that; this version always returns False.
+        The module `stream_table` explains when user threads may read. If the response is complete,
+        this ends the request. Only the compiled version can do that; this pure Python version
+        always returns False.
 
         :param may_end: False if the loop must end the request, for example because it has
             callbacks.
@@ -534,8 +535,8 @@ class RequestBase:
     def _fits(self, connection: Connection) -> bool:
         """Return True if the request may be sent while `connection` is in its current keyspace.
 
-        That is so if the request does not depend on the keyspace. It is also so if the request
-        expects the current keyspace, and no `KeyspaceGate` is about to change it.
+        The request may be sent if it does not depend on the keyspace. It may also be sent if it
+        expects the current keyspace, and no `KeyspaceGate` is about to change that keyspace.
         """
         request_body = self.request_body
         return not request_body.depends or (
@@ -569,8 +570,8 @@ class RequestBase:
         if self._retry_handle is not None:
             self._retry_handle.cancel()
         if self.observed is not None:
-            # Notify the observers before the loop below: they read the connections of the attempts,
-            # and `release` removes the connections.
+            # Notify the observers before the attempts are released below: observers read the
+            # connections of the attempts, and `release` removes the connections.
             self.observed._end()
             # Only the request for the next page needs the observers' record again. If there is no
             # next page, clear the record to break the reference cycle.

@@ -65,7 +65,7 @@ class RequestPool(Protocol):
 
     @property
     def is_opening(self) -> bool:
-        """True if a connection is being opened, or will be because one has just closed."""
+        """True if a connection is being opened, or will be opened because another has closed."""
 
     def wait_for_room(self, waiter: Waiter) -> None:
         """Put `waiter` into the queue for free streams."""
@@ -169,11 +169,11 @@ class RequestSession(Protocol):
 
     @property
     def closed(self) -> bool:
-        """True if requests must fail with `closed_error`."""
+        """True if the session is closed, so that requests must fail with `closed_error`."""
 
     @property
     def attends(self) -> bool:
-        """True if new requests must be passed to `attend`."""
+        """True if there are observers or a throttler: new requests must be passed to `attend`."""
 
     @property
     def throttle(self) -> RequestThrottler | None:

@@ -16,7 +16,7 @@ log = logging.getLogger("cassandra.cluster")
 
 
 class Listeners:
-    """Passes host events to listeners. An error in one listener does not affect the others.
+    """Passes host events to listeners. An error in one listener does not affect other listeners.
 
     :param after: called after each event, which may have changed the policies' distances.
     """

@@ -101,7 +101,7 @@ class _SlowObserver:
         """Create new locks; in a forked child, the thread of the old locks does not exist."""
         # Use the system's locks even if gevent or eventlet has patched `threading`: the loop runs
         # in a real thread.
-        self._guard = Lock()  # protects the two flags below, and the wake-ups
+        self._guard = Lock()  # protects `_is_running` and `_is_waiting`, and the wake-ups
         # The thread waits for this lock. `put` releases it to wake the thread.
         self._wake = Lock()
         self._wake.acquire()
@@ -545,8 +545,8 @@ class Observers(bases.CoreBase):
     def observe_connection_failures(self, observer: RequestObserver) -> None:
         """Report connections that cannot be opened to `observer`.
 
-        Does nothing if they are reported to `observer` already, or if it does not override the
-        method.
+        Does nothing if they are reported to `observer` already, or if `observer` does not override
+        the method `on_connection_failure`.
 
         The observers of a cluster are registered here before the engine connects. Requests are
         reported to them only later.

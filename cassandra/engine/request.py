@@ -373,7 +373,7 @@ class Request(RequestBase):
         return False
 
     def _wait_at(self, pools: Iterable[RequestPool]) -> bool:
-        """Wait until one of `pools` has a free stream; return False if waiting is of no use."""
+        """Wait until one of `pools` has a free stream; return False if none can queue it."""
         # Check again: a pool may have lost its last connection since it was recorded.
         if not RoomWait(self).begin(pool for pool in pools if pool.is_worth_waiting_for):
             return False
@@ -864,7 +864,7 @@ class _DelayedRetry:
         self._request = request
         self._host = host
         # `_retry_handle` may already contain the handle of another attempt of the same request (a
-        # retry or a PREPARE). Keep that handle, so that `cancel` can cancel both.
+        # retry or a PREPARE). Keep that handle, so that `cancel` can cancel both handles.
         self._previous_handle = request._retry_handle
         self._handle = request.session.loop.call_later(delay, self._retry)
         request.session.delayed.add(self)

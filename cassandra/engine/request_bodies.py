@@ -219,6 +219,7 @@ class RequestBody(BodyMethods, QueryParams):
     def render(self, connection: Connection) -> tuple[int, int, bytes]:
         """Return (opcode, flags, body) for `connection`."""
         wire_format = connection.wire_format
+        # Render the body again if it was rendered for another wire format, or was invalidated.
         if wire_format != self._wire_format:
             self.prerender(wire_format)
         body = self.body

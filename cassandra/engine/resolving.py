@@ -40,7 +40,8 @@ _RESOLVED = (
 def resolve(body: Any, session: Any, statement: Any, options: CallOptions) -> None:
     """Set a request body's parameters from the call, the statement, the profile and the session.
 
-    Only this function and `request_for` decide which of these four takes precedence.
+    Only this function and `request_for` decide whether the value of the call, of the statement, of
+    the profile or of the session takes precedence.
 
     :param body: an `ExecuteBodyBase`, or another request body.
     :param session: the public session, not the engine's.

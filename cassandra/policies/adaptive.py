@@ -312,7 +312,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         for host in self._answers:
             by_distance.setdefault(self._child_policy.distance(host), []).append(host)
         for distance, hosts in by_distance.items():
-            if distance != HostDistance.IGNORED:  # these hosts get no requests anyway
+            if distance != HostDistance.IGNORED:  # ignored hosts get no requests anyway
                 self._demote_refusing(hosts, now)
                 self._demote_slow(
                     [host for host in hosts if self._answers[host].count >= ENOUGH_ANSWERS], now
@@ -327,7 +327,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         :param hosts: all hosts at one distance.
         :param now: the current time.
         """
-        # Never demote more than half of the hosts, because the others must take the load.
+        # Never demote more than half of the hosts, because the other hosts must take the load.
         demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
             if (
@@ -353,7 +353,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         # A host must exceed both limits: on a fast network, four times the latency of the fastest
         # host is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
-        # Never demote more than half of the hosts, because the others must take the load.
+        # Never demote more than half of the hosts, because the other hosts must take the load.
         demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
         for host in hosts:
             latencies = self._answers[host]

@@ -491,7 +491,8 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
         received_responses: int,
         retry_num: int,
     ) -> Decision:
-        # A time-out without any response does not prove that nothing was written.
+        # A time-out without any response does not prove that nothing was written, so retry only an
+        # idempotent write.
         if received_responses == 0 and getattr(query, "is_idempotent", False):
             return self._retry_later(self.RETRY, consistency, retry_num)
         return super().on_write_timeout(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.query.statement import Statement
 
-# Seconds. A longer delay was probably meant in milliseconds: requests end after 10 s by default.
+# A delay of more than this many seconds was probably meant in milliseconds, because requests end
+# after 10 seconds by default.
 LONG_DELAY = 60
 
 

@@ -26,7 +26,7 @@ _IN_KEYSPACES = frozenset({"table", "columnfamily", "type"})
 class _Unreadable(Exception):
     """The query string cannot be split into tokens.
 
-    It has a literal or comment without an end, or a ``$``, which may begin a literal.
+    The query string has a literal or comment without an end, or a ``$``, which may begin a literal.
     """
 
 

@@ -23,8 +23,8 @@ class _List(NamedTuple):
     """An opening bracket whose closing bracket has not come yet.
 
     :param columns: the column or columns with which the values in the brackets are compared, or to
-        which they are assigned. None if the values are something else, such as the arguments of a
-        function.
+        which the values are assigned. None if there are no such columns, for example for the
+        arguments of a function.
     :param has_rows: True for ``IN (...)``: each value in the brackets is for all of the columns.
     :param start: the index of the bracket among the tokens.
     """

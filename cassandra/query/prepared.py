@@ -36,7 +36,7 @@ else:
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
 # Held while a bind plan is built from the encryption policy and the codec registry. A thread that
-# changes the policy or the registry meanwhile waits for this lock, and then builds the plan again.
+# changes the policy or the registry at that time waits for this lock, and then builds a new plan.
 _planning = Lock()
 
 

@@ -45,7 +45,8 @@ _COLUMN_BYTES = 500
 _FACTORY_ATTRIBUTE = (
     "__rows_of_cassandra__"  # the attribute that holds the factory of an application's class
 )
-_factories: dict[type[Any], TypedRows] = {}  # of classes whose attributes cannot be set
+# The factories of classes whose attributes cannot be set.
+_factories: dict[type[Any], TypedRows] = {}
 
 
 class _ModelField(Protocol):
@@ -72,7 +73,8 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
     :raises TypeError: if this kind of class cannot be used for rows.
     """
-    # Store the factory in an attribute of the class, so that both are garbage-collected together.
+    # Store the factory in an attribute of the class, so that the factory is garbage-collected
+    # together with the class.
     # Read the attribute from the class's own dict, because an inherited factory would make
     # instances of the base class.
     factory: TypedRows | None = getattr(row_type, "__dict__", {}).get(_FACTORY_ATTRIBUTE)
