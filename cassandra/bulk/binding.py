@@ -47,8 +47,9 @@ else:
 
 _LENGTH = struct.Struct(">i")
 _UNSET = _LENGTH.pack(-2)  # an unset value: the length -2 without bytes
-# If binding a part of a table fails, and the part has at most this many rows, it is converted to
-# tuples before we search for the failing rows: binding a part of a table takes milliseconds.
+# If binding a part of a data frame or array fails, and the part has at most this many rows, it is
+# converted to tuples before we search for the failing rows. The search binds many smaller parts,
+# and each part of a data frame or array takes milliseconds to bind.
 _ROWS_OF_A_TABLE = 1024
 _LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
@@ -549,16 +550,16 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> tuple[Any, Sequence[int]]:
-        """Remove the rows without a write time, because their field for it is missing.
+        """Remove the rows whose write time is unset, because the source has no such field for them.
 
-        A server would use the time of the load for them, and so replace newer values.
+        Without a write time, a server would use the current time, and so replace newer values.
 
         :param failures: gets (row number, error) for each removed row.
         :returns: (block, row numbers) of all other rows.
         """
         assert self._write_time is not None
         field = self._fields[self._write_time][1]
-        good_indexes: list[int] = []  # the indexes in the block of all other rows
+        good_indexes: list[int] = []  # positions, in the block, of the rows that stay
         for row_index, row in enumerate(block.rows()):
             data = row.data
             if _value(data, _spans(data, block.width)[self._write_time]) != _UNSET:
@@ -581,7 +582,7 @@ class Binder:
         :param failures: gets (row number, error) for each of these rows.
         :returns: (block, row numbers) of all other rows.
         """
-        good_indexes: list[int] = []  # the indexes in the block of all other rows
+        good_indexes: list[int] = []  # positions, in the block, of the rows that stay
         for row_index, row in enumerate(block.rows()):
             data = row.data
             spans = _spans(data, block.width)
@@ -640,9 +641,9 @@ class Binder:
         """Divide rows into parts that are sent one after another.
 
         So a partition's last row decides the values of its static columns. Rows of one partition
-        with different values for a static column go into different parts. Waves do not suffice,
-        because such rows have different primary keys and could share a batch: a batch has one
-        timestamp, so the server would keep the greater value.
+        with different values for a static column go into different parts. Otherwise such rows
+        could share a batch, because their primary keys differ. A batch has one timestamp, so the
+        server would keep the greater value instead of the last.
 
         :returns: (block, row numbers) of each part. There is one part unless values differ.
         """
@@ -655,7 +656,8 @@ class Binder:
         """Group rows into requests; rows with the same primary key go into different waves.
 
         `grouping` compares the bytes of keys, but servers treat some keys with different bytes as
-        equal. Rows with such keys are first divided into different parts.
+        equal. So rows whose keys are equal for a server, but not in bytes, are first divided into
+        parts that are sent one after another.
         """
         types = [column.type for column in prepared.column_metadata]
         varying = [position for position in keys.positions if _has_many_forms(types[position])]
@@ -744,6 +746,7 @@ def _in_order(
         data = row.data
         spans = _spans(data, block.width)
         encoded = {index: _value(data, spans[index]) for index in compared_positions}
+        # Decode the key's values whose types have several encodings of the same value.
         row_key = tuple(
             [
                 _comparable(codecs[index].decode_nullable(encoded[index][_LENGTH.size :]))
@@ -754,7 +757,8 @@ def _in_order(
         )
         values = [encoded[index] for index in positions]
         number, last_values = last_parts.get(row_key, (0, values))
-        # An unset value does not write the column, so it never conflicts with another value.
+        # If a value differs from that of the last row with this key, use the next part. An unset
+        # value does not write the column, so it never differs.
         if any(
             value != last_value and _UNSET not in (value, last_value)
             for value, last_value in zip(values, last_values, strict=True)
@@ -776,8 +780,9 @@ def _in_order(
 def _has_many_forms(cql_type: Any) -> bool:
     """Return True if a server may treat different bytes of this type as the same key.
 
-    A server sorts the elements of sets and maps. In clustering columns, it also treats the decimals
-    1.0 and 1.00 as equal, and tuples with and without nulls at their end.
+    A server sorts the elements of sets and maps, so their order in the bytes does not matter. In
+    clustering columns, a server also treats the decimals 1.0 and 1.00 as equal, and tuples with and
+    without nulls at their end.
     """
     return (
         cql_type.typename == "decimal"
@@ -789,7 +794,7 @@ def _has_many_forms(cql_type: Any) -> bool:
 def _comparable(value: Any) -> Any:
     """Return a hashable object that is the same for all encodings of a key that a server equates.
 
-    Different keys may also have the same object, for example lists in another order. The only
+    Different keys may also have the same object, for example [1, 2] and [2, 1]. The only
     consequence is that their rows are sent one after another.
 
     :param value: a decoded value; sets are decoded to lists, and tuples have the length of their

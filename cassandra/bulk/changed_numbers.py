@@ -21,8 +21,8 @@ from cassandra._later_warnings import warn
 from cassandra.bulk.lost_times import value_in_row
 from cassandra.query.tables.rows import is_array
 
-# How many values of a chunk to check. We check several, because values such as 0.5 are stored
-# exactly.
+# How many values of a chunk to check. One value is not enough: it may be one that is stored
+# exactly, such as 0.5, although later values are not.
 ROWS = 100
 
 # The CQL types whose columns are checked.
@@ -39,7 +39,7 @@ class ChangedNumbers:
         self._warned: set[str] = set()  # the names of columns that have been warned of
 
     def look_at_table(self, name: str, type_name: str, table: Any, index: int) -> None:
-        """Warn if a column of a table has numbers that are stored with other digits than they show.
+        """Warn if numbers in a column of a table would be stored with digits that differ.
 
         :param name: the name of the column that is written.
         :param type_name: the CQL type of that column, one of `CHECKED_TYPES`.
@@ -51,7 +51,7 @@ class ChangedNumbers:
             self._look_at(name, type_name, values, hasattr(table, "iloc"))
 
     def look_at_rows(self, name: str, type_name: str, rows: Iterable[Any], index: int) -> None:
-        """Warn if rows have numbers that are stored with other digits than they show.
+        """Warn if numbers in a column of the rows would be stored with digits that differ.
 
         :param name: the name of the column that is written.
         :param type_name: the CQL type of that column, one of `CHECKED_TYPES`.

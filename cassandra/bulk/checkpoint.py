@@ -176,7 +176,7 @@ class Checkpoint:
                 f"{self.path} is a checkpoint of another version, {version}, which does not say "
                 f"enough of what it belongs to{self._restart_hint}"
             )
-        # Compare the subjects, except for clusters and ids that are unknown on one side.
+        # Compare the subjects. Skip clusters and table ids that the file or the metadata lacks.
         expected = dict(self._subject)
         for name in _CLUSTERS:
             # Do not compare clusters if the file has none, or if both descriptions probably mean

@@ -18,7 +18,7 @@ _Rows = TypeVar("_Rows")
 # The maximum number of rows in a chunk. It is high because only rows of the same chunk can share a
 # batch.
 CHUNK_ROWS = 150_000
-# The maximum for rows that are read as strings, because Python objects take more memory.
+# The maximum for rows that are read as Python strings, which take more memory than bound bytes.
 TEXT_ROWS = 20_000
 # The maximum for rows that the application passes in: a row with a vector may take kilobytes.
 OBJECT_ROWS = 5_000

@@ -1,8 +1,8 @@
 """Decides which field of the source goes to which bind marker of a load's statement.
 
-A load first reads the field names of its source. They decide which columns it writes, and so which
-statement it prepares (`Selection`). The prepared statement then decides how rows are read and bound
-(`Columns`).
+A load first reads the field names of its source. The field names decide which columns the load
+writes, and so which statement it prepares (`Selection`). The prepared statement then decides how
+rows are read and bound (`Columns`).
 """
 
 from __future__ import annotations
@@ -322,7 +322,8 @@ class Columns:
         :param table: the table that is written.
         """
         # If the statement has no clustering columns, all rows of a partition have the same primary
-        # key, so they are sent in their order anyway. If rows have a write time, that decides.
+        # key, so they are sent in their order anyway. If rows have a write time, the server keeps
+        # the value with the latest write time, in whatever order the rows arrive.
         has_write_time = self._options.timestamp is not None or any(
             column.name == "[timestamp]" for column in self.columns
         )
@@ -376,7 +377,8 @@ def _keys_of(
         return Keys(partition_positions, []), key_names
 
     def known(columns: Sequence[ColumnMetadata]) -> list[int]:
-        # If a column has two bind markers (WHERE c > ? AND c < ?), neither is the column's value.
+        # If a column has two bind markers (WHERE c > ? AND c < ?), neither of the markers binds
+        # the column's value in a row.
         return [names.index(column.name) for column in columns if names.count(column.name) == 1]
 
     # Clustering columns must have values even if their positions are unknown.

@@ -4,8 +4,9 @@
 the target table.
 
 Values are copied as bytes wherever the types of both tables encode them alike. Decoding a value and
-encoding it again may change its bytes, and in a key that would make another row: tuples and
-user-defined types may lack their last fields, and numbers may be empty.
+encoding it again may change its bytes: for example, tuples and user-defined types may lack their
+last fields, and numbers may be empty. If the bytes of a key changed, the target would get another
+row.
 """
 
 from __future__ import annotations
@@ -428,7 +429,8 @@ class _Copy:
     def _values(self, row: Row, is_static: bool, age: int) -> list[Row]:
         """Return the rows to write for a row of the scan: one per distinct TTL and write time.
 
-        The list is empty if all values of the row have expired since it was read.
+        The list is empty if all values of the row have expired since it was read, or if `is_static`
+        is True and the row has no static values.
 
         :param is_static: True for the statement of static columns.
         :param age: how many seconds ago the row was requested.

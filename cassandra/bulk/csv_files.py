@@ -78,8 +78,8 @@ class _UnclosedQuote(ValueError):
 
 
 # The beginnings of the csv module's messages about a quote that is not closed. "Field larger than
-# field limit" also means that, because lines are limited in length: only a quoted field, which may
-# span lines, can be so large.
+# field limit" also means an unclosed quote: lines are limited in length, so only a quoted field,
+# which may span lines, can be so large.
 _FIELD_TOO_LARGE = "field larger than field limit"
 _UNCLOSED = (_FIELD_TOO_LARGE, "unexpected end of data")
 
@@ -87,7 +87,7 @@ _UNCLOSED = (_FIELD_TOO_LARGE, "unexpected end of data")
 def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
     """Return the number of the line with the quote that is never closed.
 
-    :param text: a row without its end.
+    :param text: the string from the beginning of the row up to some point after the quote.
     :param line: the line on which the row begins.
     :param delimiter: the delimiter of fields.
     :param quote: the quote character.
@@ -767,8 +767,8 @@ def csv_fields(path: str, reading: Reading) -> list[str] | None:
     :param reading: the options for reading.
     """
     if reading.header is not True:
-        # [] means that the header is skipped before the load knows the columns, so that the names
-        # are unknown.
+        # A load with header=False passes [] before it knows its columns (`reading_of_names`). Then
+        # the field names are unknown.
         return None if reading.header is False else list(reading.header) or None
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
         header, data, _, _ = _read_header(path, file, reading)

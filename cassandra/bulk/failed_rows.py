@@ -31,7 +31,8 @@ from cassandra.sentinels import UNSET_VALUE
 # with an underscore.
 _NOTES = ("source", "row", "line", "error")
 
-# How many rows of a table to convert at a time: converting a single row takes as long.
+# How many rows of a table to convert at a time. Converting a single row takes about as long as
+# converting this many.
 _ROWS_AT_A_TIME = 64
 RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number
 

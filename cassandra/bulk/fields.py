@@ -281,8 +281,8 @@ def values_by_name(row: Any) -> Mapping[str, Any] | None:
     """Return the values of one of the application's rows by field name; None for other rows.
 
     A row has field names if it is a mapping, a named tuple, a row of the driver or a record of
-    NumPy. Objects with a method ``keys()`` and access by name, like ``sqlite3.Row``, have them,
-    too. None is returned for plain sequences, and for objects whose values are attributes.
+    NumPy. Objects with a method ``keys()`` and access by name, like ``sqlite3.Row``, also have
+    field names. None is returned for plain sequences, and for objects whose values are attributes.
 
     :param row: an object that the application has passed as a row.
     :raises ValueError: if two fields have the same name.

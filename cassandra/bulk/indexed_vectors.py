@@ -1,8 +1,8 @@
 """Finds vectors that the vector index of their column cannot hold, before a load sends them.
 
 An index of Cassandra (SAI) cannot hold NaN or infinities, nor vectors of zeros if its similarity
-function is cosine. It computes the square of a vector's length in 32 bits. If the result is 0, the
-vector counts as zeros. If the result is infinite, the vector is refused, unless the similarity is
+function is cosine. The index computes the square of a vector's length in 32 bits. If this square is
+0, the vector counts as zeros. If it is infinite, the vector is refused, unless the similarity is
 Euclidean. The server's error for such a write does not name the row, and Cassandra 5.0 may be
 unable to start again after it has received a NaN.
 

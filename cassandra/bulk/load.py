@@ -27,7 +27,7 @@ reading, the thread closes the files when it is done.
 What None means:
 
 * instead of a bound chunk: the source has no more rows;
-* instead of a plan: the target is a prepared statement, so no table was looked up;
+* instead of a plan: the target is a prepared statement, so no statement had to be planned;
 * instead of a list of field names: each row has separate names, or rows have no names;
 * as `max_errors`: any number of rows may fail.
 """
@@ -253,6 +253,7 @@ class Load:
         except BaseException as error:  # also Control-C, and the cancellation of this task
             # If the load ends because too many rows have failed, do not save the position: the
             # checkpoint stays as it was saved last, so another run tries the later rows again.
+            # After an outage, or any other error, save how far the load has got.
             if not isinstance(error, LoadError) or is_outage(error.__cause__):
                 parts.checkpoint.save_unfinished_chunk()
             if isinstance(error, Exception) and not isinstance(error, _LOAD_ENDS):

@@ -27,7 +27,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
 MANIFEST = "_manifest.json"  # lists the files of an unload, in their folder
 _STEP = 1 << 16  # the number of bytes to read at a time
-_LEAST_STEP = 512  # the minimum number, for files that expand a lot
+_LEAST_STEP = 512  # the minimum number of compressed bytes, for files that expand a lot
 # The characters to which the error handler `surrogateescape` decodes bytes that are not UTF-8.
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 

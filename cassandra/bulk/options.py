@@ -60,9 +60,10 @@ class LoadOptions:
         with `LoadError`. None means no limit.
     :param failed_rows: a file to which rows that failed are written as JSON lines, with their
         errors. You can correct it and load it again. If the file exists, rows are appended; if it
-        is not a file of failed rows, it is refused. A load that resumes does not write the rows
-        twice that failed after its last checkpoint. But if a load is killed before its first
-        checkpoint, the next run begins again, and its failed rows are in the file twice.
+        is not a file of failed rows, it is refused. Rows that failed after the last checkpoint are
+        tried again when the load resumes, but are not written to this file twice. But if a load is
+        killed before its first checkpoint, the next run begins again, and its failed rows are in
+        the file twice.
     :param checkpoint: a file that stores the progress. If a load is interrupted, another run with
         the same files, table and options resumes at the stored position. The load removes the file
         when all rows are done. Loads that must not write rows twice, such as counters, cannot have
@@ -202,7 +203,7 @@ class LoadOptions:
         return row_options
 
 
-# The allowed values of these options.
+# The allowed values of the options that are switches.
 _SWITCHES: dict[str, tuple[bool | None, ...]] = {
     "counters": (True, False),
     "restart": (True, False),
@@ -210,6 +211,7 @@ _SWITCHES: dict[str, tuple[bool | None, ...]] = {
     "progress": (True, False, None),
 }
 
+# The names of the options that `subject_options` returns.
 _SUBJECT_OPTIONS = (
     "columns", "date_format", "delimiter", "encoding", "format", "header", "ignore", "null",
     "quote", "timestamp", "timestamp_column", "timestamp_format", "ttl", "ttl_column",
@@ -385,6 +387,7 @@ def _check_format(name: str, format: str) -> None:
 
 # The time with which formats are tested. Its hour is in the afternoon, to detect 12-hour formats.
 _MOMENT = datetime.datetime(2004, 11, 23, 13, 45, 59, 123456, datetime.timezone.utc)
+# For each option, the formats that have a name instead of a pattern of strptime, and their meaning.
 _NAMED_FORMATS = {
     "date_format": {"iso": "ISO 8601"},
     "timestamp_format": {"iso": "ISO 8601", "ms": "milliseconds since 1970"},

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 FIRST = -(1 << 63)
 LAST = (1 << 63) - 1
 
-# The multiplicative inverses (modulo 2**64) of the constants of MurmurHash3, for `key_of_token`.
+# For `key_of_token`: the mask of 64-bit arithmetic, and the multiplicative inverses (modulo 2**64)
+# of the constants of MurmurHash3.
 _MASK = (1 << 64) - 1
 _C1_INVERSE = pow(0x87C37B91114253D5, -1, 1 << 64)
 _C2_INVERSE = pow(0x4CF5AD432745937F, -1, 1 << 64)

@@ -34,6 +34,7 @@ _PASSING = (
     ConnectionBusy, ConnectionException, NoConnectionsAvailable, NoHostAvailable, OperationTimedOut,
     RequestExecutionException, RequestThrottled, ServerError,
 )  # fmt: skip
+# Errors after which the same request would fail again.
 _LASTING = (
     AuthenticationFailed,
     FunctionFailure,

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from cassandra.query import PreparedStatement
     from cassandra.query.bound import BoundStatement
 
+# The query of a node's estimates for the sizes of its token ranges: see `_estimates_of`.
 _ESTIMATES = (
     "SELECT range_start, range_end, mean_partition_size, partitions_count "
     "FROM system.size_estimates WHERE keyspace_name = {} AND table_name = {}"
 )
-BYTES_OF_A_RANGE = 32 << 20
+BYTES_OF_A_RANGE = 32 << 20  # the size of a range in bytes, unless the application sets `splits`
 
 # A generator that yields functions. The caller calls each function with a blocking or asyncio
 # session, and sends the result (on asyncio, the awaited result) back into the generator.
@@ -248,10 +249,13 @@ def _refuse_unknown_name(table: TableMetadata, name: str, columns: Sequence[str]
 _QUOTED = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|/\*.*?\*/|(?:--|//)[^\n]*""", re.DOTALL
 )
+# Patterns of what a scan refuses in its condition: markers of simple statements, LIMIT (group 1 has
+# PER PARTITION, which is allowed) and a vector search. With GROUP BY, aggregates are allowed.
 _PERCENT_MARKER = re.compile(r"%s|%\(\w+\)s")
 _LIMIT = re.compile(r"(\bper\s+partition\s+)?\blimit\b", re.IGNORECASE)
 _SEARCH = re.compile(r"\border\s+by\b.*\bann\s+of\b", re.IGNORECASE | re.DOTALL)
 _GROUPS = re.compile(r"\bgroup\s+by\b", re.IGNORECASE)
+# The calls of functions in selectors, and the aggregates that every server has.
 _CALLS = re.compile(r"([\w.]+)\s*\(")
 _AGGREGATES = frozenset({"count", "min", "max", "avg", "sum"})
 

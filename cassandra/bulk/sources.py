@@ -44,6 +44,7 @@ from cassandra.query.tables.values import array_values, type_of_items
 
 log = logging.getLogger(__name__)
 
+# The format of a file, by the ending of its name.
 _ENDINGS = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -54,6 +55,7 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+# For files of other formats, the pandas function that reads them. Error messages propose it.
 _READERS_OF_PANDAS = {
     ".xlsx": "read_excel",
     ".xls": "read_excel",
@@ -154,8 +156,8 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 
         Values of datetime64 and timedelta64 become values of the column's type. For blob columns,
         strings and numbers become Python objects, which blobs refuse. Codecs accept NumPy's scalars
-        as well, but more slowly. Besides, codecs of floats would accept datetime64, and codecs of
-        blobs would accept the memory of any scalar.
+        as well, but more slowly. Besides, codecs of floats would wrongly accept datetime64, and
+        codecs of blobs would accept the memory of any scalar.
 
         :param types: for each field that is written, its column and CQL type.
         :param lost_times: warns of times of day that a date column would lose; None does not warn.
@@ -218,7 +220,8 @@ def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
     return ""
 
 
-_NO_BYTES = frozenset("biufcU")  # the kinds of NumPy's types for numbers and strings
+# The kinds of NumPy's types for numbers and strings. A blob must not store their memory.
+_NO_BYTES = frozenset("biufcU")
 
 
 def _by_position(name: object, values: Any) -> Sequence[Any]:
@@ -470,6 +473,7 @@ def _instead_of_file(path: str) -> str:
     return ""
 
 
+# A string like "keyspace.table" that does not end like the name of a file.
 _TABLE_NAME = re.compile(
     r"\w+\.(?!csv|tsv|txt|json|jsonl|parquet|gz|xz|bz2|zst|xlsx?|arrow|feather|orc|avro|zip|xml)\w+",
     re.IGNORECASE,

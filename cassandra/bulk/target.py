@@ -380,7 +380,7 @@ def _counter_plan(
 def static_plan(
     table: TableMetadata, plan: Plan, using: Mapping[str, tuple[int | None, str | None]]
 ) -> str | None:
-    """Return the CQL for rows that only have static columns; None if the load has no such rows.
+    """Return the CQL for rows that only have static columns; None if no such CQL is needed.
 
     If a partition has static columns but no rows, a SELECT returns a row for the partition whose
     clustering columns are null. So unloaded files may have such rows.
@@ -418,8 +418,8 @@ def full_name(table: TableMetadata) -> str:
 def columns_of(prepared: PreparedStatement) -> list[Column]:
     """Return the columns that a prepared statement binds, with the types of decrypted values.
 
-    The types have no converters, because these are for the application's classes, while files have
-    CQL values.
+    The types have no converters: converters are for the application's classes, but files have CQL
+    values.
 
     :param prepared: the statement.
     """

@@ -7,9 +7,9 @@ In a CSV field, collections, tuples, user-defined types and vectors are written 
 ``{"a": 1}``. A set is written as a list. If the keys of a map are not strings, they are converted
 to strings. Timestamps without a UTC offset are read as UTC.
 
-A reader accepts the formats that the guide lists, the same on every Python version. It raises one
-of READING_ERRORS for everything else, because guessing would silently change values. Blanks around
-a value are ignored, unless the column is of a text type.
+A reader accepts the formats that the guide lists. They are the same on every Python version. For
+everything else, a reader raises one of READING_ERRORS, because guessing would silently change
+values. Blanks around a value are ignored, unless the column is of a text type.
 """
 
 from __future__ import annotations
@@ -208,7 +208,8 @@ def usual_kind(cql_type: Any, formats: Formats) -> str:
     """Return the kind of a column for the compiled CSV reader: "int" or "date", for example.
 
     The compiled reader itself converts fields of these kinds, with the same result as
-    `text_reader`. For all other columns the kind is "": it calls the function of `text_reader`.
+    `text_reader`. For all other columns the kind is "": the compiled reader then calls the function
+    that `text_reader` returns.
 
     :param cql_type: the column's type.
     :param formats: how values are written.
@@ -333,7 +334,7 @@ _WORDS_OF_PYTHON = re.compile(r"'|\b(?:None|True|False|nan|inf)\b")
 def _scalar_reader(type_name: str, read: Reader) -> Reader:
     """Return a reader of JSON scalars with a fast path for the usual JSON type of `type_name`.
 
-    For example, this is the integer for an int column.
+    For an int column, for example, the usual JSON type is the integer.
     """
     usual_type: type[Any] = str
     read_usual: Reader = read
@@ -795,6 +796,7 @@ _TEXTS = frozenset({"ascii", "text", "varchar", "inet"})
 _CONTAINERS = frozenset({"list", "set", "map", "tuple"})
 _INTEGERS = frozenset({"int", "bigint", "smallint", "tinyint", "varint", "counter"})
 _REALS = frozenset({"float", "double"})
+# The functions that convert a string to a value, by CQL type. Text types need none.
 _SCALARS: dict[str, Reader] = {
     **dict.fromkeys(_INTEGERS, _integer),
     **dict.fromkeys(_REALS, _number),
@@ -808,6 +810,7 @@ _SCALARS: dict[str, Reader] = {
     "timestamp": _timestamp,
     "duration": _duration,
 }
+# What a value of each CQL type is, for error messages.
 _DESCRIBED = {
     **dict.fromkeys(_INTEGERS, "an integer"),
     **dict.fromkeys(_REALS, "a number"),
@@ -822,6 +825,7 @@ _DESCRIBED = {
     "duration": "a duration, which is a text",
 }
 
+# The kinds of fields that the compiled CSV reader converts, by CQL type: see `usual_kind`.
 _USUAL_KINDS = {
     **dict.fromkeys(("int", "bigint", "smallint", "tinyint", "counter"), "int"),
     **dict.fromkeys(("float", "double"), "float"),

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping
 
 from cassandra._misspelt import nearest
 
-# What to write instead of option names of other APIs: in all calls, and in calls for text files.
+# What to write instead of option names of other APIs: in all calls, in calls that read tables, and
+# in calls for text files.
 IN_ALL_CALLS = {
     **dict.fromkeys(("workers", "threads", "parallelism", "max_workers"), "write concurrency=n"),
     **dict.fromkeys(

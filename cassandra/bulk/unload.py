@@ -48,7 +48,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 FORMATS = ("parquet", "csv", "jsonl")
-BYTES_OF_A_FILE = 256 << 20
+BYTES_OF_A_FILE = 256 << 20  # the default of the option `file_bytes`
 # How many rows of a CSV file to check for empty strings.
 _EMPTY_TEXT_ROWS = 5000
 
@@ -500,6 +500,7 @@ def _is_device(path: str) -> bool:
     return path.startswith("/dev/std") or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+# The format that the ending of a file's name suggests.
 _ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 

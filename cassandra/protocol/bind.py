@@ -97,7 +97,8 @@ class ValuesBlock:
         ]
         if target is None:
             return bodies
-        list.extend(target, bodies)  # `SentValues.extend` would change its statement
+        # `target` may be a `SentValues`, whose own method `extend` would also change its statement.
+        list.extend(target, bodies)
         return target
 
     def routing_key(self, indexes: Sequence[int]) -> bytes | None:

@@ -45,7 +45,7 @@ from cassandra.sentinels import UNSET_VALUE
 if TYPE_CHECKING:
     from cassandra.protocol.params import Values
 
-MAX_SHORT = 0xFFFF
+MAX_SHORT = 0xFFFF  # the greatest number that a [short] can hold
 
 # Small numbers encoded in advance, as [short] and as [int]: a look-up is cheaper than packing.
 _KEPT_SHORTS = 256

@@ -188,6 +188,7 @@ class TypeReader:
         return count
 
 
+# The methods that read the types with parameters, and custom types, by option id.
 _COMPOSED: dict[int, Callable[[TypeReader], CqlType]] = {
     0x0000: TypeReader._read_custom,
     0x0020: TypeReader._read_list,
@@ -419,7 +420,7 @@ class ResultMetadata:
     def same_specs(
         self, body: bytes, pos: int, is_global: bool, count: int, user_types: UserTypes | None
     ) -> bool:
-        """Return True if the specs at `pos` equal those that this object was read from.
+        """Return True if the specs at `pos` equal the specs from which this object was read.
 
         Unlike `rows_at`, it does not compare the flags of the RESULT.
 

@@ -41,6 +41,7 @@ _ROWS: Answer = (RESULT, RESULT_KIND_ROWS)
 _SET_KEYSPACE: Answer = (RESULT, RESULT_KIND_SET_KEYSPACE)
 _SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
 
+# The responses to statements that read or write rows, and to any statement but USE.
 _DATA = frozenset({_VOID, _ROWS})
 _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 
@@ -54,6 +55,7 @@ _STATEMENTS: dict[str, frozenset[Answer]] = {
     ),
 }
 
+# The responses that are allowed for a request, by the request's opcode.
 ALLOWED: dict[int, frozenset[Answer]] = {
     **{
         message.opcode: frozenset((opcode, None) for opcode in message.answers)
