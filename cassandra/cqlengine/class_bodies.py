@@ -123,6 +123,7 @@ def warn_of_settings(name: str, attrs: Mapping[str, Any]) -> None:
             log.warning(message)
 
 
+# Advice that several attributes in `_META` share.
 _TTL = '__options__ = {{"default_time_to_live": {}}} in the model'
 _KEY = "primary_key=True in the columns of the key, the partition key first"
 # What to write instead of an attribute of `class Meta`, as in Django. Braces stand for the value.

@@ -26,7 +26,7 @@ from cassandra.cqlengine.operators import (
 from cassandra.encoder import ValueSequence
 from cassandra.util.cql_text import escape_name
 
-PREPARED = "?"
+PREPARED = "?"  # the marker of the prepared form
 
 
 class StatementException(Exception):

@@ -94,7 +94,8 @@ class Connection:
 
     :param name: the name in the registry.
     :param hosts: contact points.
-    :param consistency: the consistency level of statements without a level; None for the session's.
+    :param consistency: the consistency level of statements without a level; None for the level of
+        the session.
     :param lazy_connect: True to connect on first use.
     :param retry_connect: True to try again at the next use if connecting fails.
     :param cluster_options: further settings of the `Cluster`.
@@ -185,9 +186,9 @@ class Connection:
         :param text: the query string.
         :param prepared: the `PreparedStatement` of `text`.
         """
-        # If there are too many, drop all of them: dropping only the least recently used ones would
-        # need a lock for each statement. Create a new dict for that, because other threads read the
-        # old one without a lock.
+        # If there are too many statements, drop all of them: dropping only the least recently used
+        # statements would need a lock at each use. Store a new dict instead of clearing the old
+        # dict, because other threads read the old dict without a lock.
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
@@ -361,7 +362,7 @@ def register_connection(
     :param name: the name to register.
     :param hosts: contact points; a new `Cluster` is connected to them.
     :param consistency: a value of `ConsistencyLevel` for statements without a level; None for the
-        session's.
+        session's level.
     :param lazy_connect: True to connect when the connection is first used.
     :param retry_connect: True to connect at the next use if the first attempt fails.
     :param cluster_options: keyword arguments of the `Cluster`; None for none.
@@ -418,7 +419,7 @@ async def aregister_connection(
     :param name: the name to register.
     :param hosts: contact points.
     :param consistency: a value of `ConsistencyLevel` for statements without a level; None for the
-        session's.
+        session's level.
     :param cluster_options: keyword arguments of the `Cluster`; None for none.
     :param default: True to make it the default connection.
     """
@@ -441,7 +442,7 @@ def unregister_connection(name: Hashable) -> None:
 
 
 async def aunregister_connection(name: Hashable = None) -> None:
-    """Remove a connection of `cassandra.aio`, and shut its cluster down if it has created it.
+    """Remove a connection of `cassandra.aio`; shut its cluster down if the connection created it.
 
     :param name: the name in the registry; None for the default connection.
     """
@@ -467,7 +468,7 @@ def _remove_from_registry(name: Hashable) -> Connection | None:
             return None
         if _connections.get(DEFAULT_CONNECTION) is connection:
             del _connections[DEFAULT_CONNECTION]
-        # Remove its other names too, because the caller will close it.
+        # Remove the connection's other names too, because the caller will close the connection.
         for other_name in [
             other_name for other_name, other in _connections.items() if other is connection
         ]:
@@ -564,7 +565,7 @@ def setup(
 
     :param hosts: contact points.
     :param default_keyspace: the keyspace of models without `__keyspace__`.
-    :param consistency: the default consistency level; None for the session's.
+    :param consistency: the default consistency level; None for the level of the session.
     :param lazy_connect: True to connect on first use.
     :param retry_connect: True to try again at the next use if connecting fails.
     :param kwargs: further keyword arguments of the `Cluster`.
@@ -595,7 +596,7 @@ async def asetup(
     :param hosts: contact points.
     :param default_keyspace: the keyspace of models without `__keyspace__`.
     :param consistency: a value of `ConsistencyLevel` for statements without a level; None for the
-        session's.
+        session's level.
     :param kwargs: further keyword arguments of `cassandra.aio.Cluster`.
     """
     set_default_keyspace(default_keyspace)

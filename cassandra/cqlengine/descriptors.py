@@ -87,8 +87,8 @@ class _MutableDescriptor(ColumnDescriptor):
 
     def __set__(self, instance: BaseModel, value: object) -> None:
         super().__set__(instance, value)
-        # The application refers to this object already, so mark it as exposed: reading the
-        # attribute then returns the object itself, not a copy.
+        # The application refers to this object already, so mark the value as exposed (known to the
+        # application): reading the attribute then returns the object itself, not a copy.
         values_of(instance).exposed |= 1 << self.position
 
 

@@ -42,7 +42,7 @@ class QueryValue(UnicodeMixin):
         self.context_id: int | None = None
 
     def text(self, markers: Sequence[str]) -> str:
-        """Return the CQL of the value, with `markers` in the places of its values.
+        """Return the CQL of the value, with a marker for each bound value.
 
         :param markers: the CQL of the value's markers, such as ``?``; as many as
             `get_context_size` returns.

@@ -607,7 +607,7 @@ def sync_table(
     sync at the same time.
 
     :param model: the model class, which is not abstract.
-    :param keyspaces: names of the keyspaces; None for the model's.
+    :param keyspaces: names of the keyspaces; None for the model's keyspace.
     :param connections: names of the connections; None for the model's, or the default connection.
     :param dry_run: True to print the statements and not execute them.
     :returns: the statements.
@@ -627,7 +627,7 @@ async def async_table(
     `cassandra.aio`.
 
     :param model: the model class, which is not abstract.
-    :param keyspaces: names of the keyspaces; None for the model's.
+    :param keyspaces: names of the keyspaces; None for the model's keyspace.
     :param connections: names of the connections; None for the model's, or the default connection.
     :param dry_run: True to print the statements and not execute them.
     """
@@ -654,7 +654,7 @@ def drop_table(
     """Drop the table of `model` with all its rows, if it exists.
 
     :param model: the model class.
-    :param keyspaces: names of the keyspaces; None for the model's.
+    :param keyspaces: names of the keyspaces; None for the model's keyspace.
     :param connections: names of the connections; None for the model's, or the default connection.
     """
     run(_drop_operation(model, keyspaces, connections))
@@ -666,7 +666,7 @@ async def adrop_table(
     """Drop the table of `model` with all its rows, if it exists, on connections of `cassandra.aio`.
 
     :param model: the model class.
-    :param keyspaces: names of the keyspaces; None for the model's.
+    :param keyspaces: names of the keyspaces; None for the model's keyspace.
     :param connections: names of the connections; None for the model's, or the default connection.
     """
     await arun(_drop_operation(model, keyspaces, connections))

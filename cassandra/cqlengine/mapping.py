@@ -59,7 +59,7 @@ del _class
 
 
 class StatementPlan:
-    """The CQL of a prepared statement of one shape.
+    """The CQL of a prepared statement, which a model caches by the statement's shape.
 
     :param text: the CQL to prepare.
     :param fixed: for a select: (index of the filter, column) for each column that is not selected,
@@ -263,7 +263,7 @@ class Mapping:
                 continue
             row[position] = value if to_python is None else to_python(value)
             # The application still refers to the object that it has passed, and may change it in
-            # place.
+            # place. So mark the value as exposed: `save` looks for such changes.
             if mutable:
                 row.exposed |= bit
         row.explicit = explicit
@@ -349,15 +349,15 @@ class Mapping:
     # -- statement plans ------------------------------------------------------------------------
 
     def statement_plan(self, key: object, build: Callable[[], StatementPlan]) -> StatementPlan:
-        """Return the statement plan for a shape; call `build` if it is not cached.
+        """Return the statement plan for a shape; call `build` if no plan is cached.
 
-        :param key: the shape.
+        :param key: the shape: a hashable key of everything that the CQL depends on.
         """
         plan = self.statement_plans.get(key)
         if plan is None:
             plan = build()
             with _lock:
-                # If there are too many, drop all of them, as `Connection.keep` does.
+                # If there are too many plans, drop all of them, as `Connection.keep` does.
                 if len(self.statement_plans) >= MOST_SHAPES:
                     self.statement_plans.clear()
                 self.statement_plans[key] = plan
@@ -401,7 +401,7 @@ class Mapping:
         arrange = self.layouts.get(key)
         if arrange is None:
             arrange = layout(self, *key)
-            # If there are too many, drop all of them, as `Connection.keep` does.
+            # If there are too many functions, drop all of them, as `Connection.keep` does.
             if len(self.layouts) >= MOST_SHAPES:
                 self.layouts.clear()
             self.layouts[key] = arrange
@@ -658,8 +658,8 @@ def _initialized(model: type[BaseModel], row: Any, names: Sequence[str]) -> Base
 
     :param names: the attributes whose columns were read.
     """
-    # Read the values from a second instance, because the access to a collection marks it as exposed
-    # in the instance that it is read from.
+    # Read the values from a second instance: access to a collection marks it as exposed (known to
+    # the application) in the instance that is read.
     reader = model.__new__(model)
     instance = model.__new__(model)
     reader._row = instance._row = row

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
 
-MOST_ROWS = 100
+MOST_ROWS = 100  # the maximum number of rows that a table shows
 
 _LEFT_ALIGNED = " style='text-align:left'"
 _DOWN_HOST_STYLE = " style='color:#c0392b'"

@@ -44,10 +44,11 @@ from cassandra.protocol.segment import (
     encode_envelopes,
 )
 
+# (stream, opcode, flags, body, protocol version)
 Envelope = tuple[int, int, int, bytes, int]
 
 ENVELOPE_HEADER_SIZE = 9
-BLOCK_SIZE = 64 * 1024
+BLOCK_SIZE = 64 * 1024  # the usual size of the receive buffer in bytes
 # The size of a large block in bytes: enough for a segment of the maximum size, and for a block of
 # bytes that is received after it.
 _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
@@ -55,7 +56,7 @@ _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
 # is missing. If fewer are missing, copying them is cheaper than an extra read.
 _IN_PLACE_FROM = 32 * 1024
 
-_READABLE_VERSIONS = (3, 4, 5, 6)
+_READABLE_VERSIONS = (3, 4, 5, 6)  # the protocol versions that the driver can read
 _unpack_header = envelope_header.unpack_from
 _pack_header = envelope_header.pack
 

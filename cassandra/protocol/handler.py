@@ -249,6 +249,7 @@ def _replaceable_attributes() -> list[object]:
     ]
 
 
+# The driver's attributes, before an application can replace them.
 _STOCK_ATTRIBUTES = _replaceable_attributes()
 
 
@@ -319,7 +320,7 @@ class NumpyResultMessage(ResultMessage):
 
 def arrays_of(message: ResultMessage, typed: bool = False) -> dict[str, NDArray[Any]] | None:
     """Return a dict with the NumPy array of each column, or None if `message` is not ROWS."""
-    # Import it only here, because most applications never read results as columns.
+    # Import this module only here, because most applications never read results as columns.
     from cassandra.protocol.columnar.pages import page_arrays
 
     if message.kind != RESULT_KIND_ROWS:

@@ -195,7 +195,7 @@ def _labels_of(row: Any) -> tuple[tuple[str, ...], str]:
 
 
 def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
-    """Warn if `row` has a misspelt key: it has the same letters as a marker without a value.
+    """Warn if a key of `row` has the same letters as a marker without a value: see `_is_misspelt`.
 
     Other keys without a marker are only logged. Each statement gets at most one warning. As in
     cassandra-driver, the values of these keys are ignored.
@@ -226,10 +226,11 @@ def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
 
 
 def _is_misspelt(key: str, marker: str) -> bool:
-    """Return True if `key` was certainly meant to be `marker`, because it has the same letters.
+    """Return True if `key` was certainly meant to be `marker`, because both have the same letters.
 
-    Names that are only similar may belong to another statement, such as created_at and created_to.
-    So may names with different numbers, such as address1 and address2.
+    The case and the order of the letters, and underscores, do not count: userId is a misspelt
+    user_id. Names that are only similar may belong to another statement, such as created_at and
+    created_to. So may names with different numbers, such as address1 and address2.
     """
     numbers_of_key = [character for character in key if character.isdigit()]
     numbers_of_marker = [character for character in marker if character.isdigit()]
@@ -315,7 +316,7 @@ def _misspelt_note(name: str, supplied: Iterable[Any], names: Sequence[str]) -> 
 
 
 def note_misspelt_key(error: Exception, row: object, names: Sequence[str]) -> None:
-    """Add the note of `refuse_missing` about similar names to its error, if it lacks the note.
+    """Add a note about similar names to an error of `refuse_missing` that has no such note.
 
     The compiled `BindPlan` does not pass the names of a dict to `refuse_missing`.
 

@@ -14,6 +14,7 @@ from cassandra._patterns import pattern
 
 # Making a class takes about 40 us, so classes are cached. When the cache reaches its limit, it is
 # emptied, because an application may use new column names again and again.
+# `_CLASS_BYTES` and `_FIELD_BYTES` estimate the memory of a class and of each of its fields.
 _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
@@ -24,6 +25,7 @@ known_row_class = _classes.get
 # AttributeError with advice.
 _ROW_HABITS = {name: Habit(name, advice) for name, advice in ROW.items()}
 
+# The characters that `clean_column_name` removes at the beginning and end, or replaces in between.
 _LEADING = pattern(r"^[^a-zA-Z0-9]+")
 _TRAILING = pattern(r"[^a-zA-Z0-9_]+$")
 _INNER = pattern(r"[^a-zA-Z0-9_]")

@@ -274,7 +274,7 @@ def dicts_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[dict[s
     return [dict(zip(keys, row, strict=True)) for row in row_list]
 
 
-_EMPTY_IS_VALUE = object()
+_EMPTY_IS_VALUE = object()  # marks columns in which zero bytes are decoded like other bytes
 
 
 def _read_field(body: bytes, pos: int) -> tuple[int, bytes, int]:
@@ -334,9 +334,9 @@ def columns_end(body: bytes, pos: int) -> int:
     """Return the offset after the column specs of the RESULT at `pos`, or 0.
 
     A cache of metadata uses the bytes up to this offset as its key, because they determine the
-    columns. The offset is 0 if they do not: if the result has a paging state or a new metadata id,
-    if a column contains a UDT (which depends on the registered classes), if the result is not ROWS,
-    or if it is malformed.
+    columns. The offset is 0 if the bytes do not determine the columns: if the result has a paging
+    state or a new metadata id, if a column contains a UDT (which depends on the registered
+    classes), if the result is not ROWS, or if it is malformed.
 
     :param body: the body of a RESULT.
     :param pos: the offset of its <kind>.

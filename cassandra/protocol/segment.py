@@ -20,11 +20,12 @@ CRC24_INIT = 0x875060
 CRC24_POLY = 0x1974F0B
 HEADER_SIZE = 6  # 3 bytes for the length and flag, 3 for the CRC24
 LZ4_HEADER_SIZE = 8  # 5 bytes for the two lengths and the flag, 3 for the CRC24
-TRAILER_SIZE = 4
+TRAILER_SIZE = 4  # the CRC32 of the payload
 
 # The initial value for the CRC32 of a payload. Section 2.1 defines it as the CRC32 of these bytes.
 CRC32_INITIAL = zlib.crc32(b"\xfa\x2d\x55\xca")
 
+# The flag "self-contained" in the header of an uncompressed and of an LZ4 segment.
 _SELF_CONTAINED = 1 << 17
 _LZ4_SELF_CONTAINED = 1 << 34
 

@@ -81,7 +81,7 @@ class ReplicationFactor:
 class ReplicationStrategy:
     """Base class of the replication strategies, and the class of strategies that are not known.
 
-    :param name: the name of the server's class, without the package of Cassandra's strategies.
+    :param name: the name of the server's class, without the Java package of Cassandra's strategies.
     :param options_map: the options of the keyspace's replication map; ``class`` is ignored.
     """
 
@@ -102,7 +102,7 @@ class ReplicationStrategy:
         If the driver does not know the strategy, or its options are not valid, the result has no
         replicas.
 
-        :param strategy_class: the server's class, with or without the package.
+        :param strategy_class: the name of the server's class, with or without its Java package.
         :param options_map: the options of the keyspace's replication map.
         """
         if not strategy_class:
@@ -294,6 +294,7 @@ class LocalStrategy(ReplicationStrategy):
         super().__init__("LocalStrategy", options_map)
 
 
+# The strategies that the driver knows, by the name of the server's class without its package.
 _STRATEGIES: dict[str, Any] = {
     "EverywhereStrategy": EverywhereStrategy,
     "LocalStrategy": LocalStrategy,

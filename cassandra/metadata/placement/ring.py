@@ -26,7 +26,7 @@ __all__ = [
     "ReplicaMap", "TokenRing", "network_map", "simple_map", "token_of", "whole_map",
 ]  # fmt: skip
 
-_MOST_HOSTS = 0xFFFF
+_MOST_HOSTS = 0xFFFF  # the maximum number of hosts of a ring
 
 
 class Ring(Protocol):

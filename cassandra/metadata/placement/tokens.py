@@ -179,7 +179,7 @@ _BY_PARTITIONER: dict[str, type[Token]] = {
 def token_class_of(partitioner: str | None) -> type[Token] | None:
     """Return the class of a partitioner's tokens, or None if the partitioner is not known.
 
-    :param partitioner: the name of the partitioner, with or without the package.
+    :param partitioner: the name of the partitioner, with or without its Java package.
     """
     return _BY_PARTITIONER.get((partitioner or "").rpartition(".")[2])
 

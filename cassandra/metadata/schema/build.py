@@ -52,6 +52,7 @@ log = logging.getLogger("cassandra.metadata")
 _Expected = TypeVar("_Expected")
 _Object = TypeVar("_Object")
 
+# The names in schema tables of the type that has no values.
 _EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
 
 
@@ -217,6 +218,7 @@ def _build_mask(row: Mapping[str, Any]) -> ColumnMask:
 # By default, an `Encoder` writes a tuple as a list, but a mask's argument must be a tuple.
 _ENCODER = Encoder()
 _ENCODER.mapping[tuple] = _ENCODER.cql_encode_tuple
+# The types whose values are written in quotes in CQL.
 _QUOTED = frozenset(("ascii", "date", "inet", "text", "time", "timestamp", "varchar"))
 _FIELD_END = r"(?<!\\):"  # a colon that is not escaped
 
@@ -347,8 +349,8 @@ def _looks_compact(table_metadata: TableMetadataV3) -> bool:
 def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
     """Remove the columns of a static compact table that CQL hides.
 
-    The server stores the visible columns as static columns. It also has a clustering column and a
-    regular column, which are not visible.
+    The server stores the visible columns as static columns. The stored table also has a clustering
+    column and a regular column, which are not visible.
     """
     for column in list(table_metadata.columns.values()):
         if column in table_metadata.clustering_key or (

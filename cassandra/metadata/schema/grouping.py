@@ -14,6 +14,7 @@ from cassandra.metadata.schema.snapshot import IndexRow, KeyspaceSource, RowName
 if TYPE_CHECKING:
     from cassandra.protocol.messages.results import ResultMessage
 
+# The columns of system_schema.indexes that are read.
 INDEX_COLUMNS = ("keyspace_name", "table_name", "index_name", "kind", "options")
 
 Key = tuple[str, str]  # the names of a keyspace and a table

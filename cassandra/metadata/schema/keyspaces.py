@@ -14,6 +14,7 @@ from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMeta
 from cassandra.util.cql_text import cql_map, maybe_escape_name
 from cassandra.util.pickles import restore
 
+# The end of the names of the tables in which ScyllaDB logs the changes of other tables (CDC).
 _CDC_LOG = "_scylla_cdc_log"
 
 
@@ -27,7 +28,7 @@ class KeyspaceMetadata(Faulty):
 
     :param name: the name of the keyspace.
     :param durable_writes: False if writes do not go to the commit log.
-    :param strategy_class: the class of the replication strategy, with or without its package;
+    :param strategy_class: the class of the replication strategy, with or without its Java package;
         empty if it is not known.
     :param strategy_options: the options of the replication, by name.
     :param graph_engine: DataStax Enterprise's keyspace option ``graph_engine``, or None.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import rows as row_plans
 
+# The columns of system_schema.columns that are read, in the order of `column_rows`.
 COLUMNS_OF_COLUMNS = (
     "keyspace_name, table_name, column_name, clustering_order, kind, position, type"
 )

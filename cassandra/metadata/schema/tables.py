@@ -94,7 +94,7 @@ class _Columnar(Faulty, bases.ColumnarBase):
     @property
     def options(self) -> dict[str, Any]:
         """The options by name, as the server reported them. Changes apply to later exports."""
-        # Build them at the first access, because a schema may have thousands of tables.
+        # Build the options at the first access, because a schema may have thousands of tables.
         if self._options is None:
             self._options = table_options(self._names, self._row)
         return self._options
@@ -219,7 +219,7 @@ class TableMetadata(_Columnar, bases.TableBase):
         # Cassandra 6.0-alpha2 stores the option `fast_path` of its transactions in system_schema,
         # but it keeps the transactional mode in its metadata log only. So `fast_path` shows that
         # the server has this version. But if `transactional_mode` is also an option, the server
-        # stores it here, and nothing is missing.
+        # stores the mode in system_schema, and nothing is missing.
         if "fast_path" not in self.options or "transactional_mode" in self.options:
             return ""
         return (

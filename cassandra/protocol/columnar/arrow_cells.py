@@ -47,6 +47,7 @@ def _varint(text: str) -> int:
 UUID_SIZE = 16  # bytes
 _NO_UUID = uuid.UUID(int=0)
 
+# For kinds that are strings in Arrow: the functions that convert a string to a number.
 _NUMBERS: dict[str, Callable[[str], Any]] = {"decimal": Decimal, "varint": _varint}
 _MOMENTS = frozenset({"tdD", "tsm:UTC"})  # the Arrow formats of date and timestamp
 

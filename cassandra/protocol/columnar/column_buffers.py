@@ -50,9 +50,11 @@ _nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from
 _interval = struct.Struct("=iiq").pack
-# If a column of vectors with nulls needs more bytes than this, `_sparse` builds it.
+# If a column of vectors with nulls needs more bytes than this, `_sparse` builds it, so that the
+# nulls cost no memory.
 _SPARSE_FROM = 1 << 20
 _LITTLE = sys.byteorder == "little"
+# The type codes of `array.array` for integers, by their size in bytes.
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
 _INT32 = range(-(1 << 31), 1 << 31)
 _INT64 = range(-(1 << 63), 1 << 63)

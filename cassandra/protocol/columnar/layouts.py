@@ -151,6 +151,7 @@ class PagePlan(Protocol):
         """Decode the `row_count` rows at `offset`: see `ColumnPlan.read`."""
 
 
+# The children of a duration that is stored as a struct: months, days and nanoseconds.
 _DURATION_PARTS = (
     Layout("part", "int", "i", 4),
     Layout("part", "int", "i", 4),

@@ -15,7 +15,7 @@ from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.primitives import Cursor, int32_pack, uint16_pack
 
-DEFAULT_CQL_VERSION = "3.0.0"
+DEFAULT_CQL_VERSION = "3.0.0"  # for STARTUP, if the server's SUPPORTED names no version
 
 
 def _string(text: str) -> bytes:

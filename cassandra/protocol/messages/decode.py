@@ -143,7 +143,7 @@ def _decode_with_extras(
         if reader is None:
             raise ProtocolError(f"opcode {opcode} is not a response")
         message = reader(Cursor(body, pos))
-    # Attach them to the message.
+    # Set these fields as attributes of the message.
     if flags & _EXTRAS:
         message.trace_id = trace_id
         message.warnings = warnings
