@@ -674,7 +674,7 @@ def execute(
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
     :param consistency_level: a value of `ConsistencyLevel`; None for the level of the statement,
         the connection or the session, whichever is set first in this order.
-    :param timeout: seconds; None for no limit; the session's by default.
+    :param timeout: seconds; None for no limit; by default the session's timeout.
     :param connection: the name of the connection; None for the default connection.
     :returns: the result of `Session.execute`.
     """
@@ -704,7 +704,7 @@ async def aexecute(
     :param params: a sequence or a mapping, for ``%s`` and ``%(name)s``, or for ``?``.
     :param consistency_level: a value of `ConsistencyLevel`; None for the level of the statement,
         the connection or the session, whichever is set first in this order.
-    :param timeout: seconds; None for no limit; the session's by default.
+    :param timeout: seconds; None for no limit; by default the session's timeout.
     :param connection: the name of the connection; None for the default connection.
     :returns: the result of `cassandra.aio`'s `Session.execute`.
     """

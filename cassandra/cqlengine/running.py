@@ -37,9 +37,9 @@ class Request:
     :param values: the values, in order.
     :param connection: the name of the connection; None for the default connection.
     :param factory: the row factory of the result.
-    :param consistency: a value of `ConsistencyLevel`; None for the connection's, or the session's.
-    :param timeout: seconds; None for no limit; the session's by default.
-    :param fetch_size: rows per page; the session's by default.
+    :param consistency: a value of `ConsistencyLevel`; None for the connection's level, or the session's.
+    :param timeout: seconds; None for no limit; by default the session's timeout.
+    :param fetch_size: rows per page; by default the session's fetch size.
     """
 
     __slots__ = (
@@ -150,7 +150,7 @@ class ManyRequests(Request):
 
     :param writes: (CQL to prepare, values) for each write.
     :param connection: the name of the connection; None for the default connection.
-    :param consistency: a value of `ConsistencyLevel`; None for the connection's, or the session's.
+    :param consistency: a value of `ConsistencyLevel`; None for the connection's level, or the session's.
     :param concurrency: the maximum number of requests in flight.
     """
 

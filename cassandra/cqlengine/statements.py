@@ -74,7 +74,7 @@ def check_timestamp(timestamp: object) -> None:
     """Check a timestamp that the application passes.
 
     If a number is probably not in microseconds, a RuntimeWarning is issued: such a write would be
-    older than all others, and so have no effect, or it would win over all later ones.
+    older than all other writes, and so have no effect, or it would win over all later writes.
 
     :param timestamp: the argument.
     :raises TypeError: if it is of a wrong type.
@@ -154,7 +154,7 @@ class BaseCQLStatement(UnicodeMixin):
             self.add_conditional_clause(condition)
 
     def _number_markers(self, clause: BaseClause) -> None:
-        """Number the markers of a clause, after the markers of the clauses that it follows."""
+        """Number the markers of a clause, after the markers of all earlier clauses."""
         clause.set_context_id(self.context_counter)
         self.context_counter += clause.get_context_size()
 

@@ -131,7 +131,7 @@ class UserTypeMetaClass(type):
 
 
 def _to_bind(value: Any) -> Any:
-    """Return a value that was read in a form that can be bound.
+    """Convert a value from a row to the form in which a statement can bind it again.
 
     Instances of user-defined types become dicts, whose keys are the fields' names in the database.
     """

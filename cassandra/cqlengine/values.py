@@ -165,7 +165,8 @@ class SavedState:
         # (stored, explicit, unknown) from before the write; after a `swap`, from after the write.
         self._other = (write.stored, write.explicit, write.unknown)
         self._is_restored = False
-        self._write_count: int | None = None  # of the instance, when the batch was executed last
+        # The instance's `write_count` when the batch was last executed; None before that.
+        self._write_count: int | None = None
 
     def begin_execution(self) -> None:
         """Call this before the batch is sent: the instance's write is then in flight."""
@@ -226,12 +227,12 @@ def values_of(instance: Instance) -> Values:
 def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -> Any:
     """Return a collection or similar value as an object that the application may change in place.
 
-    :param isolated: makes the object from the stored value. The two must share nothing that may
-        change in place, because `changed_positions` compares them later.
+    :param isolated: makes the object from the stored value. The object and the stored value must
+        share nothing that may change in place, because `changed_positions` compares them later.
     """
     # `exposed` has a bit for each position.
     bit = 1 << position
-    # Make the object only once: later reads return the same one, with the application's changes.
+    # Make the object only once: later reads return the same object, with the application's changes.
     if not values.exposed & bit:
         values[position] = isolated(values[position])
         values.exposed |= bit

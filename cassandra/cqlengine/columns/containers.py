@@ -81,7 +81,10 @@ _COLUMNS_OF_TYPES = {
 
 
 def is_user_type(value: object) -> TypeGuard[type[UserType]]:
-    """Return True if a value is a subclass of `UserType`, which this module cannot import.
+    """Return True if a value is a subclass of `UserType`.
+
+    This module cannot import `UserType`, because the module of that class imports this one.
+
 
     :param value: any object.
     """

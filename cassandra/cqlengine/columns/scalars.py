@@ -141,6 +141,7 @@ class Blob(Column[bytes]):
 Bytes = Blob
 
 
+# Strings that probably mean False: `Boolean` warns of them, because it stores them as True.
 _WORDS_FOR_FALSE = frozenset({"false", "f", "no", "n", "off", "0"})
 
 

@@ -37,6 +37,7 @@ class BatchType:
     Counter = "COUNTER"
 
 
+# The protocol's batch type for each `batch_type` that an application may pass.
 _TYPES = {
     None: CBatchType.LOGGED,
     "": CBatchType.LOGGED,
@@ -128,13 +129,14 @@ class BatchQuery:
 
     :param batch_type: None for a logged batch, or a value of `BatchType`.
     :param timestamp: the timestamp of statements without one: a datetime, or a timedelta from now.
-    :param consistency: a value of `ConsistencyLevel`; None for the connection's.
+    :param consistency: a value of `ConsistencyLevel`; None for the connection's level.
     :param execute_on_exception: True to execute even if the block ends with an exception.
-    :param timeout: seconds; None for no limit; the session's by default.
+    :param timeout: seconds; None for no limit; by default the session's timeout.
     :param connection: the name of the connection, which all statements must use; None for the
         connection of the first statement.
     """
 
+    # False switches the warning off that `execute` issues if the batch was executed before.
     warn_multiple_exec = True
 
     def __init__(

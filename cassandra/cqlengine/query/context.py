@@ -44,7 +44,7 @@ class ContextQuery:
                 raise ValueError(f"Models must be derived from base Model.{_advice_on(model)}")
         if connection is not None:
             registered(connection)  # raises an error here if the name is unknown
-        self._maker = identity_of(frame_of_user_code())
+        self._maker = identity_of(frame_of_user_code())  # the code that creates this object
         # Create new classes, because other threads continue to use the models themselves.
         self.models = [
             context_class(model, keyspace, connection, is_private=True) for model in args

@@ -610,12 +610,12 @@ class DMLQuery:
     :param instance: the instance to write; if it is None, writes raise ValidationError.
     :param batch: the batch to which the writes are added; None to execute them.
     :param ttl: seconds until the written values expire; None for the table's default.
-    :param consistency: a `ConsistencyLevel`; None for the connection's.
+    :param consistency: a `ConsistencyLevel`; None for the connection's level.
     :param timestamp: the timestamp of the writes: a datetime (a naive datetime is local time), a
         timedelta from now, or microseconds since 1970; None for none.
     :param if_not_exists: True to insert only if the row does not exist.
     :param conditional: conditions of IF; None for none.
-    :param timeout: seconds for a request; None for no limit; the session's by default.
+    :param timeout: seconds for a request; None for no limit; by default the session's timeout.
     :param if_exists: True to update or delete only if the row exists.
     """
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _EQUALS = EqualsOperator()
-_PK_TOKEN = "pk__token"
+_PK_TOKEN = "pk__token"  # the keyword of filters by the token of the partition key
 
 # Maps the update clause of a collection to the operations that `update` accepts after two
 # underscores, as in ``tags__add``.

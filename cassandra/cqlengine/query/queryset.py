@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 T = TypeVar("T")
-DEFAULT_LIMIT = 10_000
+DEFAULT_LIMIT = 10_000  # the maximum number of rows, unless the application calls `limit`
 
 
 class AbstractQuerySet(Generic[T]):
