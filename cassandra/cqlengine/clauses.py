@@ -95,9 +95,7 @@ class BaseClause(UnicodeMixin):
         return [self.value]
 
     def context(self) -> list[Any]:
-        """Return the values for the CQL that ``str()`` returns (with numbered markers), one for
-        each marker.
-        """
+        """Return the values for the CQL with numbered markers that ``str()`` returns."""
         return self.bound()
 
     def get_context_size(self) -> int:
@@ -490,8 +488,7 @@ class MapUpdateClause(ContainerUpdateClause):
 
 
 class CounterUpdateClause(AssignmentClause):
-    """The assignment that changes a counter column: adds the difference between `value` and
-    `previous`.
+    """The assignment that adds the difference between two values to a counter column.
 
     :param field: the column's name in the database.
     :param value: the counter's new value.

@@ -78,8 +78,10 @@ _registry_lock = threading.RLock()
 
 @renew_in_child
 def _renew_lock() -> None:
-    """Replace the lock in a forked child: the thread that held it in the parent does not exist
-    there, and would never release it.
+    """Replace the lock in a forked child.
+
+    The thread that held the lock in the parent does not exist in the child, and would never
+    release it.
     """
     global _registry_lock
     _registry_lock = threading.RLock()
@@ -754,8 +756,9 @@ def _register_user_type(
 
 
 def __getattr__(name: str) -> Any:
-    """Return the default connection's cluster or session for the names ``cql_cluster`` and
-    ``cql_session``, which cassandra-driver's module has.
+    """Return the default connection's cluster or session by its name in cassandra-driver's module.
+
+    These names are ``cql_cluster`` and ``cql_session``.
     """
     # Read the globals at each access, because setting another default connection changes them.
     default_objects = {"cql_cluster": cluster, "cql_session": session}

@@ -59,8 +59,9 @@ def are_different(value: object, before: object) -> bool:
 
 
 def _with_lists(value: object) -> object:
-    """Return a copy of `value` in which each array is replaced by a list, so that ``!=`` returns a
-    bool.
+    """Return a copy of `value` in which each array is replaced by a list.
+
+    The operator ``!=`` returns a bool for such copies; for arrays, it may return an array.
     """
     if isinstance(value, (list, tuple)):
         return list(map(_with_lists, value))

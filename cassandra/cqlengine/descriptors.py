@@ -62,11 +62,11 @@ class ColumnDescriptor:
 
 
 class _MutableDescriptor(ColumnDescriptor):
-    """The descriptor of a column whose values may change in place after the application has read
-    them: collections and user-defined types.
+    """The descriptor of a column whose values may change in place after they have been read.
 
-    The attribute `isolated` is a function: it gets a value of the row, and returns a separate
-    object, which the application may change.
+    These are the columns of collections and user-defined types. The attribute `isolated` is a
+    function: it gets a value of the row, and returns a separate object, which the application may
+    change.
     """
 
     __slots__ = ("isolated",)

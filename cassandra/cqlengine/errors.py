@@ -1,5 +1,6 @@
-"""The mapper's general errors. Errors that only one part of the mapper raises are defined in its
-module.
+"""The mapper's general errors.
+
+Errors that only one part of the mapper raises are defined in the module of that part.
 """
 
 from __future__ import annotations

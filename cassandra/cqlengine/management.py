@@ -101,9 +101,7 @@ def _create_keyspace_cql(name: str, replication: Mapping[str, Any], durable_writ
 def _on_each_connection(
     text: str, connections: Connections, dry_run: bool = False
 ) -> Operation[list[str]]:
-    """Execute a statement on each connection. Return a list that has the statement once per
-    connection.
-    """
+    """Execute a statement on each connection, and return it once per connection in a list."""
     _check_environment()
     names = _names_to_visit(connections, "connections")
     for connection in names:
@@ -176,8 +174,9 @@ async def acreate_keyspace_simple(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create a keyspace with SimpleStrategy, on connections of `cassandra.aio`; an existing
-    keyspace stays as it is.
+    """Create a keyspace with SimpleStrategy, on connections of `cassandra.aio`.
+
+    An existing keyspace stays as it is.
 
     :param name: the name of the keyspace.
     :param replication_factor: the number of replicas of each partition.
@@ -218,8 +217,9 @@ async def acreate_keyspace_network_topology(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create a keyspace with NetworkTopologyStrategy, on connections of `cassandra.aio`; an
-    existing keyspace stays as it is.
+    """Create a keyspace with NetworkTopologyStrategy, on connections of `cassandra.aio`.
+
+    An existing keyspace stays as it is.
 
     :param name: the name of the keyspace.
     :param dc_replication_map: replication factor by data center.
@@ -458,8 +458,7 @@ async def async_type(
     connection: str | None = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create or extend a user-defined type, as `sync_type` does, on a connection of
-    `cassandra.aio`.
+    """Create or extend a user-defined type on a connection of `cassandra.aio`, like `sync_type`.
 
     :param ks_name: the name of the keyspace.
     :param type_model: a subclass of `UserType`.
@@ -623,8 +622,7 @@ async def async_table(
     connections: Connections = None,
     dry_run: bool = False,
 ) -> list[str]:
-    """Create or extend the table of `model`, as `sync_table` does, on connections of
-    `cassandra.aio`.
+    """Create or extend the table of `model` on connections of `cassandra.aio`, like `sync_table`.
 
     :param model: the model class, which is not abstract.
     :param keyspaces: names of the keyspaces; None for the model's keyspace.

@@ -48,9 +48,7 @@ class ModelDefinitionException(ModelException):
 
 
 class PolymorphicModelException(ModelException):
-    """A row has a discriminator value without a class, or an instance's class has no discriminator
-    value.
-    """
+    """A discriminator value belongs to no class, or an instance's class has no such value."""
 
 
 for _class in (ModelException, ModelDefinitionException, PolymorphicModelException):
@@ -74,8 +72,9 @@ class StatementPlan:
         self.fixed_names = tuple(column.db_field_name for _, column in fixed)
 
     def fixed_values(self, clauses: Sequence[Any]) -> list[Any]:
-        """Return the values of the fixed columns. The select does not return them; they are the
-        values of its filters.
+        """Return the values of the fixed columns.
+
+        The select does not return these values, because its filters already determine them.
 
         :param clauses: all filters of the select.
         """
@@ -470,8 +469,10 @@ _lock = threading.Lock()
 
 @renew_in_child
 def _renew_lock() -> None:
-    """Replace the lock in a forked child: the thread that held it in the parent does not exist
-    there, and would never release it.
+    """Replace the lock in a forked child.
+
+    The thread that held the lock in the parent does not exist in the child, and would never
+    release it.
     """
     global _lock
     _lock = threading.Lock()

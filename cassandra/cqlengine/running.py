@@ -37,7 +37,8 @@ class Request:
     :param values: the values, in order.
     :param connection: the name of the connection; None for the default connection.
     :param factory: the row factory of the result.
-    :param consistency: a value of `ConsistencyLevel`; None for the connection's level, or the session's.
+    :param consistency: a value of `ConsistencyLevel`; None for the level of the connection or the
+        session.
     :param timeout: seconds; None for no limit; by default the session's timeout.
     :param fetch_size: rows per page; by default the session's fetch size.
     """
@@ -150,7 +151,8 @@ class ManyRequests(Request):
 
     :param writes: (CQL to prepare, values) for each write.
     :param connection: the name of the connection; None for the default connection.
-    :param consistency: a value of `ConsistencyLevel`; None for the connection's level, or the session's.
+    :param consistency: a value of `ConsistencyLevel`; None for the level of the connection or the
+        session.
     :param concurrency: the maximum number of requests in flight.
     """
 

@@ -83,6 +83,7 @@ _TypeT = TypeVar("_TypeT", bound="_CassandraType")
 apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
 DEFAULT_PROTOCOL_VERSION = 5
 
+# The registered type classes, by class name without Java package, and by CQL name.
 _by_cassname: dict[str, type[_CassandraType]] = {}
 _by_cqlname: dict[str, type[_CassandraType]] = {}
 
@@ -210,8 +211,10 @@ class _CassandraType(metaclass=CassandraTypeType):
     _registered: ClassVar[bool] = True
 
     # `scalars.py` sets the following attributes for scalar types. Other packages of the driver read
-    # them. The type's option id, which is its number in result metadata. None if servers describe
-    # the type by its class name.
+    # them.
+    #
+    # The type's option id, which is its number in result metadata. None if servers describe the
+    # type by its class name.
     _option: ClassVar[int | None] = None
     # The layout of a column of this type in columnar results: its kind, its Arrow format, and the
     # width of a value in bytes, or 0 (see `cassandra.protocol.columnar.layouts`).
@@ -275,7 +278,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._install_fast_methods()
-        # Outside a page of rows, each decoded value counts as a page of its own for
+        # Outside a page of rows, each decoded value counts as a separate page for
         # `limits.null_cells`.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
@@ -491,9 +494,9 @@ calls.stock_methods.update({name: _CassandraType.__dict__[name] for name in call
 # set.
 EMPTY_IS_VALUE: set[str] = set()
 
+_CLASS_BYTES = 2000  # estimated memory of a class with parameters, for the cache's limit
 # A cache of the classes with parameters, so that equal types are the same class with the same
 # codec. A schema has few of these classes; the limit is for hostile servers and generated schemas.
-_CLASS_BYTES = 2000  # estimated memory of a class, for the cache's limit
 _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
 

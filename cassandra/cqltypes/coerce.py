@@ -57,6 +57,7 @@ _ABSENT = object()
 # The number that encodes 1970-01-01 as a date (native_protocol_v5.spec, section 5.5).
 DATE_OFFSET = 1 << 31
 _EPOCH_ORDINAL = 719163  # date(1970, 1, 1).toordinal()
+# Seconds from 1970 to September 2001, and to the start of 2100.
 _SECONDS_OF_2001, _SECONDS_OF_2100 = 1_000_000_000, 4_102_444_800
 _MICROS_OF_2001 = 1_000_000 * _SECONDS_OF_2001
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
@@ -378,6 +379,7 @@ def _warn_of_day(number: int) -> None:
 
 # The digits of dates from 1900 to 2199, read as a number: 20261231 for 2026-12-31.
 _FIRST_OF_CALENDAR, _LAST_OF_CALENDAR = 19_000_101, 21_991_231
+# The first days of the years 2000 and 2100, as days since 1970.
 _DAYS_OF_2000, _DAYS_OF_2100 = 10_957, 47_482
 
 
@@ -602,6 +604,7 @@ def blob_bytes(value: Any) -> bytes:
 
 # Letters in buffer formats (PEP 3118) for references to objects, pointers and functions.
 _POINTERS = frozenset("OPX&")
+# A field's name in a buffer format, with its two colons.
 _FIELD_NAMES = pattern(":[^:]*:")
 
 

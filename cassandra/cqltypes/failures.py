@@ -15,7 +15,8 @@ from cassandra.errors import DecodeError
 
 _SHOWN_LENGTH = 60  # maximum length of a value in a message
 _SHOWN_ELEMENTS = 8  # maximum number of array elements in a message
-_WIDTHS = {24: 32, 11: 16}  # width in bits, by the bits of exact integers
+# The width of narrow floats in bits, by the number of bits of the integers that they hold exactly.
+_WIDTHS = {24: 32, 11: 16}
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 

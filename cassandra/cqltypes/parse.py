@@ -29,6 +29,7 @@ from cassandra.cqltypes.udt import UserType, with_subtypes
 # Real schemas are never nested so deeply. The parser is recursive, so without this limit a hostile
 # server could exhaust the stack.
 _MAX_DEPTH = 64
+# A token of a server's class name: an arrow, a parenthesis or separator, a name, or a quoted text.
 _TOKEN = pattern(r"\s*(?:(=>)|([(),:])|([\w.$+\-/]+)|'([^']*)')")
 
 # A node of the parsed string: (name, list of parameters). Each parameter is a tuple (field name or
@@ -112,7 +113,7 @@ def lookup_casstype_simple(casstype: str) -> type[_CassandraType]:
 
     For an unknown name, return a subclass of `UnrecognizedType`.
 
-    :param casstype: the class name, with or without its package.
+    :param casstype: the class name, with or without its Java package.
     """
     short = trim_if_startswith(casstype, apache_cassandra_type_prefix)
     cql_type = _by_cassname.get(short)
@@ -175,7 +176,7 @@ def parse_casstype_args(typestring: str) -> type[_CassandraType]:
 def lookup_casstype(casstype: str | type) -> type[_CassandraType]:
     """Return the type class for a name such as ``org.apache.cassandra.db.marshal.ListType(...)``.
 
-    :param casstype: the class name, with or without its package. A class is returned unchanged.
+    :param casstype: the class name, with or without its Java package; a class is returned as it is.
     :raises ValueError: if the name cannot be parsed.
     """
     if isinstance(casstype, type):
@@ -224,6 +225,7 @@ def cql_typename(casstypename: str) -> str:
 
 # -- CQL type names as strings, and as nested lists of names ---------------------------------------
 
+# A token of a CQL type name: an angle bracket, a comma, a quoted text, or a name.
 _CQL_TOKEN = pattern(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 
 

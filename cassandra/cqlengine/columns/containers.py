@@ -85,7 +85,6 @@ def is_user_type(value: object) -> TypeGuard[type[UserType]]:
 
     This module cannot import `UserType`, because the module of that class imports this one.
 
-
     :param value: any object.
     """
     return isinstance(value, type) and hasattr(value, "type_name") and hasattr(value, "__fields__")

@@ -262,7 +262,7 @@ class TypeCalls:
 
     def deserialize(self, /, byts: bytes, protocol_version: int) -> Any:
         """Decode bytes that are neither null nor empty."""
-        # Outside a page of rows, each decoded value counts as a page of its own for
+        # Outside a page of rows, each decoded value counts as a separate page for
         # `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
@@ -277,7 +277,7 @@ class TypeCalls:
             return None
         if len(byts) == 0 and not self._empty_is_value:
             return self._empty
-        # Outside a page of rows, each decoded value counts as a page of its own for
+        # Outside a page of rows, each decoded value counts as a separate page for
         # `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
@@ -285,7 +285,7 @@ class TypeCalls:
 
 # The encoded [int] lengths from 0 to 255.
 _SHORT_LENGTHS = tuple(length.to_bytes(4, "big") for length in range(256))
-NULL = b"\xff\xff\xff\xff"
+NULL = b"\xff\xff\xff\xff"  # the length -1, which stands for null
 pack_length = Struct(">i").pack
 
 

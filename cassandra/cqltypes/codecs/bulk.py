@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
+# The `struct` letters of integers and of floats.
 _INTEGERS = frozenset("bBhHiIlLqQnN")
 _FLOATS = frozenset("efd")
 # Maps the `struct` letters that codecs use to the type codes of the module array.
@@ -242,6 +243,7 @@ def numpy_array(packed: bytes | bytearray, code: str) -> NDArray[Any]:
     return numpy.frombuffer(packed, ">" + _NUMPY_CODES[code]).astype("=" + _NUMPY_CODES[code])
 
 
+# Maps the `struct` letters that codecs use to NumPy's type codes.
 _NUMPY_CODES = {"b": "i1", "h": "i2", "i": "i4", "q": "i8", "f": "f4", "d": "f8"}
 
 
