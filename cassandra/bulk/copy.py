@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CopyReport", "acopy", "copy"]
 
+# The beginnings of the CQL names of collections that are not frozen.
 _COLLECTIONS = ("list<", "set<", "map<")
 
 Row = tuple[Any, ...]

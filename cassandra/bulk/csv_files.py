@@ -741,6 +741,7 @@ def _converted_row(
 _USUAL_NULLS = frozenset(
     {"", "null", "none", "nan", "na", "n/a", "#n/a", "<na>", "nat", "\\n", "\\\\n", "-", "nil"}
 )
+# A whole number that is written with a decimal point, such as 5.0.
 _WHOLE_FLOAT = re.compile(r"[+-]?[0-9]+\.0+")
 
 

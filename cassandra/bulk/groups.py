@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
-# Limits of a batch: bytes, and partitions. Servers log a warning for batches that are larger than
-# 5 KB, or have more than ten partitions.
+# The maximum numbers of bytes and of partitions in a batch. Servers log a warning for batches that
+# are larger than 5 KB, or have more than ten partitions.
 MOST_BYTES = 4000
 MOST_PARTITIONS = 10
 

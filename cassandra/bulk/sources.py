@@ -70,6 +70,7 @@ _READERS_OF_PANDAS = {
     ".sas7bdat": "read_sas",
     ".h5": "read_hdf",
 }
+# The endings of databases and of NumPy's files: error messages say how to load their data.
 _DATABASES = (".db", ".sqlite", ".sqlite3", ".duckdb")
 _ARRAYS = (".npy", ".npz")
 # The endings of files whose formats loads and unloads do not support.

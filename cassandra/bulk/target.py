@@ -69,6 +69,7 @@ class Traits(NamedTuple):
         return not (self.is_conditional or self.is_counter or self.has_static_lists)
 
 
+# The beginning of a query, and the clause that gives a write its write time.
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _WRITE_TIME = pattern(r"\bUSING\s+(?:TTL\s+\S+\s+AND\s+)?TIMESTAMP\b", re.IGNORECASE)
 

@@ -39,10 +39,11 @@ Reader = Callable[[Any], Any]
 # A reader raises one of these for a value that it does not accept.
 READING_ERRORS = (ValueError, TypeError, OverflowError)
 
+# The strings for True and False, in lower case.
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
-_BLANKS = " \t"
+_BLANKS = " \t"  # the characters that are ignored around a value
 _LONG_INTEGER_BITS = 14_000  # an integer with fewer bits has less than 4300 decimal digits
 _LONGEST_SHOWN = 200  # the maximum number of a value's characters in an error message
 # The range of `datetime` in milliseconds since 1970: from 0001-01-01 to the end of 9999. Timestamps
@@ -321,7 +322,8 @@ def _advice_on_json(text: str) -> str:
     return ""
 
 
-# Matches numbers in brackets with blanks between them.
+# For `_advice_on_json`: patterns of strings that are not JSON. The first pattern matches numbers in
+# brackets with blanks between them.
 _NUMBERS_OF_NUMPY = re.compile(r"\s*\[\s*[-+.\deE]+(?:\s+[-+.\deE]+)+\s*\]\s*")
 _OMITTED_NUMBERS = re.compile(r"\d\.?\s+\.\.\.\s+[-+]?\d")
 _NUMBERS_WITHOUT_BRACKETS = re.compile(
@@ -543,6 +545,7 @@ def _not_a_number(text: str, expected: str = "a number") -> ValueError:
     return ValueError(message)
 
 
+# A number with a comma, whatever the comma means.
 _HAS_COMMA = re.compile(r"[+-]?[0-9.,' ]*,[0-9.,' ]*")
 
 
@@ -766,6 +769,7 @@ def _millis(text: str) -> datetime.datetime | MillisTimestamp:
     return _since_epoch(_integer(text))
 
 
+# The names that every machine reads as UTC.
 _UTC_NAME = re.compile(r"\b(?:utc|gmt)\b", re.IGNORECASE)
 # The meanings of the named formats, for messages.
 _FORMAT_NAMES = {"iso": "ISO 8601", "ms": "milliseconds since 1970"}
@@ -932,4 +936,5 @@ _WRITTEN_BY_STR = (
     *(Date, Time, Duration, Decimal, UUID),
     *(Point, LineString, Polygon, DateRange),
 )
+# Values of these classes are written as JSON arrays.
 _ELEMENTS = (list, tuple, set, frozenset, SortedSet)

@@ -70,6 +70,7 @@ session: Any = None
 # before it connects, so each new connection registers them.
 udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
 
+# The connections by name. A connection may have several names.
 _connections: dict[Any, Connection] = {}
 # The lock of `_connections`. It is reentrant, because `_add_to_registry` holds it while it calls
 # `set_default_connection`.
@@ -541,6 +542,7 @@ def set_session(s: Session | AsyncSession) -> None:
         connection.setup_session()
 
 
+# A list whose only element is the default keyspace.
 _default_keyspace: list[str | None] = [None]
 
 

@@ -13,6 +13,7 @@ from enum import Enum
 from cassandra.query.snapshots import CONSTANTS
 from cassandra.util import Date, Duration, Time
 
+# The classes whose instances never change, so that no copies of them are needed.
 IMMUTABLE_CLASSES = CONSTANTS | {
     ipaddress.IPv4Address,
     ipaddress.IPv6Address,

@@ -464,6 +464,7 @@ def _context_class(
     return new_class
 
 
+# The lock for changes of `Mapping.statement_plans`.
 _lock = threading.Lock()
 
 

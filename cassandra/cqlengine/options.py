@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULTS", "NOT_SET", "Options"]
 
 
+# The options that make a write conditional.
 _CONDITIONS = ("if_exists", "if_not_exists", "conditionals")
 
 

@@ -124,6 +124,7 @@ def _without_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _marked(call, function)
 
 
+# What to write instead of arguments of `save` in other libraries, by the argument's name.
 _SAVING = {
     "commit": "each write is applied at once; to apply several together, use a BatchQuery",
     "force_insert": "write instance.if_not_exists().save(), or Model.create(...)",

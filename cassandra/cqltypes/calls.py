@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# The methods of type classes that `install` replaces.
 NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 
 stock_methods: dict[str, Any] = {}

@@ -52,7 +52,7 @@ from cassandra.util.temporal import (
 
 _Result = TypeVar("_Result")
 
-_ABSENT = object()
+_ABSENT = object()  # stands for an attribute that an object lacks
 
 # The number that encodes 1970-01-01 as a date (native_protocol_v5.spec, section 5.5).
 DATE_OFFSET = 1 << 31

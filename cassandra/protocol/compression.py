@@ -158,10 +158,13 @@ def _make_snappy() -> BodyCompression:
     return BodyCompression("snappy", compress_body, decompress_body, None, None)
 
 
+# For each algorithm: a function that imports its package and returns its functions, and the name of
+# the package.
 _FACTORIES: dict[str, tuple[Callable[[], BodyCompression], str]] = {
     "lz4": (_make_lz4, "lz4"),
     "snappy": (_make_snappy, "python-snappy"),
 }
+# The functions of each algorithm that was used before.
 _instances: dict[str, BodyCompression] = {}
 
 

@@ -25,6 +25,7 @@ from cassandra.protocol.opcodes import (
     RESULT_KIND_VOID,
 )
 
+# The names of the kinds of RESULT, for error messages.
 _RESULT_KINDS = {
     RESULT_KIND_VOID: "VOID",
     RESULT_KIND_ROWS: "ROWS",

@@ -10,6 +10,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+# The names of the protocol extensions that the driver knows. LWT_OPTIMIZATION_META_BIT_MASK is a
+# setting of the first extension.
 LWT_ADD_METADATA_MARK = "SCYLLA_LWT_ADD_METADATA_MARK"
 LWT_OPTIMIZATION_META_BIT_MASK = "LWT_OPTIMIZATION_META_BIT_MASK"
 RATE_LIMIT_ERROR_EXTENSION = "SCYLLA_RATE_LIMIT_ERROR"
@@ -21,6 +23,7 @@ GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
 # The names of ScyllaDB's own options begin with these prefixes.
 _SCYLLA_PREFIXES = ("SCYLLA_", "TABLETS_ROUTING_")
 
+# The options of SUPPORTED that describe the server's node and its shards.
 _HOST_ID = "SCYLLA_HOST_ID"
 _SHARD = "SCYLLA_SHARD"
 _NR_SHARDS = "SCYLLA_NR_SHARDS"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _Handler = TypeVar("_Handler")
 
-_NOT_GIVEN: Any = object()
+_NOT_GIVEN: Any = object()  # shows that a call has no argument for the last parameter
 # The driver's message classes, before an application replaces some in `message_types_by_opcode` by
 # `register_class`.
 _STOCK_MESSAGE_TYPES = dict(message_types_by_opcode)

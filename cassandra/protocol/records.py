@@ -26,7 +26,7 @@ _CHANGEABLE_ERRORS = frozenset({TypeError, ValueError, MissingParameter, UnsetUn
 # An instance of a class from these modules is a single value, never a row. So if an application
 # passes, for example, a UUID instead of a row, an error is raised.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
-_ABSENT = object()
+_ABSENT = object()  # stands for an attribute that a row lacks
 # The bind markers of statements for which a warning about unknown names was logged. If there are
 # too many, all are forgotten: a repeated warning is better than a set that grows for ever.
 _warned: Bounded[tuple[str, ...], bool] = Bounded(1000, 1 << 20)

@@ -16,6 +16,7 @@ from cassandra.protocol.compression import WORTH_COMPRESSING, BodyCompression
 
 # The length of the payload has 17 bits in the header (section 2.1).
 MAX_PAYLOAD = (1 << 17) - 1
+# The initial value and the polynomial of the CRC24 of a header.
 CRC24_INIT = 0x875060
 CRC24_POLY = 0x1974F0B
 HEADER_SIZE = 6  # 3 bytes for the length and flag, 3 for the CRC24

@@ -20,6 +20,7 @@ from cassandra.cqlengine.columns.mapped import Mapped
 if sys.version_info >= (3, 14):
     import annotationlib
 
+# The column classes for Python classes in annotations.
 _SCALARS: dict[type, Any] = {
     str: scalars.Text,
     int: scalars.Integer,

@@ -30,6 +30,7 @@ _LEAF_DIGITS = 512
 # Powers of two and of five are cached up to this exponent. The caches need half a megabyte at most.
 _MAX_CACHED = 1 << 19
 
+# The cached powers, by exponent.
 _powers_of_two: dict[int, decimal.Decimal] = {}
 _powers_of_five: dict[int, int] = {}
 

@@ -349,6 +349,7 @@ def _make_destructor(name: bytes, struct_type: type[ctypes.Structure]) -> object
     return _keep_for_ever(ctypes.PYFUNCTYPE(None, _pointer)(destroy))
 
 
+# The name and the destructor of a capsule, by the class of its struct.
 _KINDS: dict[Any, tuple[bytes, Any]] = {
     _Schema: (b"arrow_schema", _make_destructor(b"arrow_schema", _Schema)),
     _Array: (b"arrow_array", _make_destructor(b"arrow_array", _Array)),

@@ -505,6 +505,7 @@ def _vector_items(cell: bytes, dimension: int) -> Cells:
     return items
 
 
+# The functions that build a column, by the kind of its layout.
 _BUILDERS: dict[str, Callable[[Layout, Cells, int], Built]] = {
     "number": _build_number,
     "bytes": _build_bytes,

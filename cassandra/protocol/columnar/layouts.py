@@ -282,6 +282,7 @@ def _layout_of_vector(
     )
 
 
+# The functions that return the layouts of types with subtypes, by the base class of the type.
 _CONTAINERS: tuple[tuple[type[Any], Callable[..., Layout]], ...] = (
     (ListType, _layout_of_list),
     (SetType, _layout_of_list),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _Class = TypeVar("_Class", bound=type)
 
+# The class of each message, by opcode.
 message_types_by_opcode: dict[int, type[MessageType]] = {}
 
 

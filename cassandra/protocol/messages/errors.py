@@ -17,6 +17,7 @@ from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.primitives import Cursor
 from cassandra.versions import OperationType
 
+# The class of each error message, by error code.
 error_classes: dict[int, type[ErrorMessage]] = {}
 
 

@@ -69,6 +69,7 @@ def _read_nothing(cursor: Cursor) -> dict[str, Any]:
     return {}
 
 
+# The functions that read the fields of an event, by the event's type.
 _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "TOPOLOGY_CHANGE": _read_address_change,
     "STATUS_CHANGE": _read_address_change,

@@ -303,5 +303,6 @@ class _RestOfFile:
         self._f.seek(self._cursor.pos - len(self._cursor.data), 1)
 
 
+# The driver's own methods, to find out whether a subclass overrides them.
 _READ_TYPE = vars(StreamedResult)["read_type"].__func__
 _RECV_BODY = vars(MessageType)["recv_body"].__func__
