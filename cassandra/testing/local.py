@@ -569,9 +569,9 @@ class LocalCluster:
 
     def _prepare(self) -> None:
         """Create what the nodes need: directories, addresses, supervisor and certificates."""
-        # (number, location, state) of each node. If the directory has the files of an earlier
-        # cluster, the nodes get the same numbers and addresses again, because they have stored
-        # them.
+        # `node_states` has (number, location, state) of each node. If the directory has the files
+        # of an earlier cluster, the nodes get the same numbers and addresses again, because the
+        # nodes have stored their addresses in these files.
         earlier_state = self._open_directory()
         if earlier_state:
             node_states = earlier_state["nodes"]

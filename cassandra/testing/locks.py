@@ -19,7 +19,7 @@ try:
 except ImportError:  # on Windows, where LocalCluster raises its own error
     fcntl = None  # type: ignore[assignment]
 
-_POLL_S = 0.1
+_POLL_S = 0.1  # seconds between two attempts to acquire a lock
 
 
 class FileLock:
@@ -42,7 +42,8 @@ class FileLock:
         """
         if fcntl is None:
             raise OSError("this platform has no flock")
-        # Do not follow links (O_NOFOLLOW): another user may have put one into a shared directory.
+        # Do not follow links (O_NOFOLLOW): another user may have put a link into the shared
+        # directory of the lock files.
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             # Try without O_CREAT first: Linux refuses O_CREAT on another user's file in a sticky

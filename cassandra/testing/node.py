@@ -84,7 +84,7 @@ class LocalNode:
 
         :param settings: the settings of cassandra.yaml, by name.
         """
-        # At a restart, the directories exist with their data.
+        # At a restart, the directories already exist, and their data must survive.
         for name in ("data", "logs", "tmp"):
             os.makedirs(os.path.join(self.directory, name), exist_ok=True)
         files = {
@@ -104,7 +104,7 @@ class LocalNode:
         :param supervisor: starts the node's process, and kills it if our process ends.
         :param command: the program and its arguments.
         """
-        # Store the supervisor at each launch, because each start of the cluster creates a new one.
+        # Store the supervisor at each launch: each start of the cluster creates a new supervisor.
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)
         self.state = "running"

@@ -22,8 +22,8 @@ from typing import Any
 from cassandra.testing.errors import CommandFailed, LocalClusterError
 
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
-_POLL_S = 0.03
-_CLOSE_TIMEOUT_S = 60.0
+_POLL_S = 0.03  # seconds between two checks if a process has ended
+_CLOSE_TIMEOUT_S = 60.0  # seconds for the supervisor, or for a killed command, to end
 # Environment variables that would change the behaviour of a Java process, or what it prints.
 _UNWANTED_VARIABLES = (
     "CLASSPATH",
@@ -90,8 +90,8 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # A new session, so that Ctrl-C in the terminal does not end the supervisor: it must
-                # outlive the user's process.
+                # Start a new session, so that Ctrl-C in the terminal does not end the supervisor:
+                # the supervisor must outlive the user's process.
                 start_new_session=True,
                 cwd="/",
             )

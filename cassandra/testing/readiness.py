@@ -19,7 +19,7 @@ from cassandra.testing.probe import NodeView, Probe, ProbeError
 from cassandra.testing.processes import tail
 from cassandra.testing.wire import WireError
 
-_POLL_S = 0.05
+_POLL_S = 0.05  # seconds between two checks of all nodes
 
 
 class Login:
@@ -121,8 +121,8 @@ def await_ready(
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]
-    # Check with consistency ALL only if all nodes run. While a node is stopped on purpose, a read
-    # with consistency ALL fails.
+    # Read with consistency ALL only if all nodes run. The read fails while a node is stopped on
+    # purpose.
     check_liveness = len(running) == len(members)
     while True:
         watch()

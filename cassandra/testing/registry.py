@@ -50,7 +50,7 @@ def _inside(directory: str) -> Iterator[None]:
 
 
 class Entry:
-    """A name for a cluster, and the files for this name, whether such a cluster runs or not.
+    """A name for a cluster, and the files for this name. A cluster of this name need not run.
 
     :param name: the name of the cluster.
     :raises ValueError: if the name is not valid.
@@ -76,9 +76,9 @@ class Entry:
 
     @property
     def running(self) -> bool:
-        """True if a process runs the cluster.
+        """True if a background process runs the cluster.
 
-        This process holds a lock on the cluster's lock file.
+        That process holds a lock on the cluster's lock file as long as it runs.
         """
         if not os.path.exists(self.lock.path):
             return False
@@ -114,7 +114,7 @@ class Entry:
     def listen(self) -> socket.socket:
         """Return a listening socket for commands, to which only this user can connect."""
         listener = socket.socket(socket.AF_UNIX)
-        # The umask applies when bind() creates the socket, so that other users can never connect.
+        # Set the umask before bind() creates the socket file: other users can then never connect.
         old_umask = os.umask(0o177)
         try:
             with _inside(self.directory):

@@ -42,6 +42,12 @@ _prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" el
 
 
 class _Supervisor:
+    """Carries out the parent's commands, and kills its children at the end.
+
+    :param channel: the supervisor's end of the socket pair.
+    :param parent: the process id of the parent.
+    """
+
     def __init__(self, channel: socket.socket, parent: int) -> None:
         self.channel = channel
         self.parent = parent
@@ -74,7 +80,7 @@ class _Supervisor:
         """Carry out one command, and return the response as a line of JSON."""
         try:
             reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
-        # Return the error to the parent. If the error ended this process, all nodes would be
+        # Send the error to the parent. If we let the error end this process, all nodes would be
         # killed.
         except OSError as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
@@ -154,7 +160,7 @@ class _Supervisor:
             child.wait()
         self.children.clear()
         for directory in self.directories:
-            for _ in range(5):  # tries
+            for _ in range(5):  # attempts
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break

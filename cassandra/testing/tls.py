@@ -32,7 +32,7 @@ _STORE_PASSWORD = "cassandra"
 # The SPIFFE ID in the client's certificate. Servers can map it to a role.
 _IDENTITY = "spiffe://local-cluster/client"
 _DAY = datetime.timedelta(days=1)
-_LIFE = 3650 * _DAY
+_LIFE = 3650 * _DAY  # how long certificates are valid by default
 
 
 def check_tls_mode(tls: TlsMode | bool | None) -> TlsMode | None:
@@ -140,7 +140,7 @@ class TlsMaterial:
 class Authority:
     """A CA that writes certificates into a directory.
 
-    If the directory has the files of a CA with this name, that CA is used; otherwise a new one is
+    If the directory has the files of a CA with this name, that CA is used. Otherwise a new CA is
     created.
 
     :param directory: the directory of all files.
@@ -321,6 +321,7 @@ def _general_name(text: str) -> x509.GeneralName:
 
 
 def _write(path: str, data: bytes) -> None:
-    # Create the file with this mode at once. Until a later chmod, other users could read the file.
+    # Pass the mode to `os.open`, which creates the file. If we changed the mode afterwards, other
+    # users could read the private key until then.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(data)

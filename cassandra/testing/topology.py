@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 NodeCounts: TypeAlias = int | Sequence[int] | Mapping[str, int]
 RackNames: TypeAlias = int | Sequence[str] | Mapping[str, int | Sequence[str]] | None
 
-_LOWEST_TOKEN, _TOKENS = -(2**63), 2**64
+_LOWEST_TOKEN, _TOKENS = -(2**63), 2**64  # the smallest token, and the number of tokens
 
 
 class NodeLocation(NamedTuple):

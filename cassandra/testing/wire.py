@@ -103,7 +103,7 @@ class Reader:
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
         end = self._position + count
-        # Without this check, a slice that goes beyond the end would just be shorter.
+        # Check the end explicitly: a slice that goes beyond the end would only be shorter.
         if count < 0 or end > len(self._data):
             raise WireError(
                 f"{count} bytes wanted at {self._position} of a body of {len(self._data)}"

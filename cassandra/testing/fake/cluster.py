@@ -78,7 +78,8 @@ class FakeCluster:
         self._node_class = node_class
         self._thread: NodeThread | None = None
         self._prefix = ""  # of all nodes' addresses, such as "127.0.100."
-        # How many nodes were created since the start, including removed ones.
+        # How many nodes were created since the start, including removed nodes. The count is also
+        # the last octet of the newest node's address.
         self._created_count = 0
         # The arguments of all calls of `prime` and `prime_prepare`: they are repeated for nodes
         # that are added later.

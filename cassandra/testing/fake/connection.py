@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HEADER = struct.Struct(">BBhBi")
 _HEADER_LENGTH = 9
 _COMPRESSED = 0x01  # a flag of an envelope
-_LONGEST_BODY = 256 << 20
+_LONGEST_BODY = 256 << 20  # bytes: the limit in native_protocol_v5.spec, section 2.4.1.5
 _REQUEST_OPCODES = frozenset(Opcode) - RESPONSES
 
 

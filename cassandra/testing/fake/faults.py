@@ -67,11 +67,11 @@ def delay(seconds: float, answer: Answerable) -> Answer:
 
 
 class Held:
-    """A request that waits in a `Hold` until the test releases the request.
+    """A request that waits in a `Hold` until the test releases (answers) the request.
 
-    The attribute `released` is True after the test has released it.
+    The attribute `released` is True after the test has released the request.
 
-    :param request: the request.
+    :param request: the request that waits.
     :param default: the answer that `release` sends by default.
     """
 
@@ -220,6 +220,8 @@ def hold(answer: Answerable | None = None) -> Hold:
 
 
 class _Ending(Answer):
+    """The answer that `close` and `reset` return: ends the connection without a response."""
+
     __slots__ = ("_reset",)
 
     def __init__(self, reset: bool) -> None:
@@ -305,6 +307,8 @@ def corrupted(answer: Answerable, at: int = -5) -> Answer:
 
 
 class _Bytes(Answer):
+    """The answer that `garbage` and `raw` return: sends fixed bytes instead of a response."""
+
     __slots__ = ("_data", "_framed")
 
     def __init__(self, data: bytes, framed: bool) -> None:

@@ -281,7 +281,7 @@ class FakeNode(DefaultAnswers):
 
         This socket keeps the port for the node even while the node refuses connections.
         """
-        # For port 0, the system chooses a port, which the node keeps from now on.
+        # For port 0, the operating system chooses a port, which the node keeps from now on.
         thread = self._running()
         try:
             self._reservation = thread.bound_socket(self.address, self._port)
@@ -341,7 +341,7 @@ class FakeNode(DefaultAnswers):
         return list(self._requests)
 
     def queries(self, text: str | None = None) -> list[Request]:
-        """Return the QUERY, EXECUTE and BATCH requests, except those to system tables.
+        """Return the QUERY, EXECUTE and BATCH requests, except requests to system tables.
 
         :param text: return only requests with this CQL, even to system tables; None for all
             requests.
@@ -403,6 +403,7 @@ class FakeNode(DefaultAnswers):
         """
         if self._thread is not None and self._thread.is_simulated:
             await self._thread.wait_until(lambda: predicate(self), timeout)
+            # The predicate should be true now, so `wait_for` returns its value, or fails at once.
             return self.wait_for(predicate, 0.0)
         return await asyncio.to_thread(self.wait_for, predicate, timeout)
 
@@ -520,8 +521,8 @@ class FakeNode(DefaultAnswers):
     def pause(self) -> None:
         """Behave as if the node's process were suspended.
 
-        Connections stay open, and the operating system even accepts new ones, but the node does not
-        respond.
+        Connections stay open, and the operating system even accepts new connections, but the node
+        does not respond.
         """
         self._paused = True
         self.stop_reading()
@@ -741,7 +742,7 @@ class FakeNode(DefaultAnswers):
 
 
 def _one_of(values: Sequence[int]) -> str:
-    """Return the numbers as a string, for example "3, 4 or 5"."""
+    """Return the numbers as a string for an error message, for example "3, 4 or 5"."""
     return f"{', '.join(map(str, values[:-1]))} or {values[-1]}"
 
 

@@ -158,7 +158,8 @@ class Placement:
             for index, member in enumerate(members)
             for member_token in member.tokens
         )
-        # -1 is less than every index, so the search also finds a node that owns exactly this token.
+        # Find the first position on the ring whose token is not less than `token`. Because -1 is
+        # less than every index, the search also finds a node that owns exactly this token.
         start = bisect_left(ring, (token, -1))
         replicas: dict[int, Replica] = {}
         for step in range(len(ring)):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Match = str | re.Pattern[str] | Opcode | Callable[["Request"], bool]
 
+# Requests that execute CQL: only these match a prime for a string or a pattern.
 _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 
@@ -116,7 +117,8 @@ class Script:
         if number is not None and not isinstance(number, int):
             raise TypeError(f"times is a number of requests, or None for all, but is {number!r}")
         text = match if isinstance(match, str) else None
-        # Outside of strings, CQL never contains ".*", so `match` was meant as a regular expression.
+        # Outside of string literals, CQL never contains ".*", so the caller meant a regular
+        # expression.
         if text is not None and ".*" in re.sub(r"'[^']*'", "", text):
             warnings.warn(
                 f"{text!r} is compared as it is: for a pattern, write re.compile({text!r})",

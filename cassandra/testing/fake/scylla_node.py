@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ScyllaNode", "rate_limited"]
 
+# Extensions of the protocol, which the node offers in SUPPORTED.
 _V1, _V2 = "TABLETS_ROUTING_V1", "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 _LWT, _RATE_LIMIT = "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR"
+# These patterns find the table, the bound columns and the result columns of a prepared statement,
+# and IF, which makes the statement a lightweight transaction.
 _TABLE_NAME = re.compile(r'\b(?:from|into|update)\s+"?(\w+)"?\."?(\w+)"?', re.IGNORECASE)
 _INSERT = re.compile(r"\binto\s+\S+?\s*\(([^)]*)\)\s*values\s*\(([^)]*)\)", re.IGNORECASE)
 _COMPARED = re.compile(r"(\w+)\s*=\s*\?")
@@ -156,7 +159,7 @@ class ScyllaNode(FakeNode):
     def _make_prepared(self, text: str) -> Prepared:
         """Describe a statement by the columns of its table.
 
-        A table that was not added gets int columns.
+        If the table was not added by `Scylla.table`, each bind marker gets an int column.
         """
         table_match = _TABLE_NAME.search(text)
         if table_match is None:

@@ -18,6 +18,7 @@ except ImportError:  # pragma: no cover - nodes then do not offer compression
 
 HAVE_LZ4 = lz4 is not None
 MAX_PAYLOAD = (1 << 17) - 1  # bytes
+# The parameters of the checksums of headers (CRC24) and payloads (CRC32), from section 2.
 _CRC24_START, _CRC24_POLYNOMIAL = 0x875060, 0x1974F0B
 _CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
 

@@ -30,6 +30,7 @@ _SYSTEM_TABLE = re.compile(
     r"\bsystem(_(auth|distributed(_everywhere)?|schema(_mcs)?|traces|views|virtual_schema))?\"?\.\w",
     re.IGNORECASE,
 )
+# These patterns split a WHERE clause into conditions, and a condition into column and values.
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _CONDITION = re.compile(r"^(\w+)\s*(?:=|in\b)\s*(.*)$", re.IGNORECASE | re.DOTALL)
 _VALUE = re.compile(r"'(?:[^']|'')*'|[^\s(),']+")
@@ -37,6 +38,7 @@ _VALUE = re.compile(r"'(?:[^']|'')*'|[^\s(),']+")
 # A column of a system table: (name, CQL type, function that returns the value for a node).
 _Column = tuple[str, str, Callable[["FakeNode"], Any]]
 
+# The columns that system.local, system.peers and system.peers_v2 have in common.
 _COMMON: tuple[_Column, ...] = (
     ("data_center", "text", lambda node: node.datacenter),
     ("host_id", "uuid", lambda node: node.host_id),
@@ -73,6 +75,8 @@ _PEERS_V2: tuple[_Column, ...] = (
     *_COMMON,
 )
 
+# (name, CQL type) of the columns of the schema tables. Several tables share the lists `_OPTIONS`,
+# `_COLUMN` and `_FUNCTION`.
 _NAME, _TABLE = ("keyspace_name", "text"), ("table_name", "text")
 _TEXTS = "map<text,text>"
 _OPTIONS = [
@@ -137,6 +141,7 @@ CLIENT_ROUTES = [
     ("connection_id", "text"), ("host_id", "uuid"), ("address", "text"), ("port", "int"),
     ("tls_port", "int"), ("alternator_port", "int"), ("alternator_https_port", "int"),
 ]  # fmt: skip
+# Further schema tables, which only exist on nodes that have system.peers_v2.
 SCHEMA_TABLES_OF_5_0 = {
     "system_schema.column_masks": _MASKS,
     "system_virtual_schema.keyspaces": [_NAME],
@@ -219,7 +224,8 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
             else _unquoted(value)
             for value in _VALUE.findall(condition[2])
         }
-        # Compare values as strings, because the literals of the WHERE clause are not converted.
+        # Compare values as strings: a literal of the WHERE clause is a string here, whatever the
+        # type of its column is.
         rows = [row for row in rows if str(row.get(column)) in values]
     keyspace, _, bare_name = name.partition(".")
     return paged(

@@ -159,6 +159,7 @@ def _custom(class_name: str) -> bytes:
     return b"\0\0" + string(class_name)
 
 
+# Maps a type's name in Python or SQL to the CQL type that the error message proposes instead.
 _TYPES_OF_OTHERS = {
     **dict.fromkeys(("integer", "int32"), "int"),
     **dict.fromkeys(("long", "int64"), "bigint"),
@@ -356,7 +357,7 @@ def parse_type(kind: str | Udt) -> Type:
 def check_columns(columns: Any) -> None:
     """Raise TypeError if `columns` are not (name, type) pairs."""
     for column in (columns,) if isinstance(columns, str) else columns:
-        # A string of two characters is also a sequence of two items.
+        # Reject a string explicitly: a string of two characters is also a sequence of two items.
         if isinstance(column, str) or not isinstance(column, Sequence) or len(column) != 2:
             raise TypeError(f"columns are (name, type) pairs: [('k', 'int')], not {column!r}")
 

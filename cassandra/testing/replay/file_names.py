@@ -6,6 +6,8 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+# `_plain` matches names that are used unchanged. `_other_characters` matches the characters that an
+# underscore replaces in all other names.
 _plain = re.compile(r"[a-z0-9_.\[\]-]{1,240}")
 _other_characters = re.compile(r"[^A-Za-z0-9_.\[\]-]+")
 _MAX_LENGTH = 100  # maximum length of the readable part of a name with a digest

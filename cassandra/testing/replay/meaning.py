@@ -25,8 +25,8 @@ ANSWERED = frozenset({Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH
 A replay node responds to all other requests, such as logins, like a `FakeNode`.
 """
 
-_SECRET = "***"
-_LONGEST_SHOWN = 300
+_SECRET = "***"  # replaces a bound value that may be a password
+_LONGEST_SHOWN = 300  # maximum number of characters of the details in an error message
 
 
 def masked_text(text: str | None) -> str | None:
@@ -37,8 +37,8 @@ def masked_text(text: str | None) -> str | None:
 def masked_meaning(meaning: Meaning) -> Meaning:
     """Return a recorded meaning with the secrets removed from its statements.
 
-    Older recordings may contain secrets, which newer recordings lack. If the secrets are removed,
-    requests are found in both.
+    Recordings of earlier versions may contain secrets. The meaning of a new request has none, so
+    the request only matches the recorded request if the recorded secrets are removed, too.
     """
     masked = dict(meaning)
     if masked.get("text") is not None:
@@ -87,7 +87,7 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
     :param keyspace: the keyspace that its connection uses.
     :param is_masked: True to replace bound values by digests.
     """
-    # The flags of a PREPARE do not include this one.
+    # A PREPARE has other flags: the bit for "skip metadata" has another meaning there.
     skips_metadata = request.opcode != Opcode.PREPARE and request.skip_metadata
     parts: Meaning = {
         "kind": Opcode(request.opcode).name,
@@ -110,7 +110,7 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
         "skips_columns": skips_metadata or None,
         "traced": request.traced or None,
     }
-    # Leave out what the request does not have.
+    # Leave out the parts that the request does not have.
     return {name: part for name, part in parts.items() if part not in (None, [])}
 
 

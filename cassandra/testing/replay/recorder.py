@@ -148,7 +148,7 @@ class Recorder:
             raise RuntimeError(f"the recorder of {self.path} is not running")
         self._thread = None
 
-        # Connections belong to the recorder's thread, so close them there.
+        # Connections belong to the recorder's thread, so close them in that thread.
         def close() -> None:
             thread.stop_listening(listener)
             for link in list(self._links):
@@ -232,6 +232,7 @@ class _ApplicationSide(asyncio.Protocol):
         self._connecting: asyncio.Task[None] | None = None  # the task that connects to the node
         # The bytes that the application has sent before we were connected to the node.
         self._unsent: list[bytes] = []
+        # The parsers of the bytes from the application and of the bytes from the node.
         self._requests, self._answers = Sniffer(), Sniffer()
         # Maps a stream id to the request in flight on this stream, and the request's entry in the
         # recording. The entry is None if the request is not recorded.
@@ -398,11 +399,11 @@ class _ApplicationSide(asyncio.Protocol):
             self._write(pack(envelopes, compressed=False))
 
     def _on_answer(self, envelope: Envelope) -> None:
-        """Record the response to a request, and follow the state of the connection."""
+        """Record the response to a request; note frames, the keyspace and prepared statements."""
         if envelope.opcode == Opcode.EVENT:
             self._recorder.add_event(envelope)
             return
-        # A response on a stream on which no request waits is forwarded, but not recorded.
+        # If no request waits on the response's stream, the response is forwarded, but not recorded.
         request, entry = self._in_flight.pop(envelope.stream, (None, None))
         if request is None:
             return

@@ -326,7 +326,7 @@ class Link:
         return f"<Link {self.ends[0].port} to {self.ends[1].address}>"
 
 
-_FIN, _RST = "FIN", "RST"
+_FIN, _RST = "FIN", "RST"  # segments without data, in place of the bytes of a segment
 
 
 class SimulatedTransport(asyncio.Transport):
@@ -532,8 +532,8 @@ class SimulatedTransport(asyncio.Transport):
     def _arrive(self, content: bytes | str) -> None:
         """Receive a segment from the peer."""
         if self.address in self.network._dead:
-            # This host has no power. The peer keeps the segment, and sends it again when the host
-            # responds.
+            # This host has no power. Let the peer keep the segment: it sends the segment again when
+            # the power is back (`Network.regain_power`).
             self.peer._held.append(content)
             return
         if content == _RST:

@@ -384,8 +384,9 @@ class SimulatedThreads:
             self._turn_alone(loop)
 
     def _is_ended(self) -> bool:
-        # This is a separate method because of type checkers: `turn` has checked the attribute
-        # before, so they would assume that it is still False.
+        # This is a separate method because of type checkers: `turn` has already checked
+        # `self.is_over`, so type checkers would assume that it is still False. But other threads
+        # have run since then.
         return self.is_over
 
     def _turn_alone(self, loop: SimulatedLoop) -> None:
