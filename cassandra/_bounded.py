@@ -49,11 +49,12 @@ class Bounded(Generic[K, V]):
         # values.
         if cost * 8 > self.most_bytes:
             return value
-        # Drop all entries when the cache is full. To drop only the least recently used ones, each
-        # look-up would have to record the order of use, which is slower.
+        # Drop all entries when the cache is full. To drop only the least recently used entries,
+        # each look-up would have to record the order of use, which is slower.
         if len(self._entries) >= self.size or self.held + cost > self.most_bytes:
             self.clear()
-        # `setdefault` is atomic: if two threads store a value, both return the first one.
+        # `setdefault` is atomic: if two threads store a value for the key, both return the value
+        # that was stored first.
         self.held += cost
         return self._entries.setdefault(key, value)
 

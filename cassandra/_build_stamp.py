@@ -63,7 +63,7 @@ def changed_files(directory: str = DIRECTORY, *, thorough: bool = False) -> list
     """
     try:
         with open(os.path.join(directory, STAMP), encoding="utf-8") as stamp:
-            # The key is the file's name, with which each line begins; the size follows.
+            # Each line has a file's name, its size and its digest. The key is the name.
             expected_lines = {line.split(" ")[0]: line.rstrip("\n") for line in stamp}
     except FileNotFoundError:
         return None

@@ -33,6 +33,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 def monotonic() -> float:
     """Return the seconds of a clock that never goes back; in a simulation, the virtual time."""
     loop = running_loop()
+    # Only a simulated event loop has this method. Its own clock is the virtual time.
     if loop is not None and hasattr(loop, "cassandra_environment"):
         return float(loop.time())
     simulated = simulation()

@@ -43,7 +43,7 @@ _WORD = re.compile(
     r"""|(?<![\w./\\-])(?P<name>[a-z][a-z_]*[a-z])\b(?![./\\-]\w)"""
     r"""(?:(?P<sign>=)(?P<value>\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|'[^']*'|"[^"]*"|\.\.\.|[\w.+-]*\w)?)?"""
 )
-# A verb or "of"/"and" after a word at the beginning of a message: the word is then a parameter.
+# If a message begins with a word and one of these words follows, the first word is a parameter.
 _VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
 
 
@@ -161,7 +161,10 @@ class CommandWords:
         return _WORD.sub(self._translate_word, message)
 
     def _translate_word(self, match: re.Match[str]) -> str:
-        """Return a match of `_WORD` as an option, or unchanged if it is not a parameter."""
+        """Return a word of the message as an option; return it unchanged if it is no parameter.
+
+        :param match: a match of `_WORD`.
+        """
         option = self._options.get(match["name"] or "")
         if option is None:
             return match[0]

@@ -226,7 +226,7 @@ def _password(options: argparse.Namespace) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the message of an error of `connection_settings`."""
+    """Return the message that a command prints for an error of `connection_settings`."""
     if isinstance(error, KeyError):
         return f"the environment has no variable {error}"
     if isinstance(error, OSError) and error.filename is not None and error.strerror:

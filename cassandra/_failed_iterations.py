@@ -82,8 +82,8 @@ class LoudIterator(Iterator[T]):
                 self._failure.raise_error()
             raise
         except BaseException as error:
-            # If the generator is running, another thread waits for its next item. Then only this
-            # call is wrong, and the iteration itself has not failed.
+            # If the generator is running, another thread is waiting for an item. Then `next` has
+            # only failed for this call, and the iteration itself goes on in the other thread.
             if not getattr(self._items, "gi_running", False):
                 self._failure.note(error)
             raise
@@ -98,9 +98,9 @@ class LoudIterator(Iterator[T]):
 class LoudGenerator(AsyncGenerator[T, None]):
     """Returns the items of an asynchronous generator; after an error, further calls raise.
 
-    ``__anext__`` is an attribute of each object. At first it is the method of the generator, so no
-    other Python code runs for an item, which would take more time than the rest. When the generator
-    fails, it records this in `failure`, which replaces the attribute by a function that raises.
+    ``__anext__`` is an attribute of each object. At first it is the generator's own method, because
+    a method of this class would slow down each item. When the generator fails, it records this in
+    `failure`, which replaces the attribute by a function that raises.
 
     :param items: the generator.
     :param failure: the object in which the generator records its failure.

@@ -82,18 +82,19 @@ def lost_files(path: str) -> str:
 
 @functools.cache  # errors are not cached: each import raises them again
 def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> None:
-    """Check that the package's directory has all of our files, and no others. Runs once per
-    process.
+    """Check that the package's directory has ``__init__.py``, and no files of another driver.
+
+    If the check succeeds, further calls do nothing.
 
     :param directory: the directory of the package.
-    :raises ImportError: if there are files of another driver, or if files of ours are missing. The
+    :raises ImportError: if there are files of another driver, or if ``__init__.py`` is missing. The
         message has the commands to repair the installation.
     """
     # This runs at every start, so it must be quick: it only lists one directory.
     entries = os.listdir(directory)
     foreign_names = foreign_files(entries)
-    # There is no file of another driver, but the uninstallation of another driver may have removed
-    # files of ours.
+    # There is no file of another driver. But another driver may have been uninstalled, and its
+    # uninstallation may have removed our files of the same names.
     if not foreign_names:
         if "__init__.py" not in entries:
             raise ImportError(lost_files(os.path.join(directory, "__init__.py")))

@@ -1,8 +1,8 @@
 """Replaces the package's locks in forked child processes.
 
 A thread of the parent may hold a lock when another thread forks. The thread that holds the lock
-does not exist in the child, so the lock would never be released there. Therefore all locks of the
-package that live longer than a call are registered here. For a lock of a module or class, a
+does not exist in the child, so nobody would release the lock in the child. Therefore all locks of
+the package that live longer than a call are registered here. For a lock of a module or class, a
 function is registered with `renew_in_child`. For a lock of an object, the object is registered with
 `renewed`.
 """

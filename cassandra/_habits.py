@@ -56,6 +56,7 @@ class WrongSetting(Habit):
     __slots__ = ()
 
     def __get__(self, holder: object, owner: type) -> Any:
+        # Once the attribute was set, return its value. Before that, raise AttributeError.
         attributes = getattr(holder, "__dict__", {})
         if self.name in attributes:
             return attributes[self.name]
@@ -63,7 +64,7 @@ class WrongSetting(Habit):
 
     def __set__(self, instance: Any, value: object) -> None:
         cls = type(instance)
-        # Do not warn if the class is a user's subclass, which may define attributes of these names.
+        # Do not warn if the class is a user's subclass: it may use this attribute for itself.
         if is_of_driver(cls):
             warnings.warn(
                 f"{cls.__name__}.{self.name} has no effect: {self.advice}",
@@ -82,8 +83,8 @@ class WrongSetting(Habit):
 class _NoLength(TypeError, AttributeError):
     """The error for a special method that a class does not have, such as ``__len__``.
 
-    The error derives from two classes because `list` asks for a length and ignores a TypeError, and
-    `hasattr` ignores an AttributeError. So neither of these functions fails.
+    The error derives from two classes, so that neither `list(holder)` nor `hasattr` fails: `list`
+    asks for a length and ignores a TypeError, and `hasattr` ignores an AttributeError.
     """
 
 
@@ -139,7 +140,7 @@ def frame_of_user_code() -> FrameType:
 
 def is_of_driver_frame(frame: FrameType) -> bool:
     """Return True if a frame runs code of this package."""
-    # The globals of code that `exec` runs may have no name, or one that is not a string. Compare
+    # The globals of code that `exec` runs may have no name, or a name that is not a string. Compare
     # with a dot, because an application's module may be called cassandra_client.
     name = frame.f_globals.get("__name__")
     return isinstance(name, str) and (name == "cassandra" or name.startswith("cassandra."))
@@ -160,8 +161,8 @@ def _level_and_frame(frame: FrameType) -> tuple[int, FrameType]:
 def warn_of_milliseconds(name: str, seconds: float) -> None:
     """Warn of a time in seconds that was probably meant in milliseconds.
 
-    There is no warning for a whole number of hours, which is probably meant in seconds, nor for
-    greater numbers, which applications pass for "no limit".
+    There is no warning for a whole number of hours, which is probably meant in seconds. There is
+    also no warning above 600,000, because applications pass such numbers for "no limit".
 
     :param name: the setting, for the message.
     :param seconds: the value of the setting.
@@ -175,8 +176,8 @@ def warn_of_milliseconds(name: str, seconds: float) -> None:
         )
 
 
-# The range in which a number is suspicious: times in milliseconds are usually from 5 s to 10
-# minutes.
+# The range in which a number of seconds is suspicious: a number of milliseconds is usually from
+# 5,000 (5 seconds) to 600,000 (10 minutes).
 _SHORT_TIME, _LONG_TIME = 5_000, 600_000
 
 
@@ -367,7 +368,7 @@ def add_habits(
     :param cls: the class. Names that it already has are not changed.
     :param advice: what to write instead, by name.
     :param length: what to write instead of ``len()``; None adds nothing.
-    :param settings: True if the names are settings, so that setting one logs a warning.
+    :param settings: True if users set these names as attributes: setting such a name then warns.
     :param operations: what to write instead of a Python statement such as ``with``, by the special
         method that Python looks up for it, such as ``__enter__``.
     """
@@ -421,6 +422,9 @@ def _same(text: str, names: str) -> dict[str, str]:
 
 IN_ASYNC = "this is the blocking class; write `with`, or in coroutines use cassandra.aio"
 
+# The following tables have the advice for each class: they map a name that the class does not have
+# to what the user should write instead. The tables with SETTINGS in their names are for attributes
+# whose setting has no effect (`WrongSetting`).
 SESSION: dict[str, str] = {
     "cursor": "a session executes statements itself; write session.execute(query, parameters). For "
     "pandas and polars, write session.execute(query).to_pandas() or .to_polars(), and "
@@ -699,8 +703,9 @@ FUTURE: dict[str, str] = {
 
 
 def advise_on_pairs(cls: type) -> None:
-    """Add advice to a class `ExecutionResult` for users who take the (success, result) pair for the
-    result itself.
+    """Add advice to `ExecutionResult`, a pair of (success, result), which users take for a result.
+
+    :param cls: one of the classes `ExecutionResult`.
     """
 
     def refuse(pair: object, name: str) -> NoReturn:

@@ -12,8 +12,8 @@ BUCKETS = _OCTAVES * _STEPS  # the number of buckets of a histogram
 
 def bucket_of(seconds: float) -> int:
     """Return the index (0 to BUCKETS - 1) of the bucket that counts a time in seconds."""
-    # The index grows with the logarithm of the time. `frexp` splits a number into mantissa and
-    # power of two, which is quicker than a logarithm.
+    # The index grows with the logarithm of the time. `frexp` splits a number into a mantissa (from
+    # 0.5 to 1) and a power of two, which is quicker than a logarithm.
     mantissa, octave = frexp(seconds * 1e6)
     bucket = octave * _STEPS + int((mantissa - 0.5) * 2 * _STEPS)
     return 0 if bucket < 0 else min(bucket, BUCKETS - 1)

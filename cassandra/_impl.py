@@ -101,8 +101,8 @@ def twin(name: str, impl: str) -> ModuleType:
 def _missing_compiled() -> list[str]:
     """Return the names of the compiled modules that do not exist.
 
-    This does not import the modules, because they would import other modules, which may be
-    importing this module at the moment.
+    This function does not import the compiled modules: they would import other modules, and those
+    may be importing `_impl` at the moment.
     """
     return [
         name
@@ -197,8 +197,8 @@ implementation = _choose()
 def __getattr__(name: str) -> ModuleType:
     """Import a module of the implementation in use when it is first accessed (PEP 562).
 
-    If this module imported them all at once, they would import this module in turn before it is
-    complete.
+    We do not import all of these modules here when `_impl` itself is imported: they would import
+    `_impl` in turn before it is complete.
     """
     if name not in TWINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ from cassandra._threads import Lock, get_ident
 
 PATIENCE = 5.0  # a fork waits at most this many seconds for imports
 
-# Protects `_importers`. No thread holds this lock during an import itself: two threads may each
+# Protects `_importers`. No thread holds this lock while it imports a module: two threads may each
 # wait for a module that the other thread imports, and Python resolves such a deadlock only for its
 # own locks.
 _lock = Lock()
@@ -76,10 +76,10 @@ class NotInstalled:
 
 
 class OptionalPackage(Deferred):
-    """An optional package whose classes are only named in annotations.
+    """An optional package, such as pandas, whose classes are only named in annotations.
 
-    Because of this class, `typing.get_type_hints` works with and without the package. Use it like
-    `Deferred`.
+    If the package is not installed, each of its names is `NotInstalled`. So `typing.get_type_hints`
+    works with and without the package. Use this class like `Deferred`.
     """
 
     __slots__ = ()
@@ -151,7 +151,8 @@ def at_first_cluster(module: str, **homes: str) -> None:
             at_first_cluster(__name__, Request="cassandra.engine.request")
 
     :param module: the module's ``__name__``.
-    :param homes: for each name, the module that defines it, or the module that is the object.
+    :param homes: for each name, the module that defines it. If the name is the last part of the
+        module's name, the object is the module itself.
     """
     module_globals = vars(sys.modules[module])
     # The placeholders must be globals, because a function that uses a global name does not call the

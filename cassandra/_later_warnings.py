@@ -16,7 +16,7 @@ from cassandra._habits import stack_level
 
 
 class LaterWarnings:
-    """Warnings that a thread collects, and that another thread shows.
+    """Warnings that the reader thread of a load collects, and that the load's caller shows.
 
     The attribute `messages` has the warnings that were not shown yet. `topics` has the topics of
     all warnings so far.
@@ -57,7 +57,7 @@ def collecting(later: LaterWarnings) -> Iterator[None]:
 def warn(message: str, topic: str | None = None) -> None:
     """Warn of a probable mistake, at the line of user code that called the driver.
 
-    In the reader thread of a load, the warning is collected, and the load shows it.
+    In the reader thread of a load, the warning is only collected, and the load shows it later.
 
     :param topic: what the warning is about. In the same load, `warn_of_topic` does not warn of this
         topic again.

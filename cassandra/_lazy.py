@@ -44,7 +44,7 @@ def lazy_names(
         """Import the object of a name, and store it in the module."""
         home = homes.get(name)
         # Python itself looks up names such as __path__, and submodules that are not imported yet.
-        # For these, do not import the table of re-exported names.
+        # For such a name, do not import the table of re-exported names, which does not have it.
         if home is None and not name.startswith("__") and not _is_submodule(module, name):
             home = _reexported(module).get(name)
         if home is None:

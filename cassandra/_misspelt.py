@@ -13,7 +13,7 @@ from cassandra._imports import Deferred, import_module
 if TYPE_CHECKING:
     from cassandra import _habits
 else:
-    _habits = Deferred("cassandra._habits")  # which imports this module
+    _habits = Deferred("cassandra._habits")  # deferred, because `_habits` imports this module
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ ALIKE_COLUMNS = 0.74
 # even lower, because the name is certainly wrong.
 ALIKE_SUGGESTIONS = 0.6
 
-# The names for which a warning was logged, by class. If two threads log the same warning, that does
-# no harm.
+# For each class, the names that were reported or compared already, so that each name is reported
+# only once. If two threads report the same name, that does no harm.
 _warned: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()
 
 

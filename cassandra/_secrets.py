@@ -86,11 +86,12 @@ class SecretKey(Secret["bytes | None"]):
 
 
 class HiddenAttribute(Generic[T]):
-    """A descriptor: user code reads and sets the attribute normally, but the object stores its
-    value as a `Secret`.
+    """A descriptor for an attribute whose value the object stores as a `Secret`.
 
-    :param default: the value of the attribute on the class, and on objects that have not set it. If
-        there is no default, reading the attribute of these raises AttributeError.
+    User code reads and sets the attribute as usual.
+
+    :param default: the value of the attribute on the class, and on objects that have not set it.
+        Without a default, reading the attribute there raises AttributeError.
     """
 
     def __init__(self, default: T = _MISSING) -> None:

@@ -64,7 +64,7 @@ def _unpatched(name: str) -> Any:
     return getattr(sys.modules["_thread"], name)
 
 
-# Read these when this module is imported, so that later patches do not affect them.
+# Look up these functions now, so that a later monkey patching does not affect them.
 Lock: Callable[[], threading.Lock] = _unpatched("allocate_lock")
 RLock: Callable[[], threading.RLock] = _unpatched("RLock")
 get_ident: Callable[[], int] = _unpatched("get_ident")
@@ -204,7 +204,8 @@ class GreenEvent:
             self._is_set = True
             self._waiter.release()
 
-    set_soon = set  # greenlets run when their hub switches to them
+    # `set` itself does not run other greenlets: they run when their hub switches to them.
+    set_soon = set
 
 
 class _WaitPoint(Protocol):

@@ -22,7 +22,7 @@ from cassandra._imports import import_module
 
 
 class UseCheck:
-    """Warns that an object, such as a filter, was never used: when it is deleted.
+    """Warns when an object, such as a filter, is deleted without having been used.
 
     The object that must be used holds the only reference to its check, so both are deleted
     together. The warning points to the line of user code that has created the check.
@@ -64,10 +64,11 @@ class UseCheck:
 def is_left_of_or() -> bool:
     """Return True if the current test for truth is of a comparison on the left side of `or`.
 
-    An example is ``A.x == 1 or A.x == 2``, whose value is always the first comparison. An `or`
-    behind a name is not a mistake, because it may replace None, and neither is an `or` in an `if`.
+    An example is ``A.x == 1 or A.x == 2``, whose value is always the first comparison. Not a
+    mistake are ``condition or default``, which may replace None, and an `or` in an `if`.
     """
     frame = frame_of_user_code()
+    # Find the instruction that tests for truth, and the instructions before and after it.
     names = [
         (instruction.offset, instruction.opname)
         for instruction in import_module("dis").get_instructions(frame.f_code)
@@ -99,6 +100,7 @@ def is_with_without_name(frame: FrameType) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_with_without_name(code: CodeType, position: int) -> bool:
+    # Find the instruction at `position`, which calls `__enter__`, and its neighbours.
     names = [
         (instruction.offset, instruction.opname)
         for instruction in import_module("dis").get_instructions(code)
@@ -120,7 +122,7 @@ def _is_with_without_name(code: CodeType, position: int) -> bool:
 
 
 class TruthTest(UseCheck):
-    """Warns of an object that was tested for truth, but never used."""
+    """Warns when an object is deleted that was tested for truth, but never used."""
 
     __slots__ = ()
 
@@ -134,9 +136,9 @@ class IterationCheck(UseCheck):
     __slots__ = ()
 
     def __del__(self) -> None:
-        # A generator that is closed before its first step drops its arguments without running. The
-        # frame that runs now then belongs to the code that calls `aclose`. There is no frame if
-        # Python itself drops the generator when it ends.
+        # If user code closes the generator before its first step, the generator drops this check.
+        # The frame that runs now then belongs to the code that calls `aclose`: do not warn. There
+        # is no frame if Python itself drops the generator when Python ends.
         frame = sys._getframe().f_back
         if frame is not None and "aclose" not in frame.f_code.co_names:
             super().__del__()

@@ -15,6 +15,7 @@ from cassandra._misspelt import nearest
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+# The options of `Session.execute`, and the settings of statements.
 _EXECUTE = (
     "parameters", "timeout", "trace", "custom_payload", "execution_profile", "paging_state", "host",
     "row_type", "shard", "token",
@@ -28,7 +29,7 @@ _OF_STATEMENTS = (
     "routing_key",
     "serial_consistency_level",
 )
-# The settings above that an execution profile has, too.
+# The settings of statements that an execution profile has, too.
 _OF_PROFILES = frozenset(("consistency_level", "retry_policy", "serial_consistency_level"))
 
 # For each option name of other libraries, or of other calls of this driver: the option of this
@@ -50,6 +51,7 @@ _SAME: dict[str, str] = {
     **dict.fromkeys(("serial_consistency",), "serial_consistency_level"),
     **dict.fromkeys(("retry", "retries", "max_retries"), "retry_policy"),
 }
+# For option names that have no such equivalent: what to write instead.
 _ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         ("row_factory", "as_dict", "dict"),
@@ -220,10 +222,12 @@ def _each(options: str, advice: str) -> dict[str, str]:
 
 
 _BATCH_TYPES = "logged unlogged type counter"
+# The advice for `SimpleStatement` and `BatchStatement`, whose users pass options of `execute`.
 _OF_STATEMENT = {
     **{option: f": {advice}" for option, advice in _ELSEWHERE.items()},
     **{option: f": write session.execute(statement, {option}=...)" for option in _EXECUTE},
 }
+# The advice for `execute_concurrent` and `execute_concurrent_with_args`.
 _OF_CONCURRENT = _Advice(
     {
         **_each(

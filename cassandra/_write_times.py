@@ -27,8 +27,8 @@ def doubt_about(timestamp: int, subject: str) -> str | None:
     """Return a warning if a write timestamp is probably not in microseconds, or None.
 
     Servers would treat a timestamp in seconds or milliseconds as a time in the first years after
-    1970. Any other value of the cell would win over the write, so nobody would ever read it. A
-    write with a timestamp in nanoseconds would win over all later writes.
+    1970. An existing value of the cell would win over the written value, which nobody would ever
+    read. A write with a timestamp in nanoseconds would win over all later writes.
 
     :param timestamp: microseconds since 1970.
     :param subject: what is written, such as "this row".

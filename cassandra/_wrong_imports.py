@@ -133,7 +133,7 @@ def _is_import(frame: FrameType) -> bool:
 
 
 def _advice(module: str, name: str) -> str:
-    """Return what to write instead; "" if unknown."""
+    """Return the end of an error message: what to write instead of the import; "" if unknown."""
     for home, names in _HOMES.items():
         if name in names.split():
             return f": write from {home} import {_MEANT.get(name, name)}"

@@ -46,7 +46,7 @@ class ApplicationInfo(ApplicationInfoBase):
         self.client_id = client_id
 
     def add_startup_options(self, options: dict[str, str]) -> None:
-        """Add the name, version and id to `options`; leave out those that are not set.
+        """Add the name, version and id to `options`, without values that are None or empty.
 
         :param options: the options of STARTUP so far, a dict of strings.
         """

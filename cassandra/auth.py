@@ -192,7 +192,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
         self.password = password
 
     def initial_response(self) -> bytes | None:
-        # Reset this for each connection, because a user's provider may return the same
+        # Reset the flag for each connection, because a user's provider may return the same
         # authenticator for all connections.
         self._answered = False
         return super().initial_response()
@@ -230,8 +230,8 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 
 def _check_part(part: Secret[object], description: str) -> None:
     """Raise TypeError or ValueError if SASL PLAIN cannot send a user name or password."""
-    # Accept a number, which is sent as a string: a password in a configuration file may be a
-    # number.
+    # Accept a number, too: if a password consists of digits, a configuration file may contain it as
+    # a number. We send it as a string.
     if not isinstance(part.reveal(), (str, int)):
         problem = f"the {description} must be a text, but is of type {part.kind}"
         if part.reveal() is None:
@@ -269,7 +269,7 @@ class SaslAuthProvider(AuthProvider):
     def __init__(self, **sasl_kwargs: Any) -> None:
         self.sasl_kwargs = sasl_kwargs
         has_host = "host" in sasl_kwargs
-        del sasl_kwargs  # a traceback must not show it: it may contain a password
+        del sasl_kwargs  # a traceback must not show the dict: it may contain a password
         # Refuse `host`, because it is different for each connection.
         if has_host:
             raise ValueError("host is set for each connection; do not pass it to SaslAuthProvider")
@@ -377,6 +377,7 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
         return b"GSSAPI-START"
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
+        # The challenge "GSSAPI-START" only starts the exchange, so it is not passed to the library.
         begins = challenge == self.get_initial_challenge()
         return Token.of(self.sasl.process() if begins else self.sasl.process(challenge))
 

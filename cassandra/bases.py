@@ -50,8 +50,8 @@ class TableBase(ColumnarBase):
     )  # fmt: skip
 
 
-# These settings are in a base class because the compiled happy path, which handles requests that
-# need no retry, tracing or paging, reads all six settings for each request.
+# These settings are in a base class because the compiled module `happy_path` reads all six settings
+# for each request. (This module handles requests that need no retry, tracing or paging.)
 class SettingsBase:
     """The settings that a prepared statement passes on; see `cassandra.query.settings`."""
 
@@ -95,8 +95,8 @@ class CallBase:
 class ProfileBase:
     """The base of `cassandra.engine.profile.ExecutionProfile`.
 
-    `_settings_at_hand` is a cache of the profile's settings for compiled code, and `_is_shown`
-    disables this cache. Both are explained in that class.
+    `_settings_at_hand` is a cache of the profile's settings, which only compiled code uses.
+    `_is_shown` disables this cache. The comments in `ExecutionProfile` explain both attributes.
     """
 
     __slots__ = ("_is_shown", "_settings_at_hand")
@@ -134,7 +134,7 @@ class ResultBase:
     )  # fmt: skip
 
 
-# This attribute is in a base class because each query plan reads whether its hosts are up.
+# `is_up` is in a base class because each query plan reads this attribute of its hosts.
 class HostBase:
     """The base of `cassandra.metadata.host.Host`, a node of the cluster."""
 

@@ -1,6 +1,6 @@
 """A clock in microseconds that never repeats a value or goes back, for client-side timestamps.
 
-``cassandra._accel.clock`` is the same module in Cython.
+``cassandra._accel.clock`` is the compiled version of this module.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class MicrosecondClock:
         try:
             now = self.time_ns() // 1000
             last = self.last
-            # Each value is greater than the last one, even if the clock is set back.
+            # Each value is greater than the previous value, even if the clock is set back.
             self.last = value = now if now > last else last + 1
         finally:
             if is_held:

@@ -125,7 +125,10 @@ def _instead_of_concurrency(value: object) -> str:
 
 
 def _check_session(call: str, session: object) -> None:
-    """Raise TypeError if the first argument is a statement, or a list of them."""
+    """Raise TypeError if the first argument is not a session, but a statement or a list.
+
+    :param call: the name of the called function, for the error.
+    """
     if not hasattr(session, "execute_async"):
         advice = (
             "write `async for success, result in session.execute_concurrent(pairs)`"
@@ -372,8 +375,8 @@ def _watched_submit(session: ConcurrentSession) -> Callable[..., Any] | None:
     """Return the session's `_submit_watched`, or None if we must call `execute_async` instead.
 
     We must call `execute_async` if the session is not the driver's own, or if user code has
-    replaced the method. Tracing libraries replace it on the class or on the session, and expect a
-    call for each statement.
+    replaced `execute_async`. Tracing libraries replace it on the class or on the session, and
+    expect a call for each statement.
     """
     original = getattr(type(session), "_own_execute_async", None)
     if original is None or "execute_async" in vars(session):
@@ -432,7 +435,7 @@ class _Run:
             own_session: Any = session
             path, self._start_burst = own_session._happy_path()
         self._collector = happy_path.Collector(concurrency, ExecutionResult, path=path)
-        # The lock that the reading thread waits for; empty while this thread does not wait.
+        # The lock that the reading thread waits for. The queue is empty while no thread waits.
         self._waiters: deque[Waiter] = deque()
         # This lock protects the statements and the collector, because `_send_ahead` uses both in
         # another thread.
@@ -444,6 +447,7 @@ class _Run:
         # `_send_ahead` waits for this lock, which is released when the application begins to read
         # the generator or drops it; None if `_send_ahead` does not run.
         self._end_of_patience: Waiter | None = None
+        # True if the application reads the generator or has dropped it, so `_send_ahead` must end.
         self._is_read = False
         # Do not pass a bound method: it would keep this object, the session and the statements
         # alive as long as the collector.
@@ -490,6 +494,7 @@ class _Run:
             self._end_of_patience = None
 
     def _end_sending_ahead(self) -> None:
+        """End the thread of `_send_ahead`, because the generator is read now, or was dropped."""
         waiter, self._end_of_patience = self._end_of_patience, None
         if waiter is not None:
             self._is_read = True
@@ -500,9 +505,8 @@ class _Run:
         """Send statements until the application reads the generator, and keep their outcomes.
 
         An application may keep a generator and never read it. cassandra-driver sends all statements
-        of such a generator, so we do so, too. But we wait for a second first: usually the
-        application reads the generator, and then statements and outcomes should not all be in
-        memory.
+        of such a generator, so we do so, too. But we wait for a second first: if the application
+        does read the generator, statements and outcomes should not all be in memory.
         """
         waiter = self._end_of_patience
         if waiter is None or waiter.acquire(timeout=_PATIENCE):
@@ -690,8 +694,9 @@ def _add_callbacks(
     on_success: Callable[..., object],
     on_error: Callable[..., object],
 ) -> None:
-    """Call `on_success(rows, future, index)` or `on_error(error, future, index)` when `future`
-    completes.
+    """Register the callbacks for the end of an execution.
+
+    They are called as ``on_success(rows, future, index)`` or ``on_error(error, future, index)``.
     """
     arguments = (future, index)
     future.add_callbacks(
@@ -764,7 +769,7 @@ class _UnwatchedRun:
         self._fail_fast = fail_fast
         self._execute_options = options
         # Callbacks may run in any thread, so a thread must hold this lock while it changes the
-        # attributes below. To avoid deadlocks, no other code is called in the meantime.
+        # attributes below. To avoid deadlocks, no user code is called while the lock is held.
         self._lock = Lock()
         self._settle_in_greenlet = in_own_greenlet(self._settle_future)
         self._outcomes: list[Any] = [None] * len(statements)
@@ -848,8 +853,8 @@ class _UnwatchedRun:
 
     def _settle_future(self, error: BaseException | None) -> None:
         """Set the result of the future: the error, or all outcomes."""
-        # Mark the future as running. From here on the caller can no longer cancel it, so setting
-        # its result cannot fail. The method returns False if it was cancelled before.
+        # Mark the future as running: then the caller can no longer cancel it, so setting its result
+        # cannot fail. `set_running_or_notify_cancel` returns False if it was cancelled before.
         if not self.future.set_running_or_notify_cancel():
             return
         if error is not None:

@@ -45,7 +45,7 @@ __all__ = [
 ]  # fmt: skip
 
 # The first byte of an envelope has the direction in its highest bit, and the protocol version in
-# the other bits (native_protocol_v5.spec, section 2.3.1).
+# the other bits (native_protocol_v5.spec, section 2.4.1.1).
 HEADER_DIRECTION_FROM_CLIENT = 0x00
 HEADER_DIRECTION_TO_CLIENT = 0x80
 HEADER_DIRECTION_MASK = 0x80
@@ -55,7 +55,7 @@ PROTOCOL_VERSION_MASK = 0x7F
 # only sends a version if Cluster.cql_version is set.
 DEFAULT_CQL_VERSION = "3.0.0"
 
-# The maximum length of an envelope's body in bytes (native_protocol_v5.spec, section 2.4).
+# The maximum length of an envelope's body in bytes (native_protocol_v5.spec, section 2.4.1.5).
 _LARGEST_BODY = 256 * 1024 * 1024
 
 

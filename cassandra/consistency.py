@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 
 def _by_name(code: str, name: object) -> str:
-    """Return the error message for a level that is looked up as in an enum."""
+    """Return the error for code that treats `ConsistencyLevel` as an enum, such as Level["ONE"].
+
+    :param code: the code that the user has written.
+    """
     key = name.upper() if isinstance(name, str) else name
     table = "value_to_name" if isinstance(name, int) else "name_to_value"
     return f"{code}: the levels are plain numbers; write ConsistencyLevel.{table}[{key!r}]"
@@ -42,7 +45,7 @@ class ConsistencyLevel:
     LOCAL_ONE = 10
     """One replica in the coordinator's data centre."""
 
-    # These two are set below the class, from the levels.
+    # These two dicts are filled from the levels, below the class.
     value_to_name: dict[int, str]
     name_to_value: dict[str, int]
 

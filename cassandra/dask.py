@@ -94,8 +94,8 @@ def read_table(
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
     numbers = {"decimals": decimals, "varints": varints}
-    # Read the first batch only for its column types, and drop its rows. Even a token range without
-    # rows returns a batch.
+    # Read the first batch of the first task for its column types, and drop the rows of the batch.
+    # Even a token range without rows returns a batch.
     empty_batch = next(tasks[0].arrow_batches(session, **numbers)).slice(0, 0)
     meta = _as_pandas(_table_of([empty_batch]))
     return dataframe.from_map(_read, tasks, cluster=dict(cluster), numbers=numbers, meta=meta)

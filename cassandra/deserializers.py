@@ -18,7 +18,7 @@ __all__ = [
     "make_deserializers", "obj_array",
 ]  # fmt: skip
 
-EPOCH_OFFSET_DAYS = 1 << 31
+EPOCH_OFFSET_DAYS = 1 << 31  # the number of the day 1970-01-01 in a serialized date
 
 
 class Deserializer:

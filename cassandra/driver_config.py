@@ -52,6 +52,7 @@ VERSION = 1  # the version of the report's format
 # The maximum size of the report (docs/dev/protocol-extensions.md of ScyllaDB, "Client options").
 MOST_BYTES = 32 * 1024
 
+# The report's name for each retry policy of the driver.
 _RETRY_TYPES: dict[type, str] = {
     RetryPolicy: "standard-error-aware",
     ExponentialBackoffRetryPolicy: "standard-error-aware",
@@ -86,8 +87,8 @@ class DriverConfigReporter:
         }
         for name, setting in self.cluster._table.items():
             if setting.reported is not None:
-                # Two settings may have the same path in the report. The function for the setting
-                # that is later in the table gets the earlier value, and may change it.
+                # Two settings may have the same path in the report. For the second of them, the
+                # function in `_FORMS` gets the value that the first setting has reported.
                 _report_setting(groups, setting.reported, getattr(self.cluster, name))
         return json.dumps(groups, separators=(",", ":"))
 
@@ -138,7 +139,7 @@ def _ms(seconds: float) -> int:
 
 
 def _custom(policy: object) -> _Group:
-    """Return the report's entries for a policy of the application, whose settings are unknown."""
+    """Return the report's entries for an application's own policy, whose settings are unknown."""
     return {"type": "custom", "name": type(policy).__name__}
 
 
@@ -251,7 +252,7 @@ def _speculative_execution_group(policy: object) -> _Group:
     }
 
 
-# -- settings of the cluster, each under the path that their table names ---------------------------
+# -- settings of the cluster: functions for the last part of a path, see `_FORMS` ------------------
 
 
 def _timeout(seconds: float | None, earlier_report: object) -> int | None:
@@ -291,8 +292,8 @@ def _checks_names(tls: Any, earlier_report: object) -> object:
         return tls.check_hostname
     if isinstance(tls, Mapping):
         return bool(tls.get("check_hostname", False))
-    # Any value other than None means that TLS is on. It says nothing about names, so keep the
-    # report of the earlier setting, or else report False.
+    # Any other value than None means that TLS is on, but says nothing about host names. So keep the
+    # report of `ssl_options`, or report False if there is no such report.
     return earlier_report if tls is None else bool(earlier_report)
 
 

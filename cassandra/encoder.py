@@ -128,7 +128,7 @@ class Encoder:
         if method is not None:
             return method
         if is_missing_type(cls):
-            # Values such as pandas.NaT mean null, even if a parent class has another literal.
+            # Values such as pandas.NaT mean null, even if their parent class is in `mapping`.
             return self.cql_encode_none
         # Encode a member of an enum by its value, unless the user has added an entry for its class
         # or for a parent enum class.
@@ -203,7 +203,7 @@ class Encoder:
         if isinstance(val, bool):
             return self.cql_encode_bool(val)
         if isinstance(val, int):
-            # Do not call str(), which returns the member's name for some enums of integers.
+            # Do not call str(): for a member of some integer enums, it returns the member's name.
             return int.__repr__(val)
         if val is UNSET_VALUE:
             raise TypeError(
@@ -237,8 +237,8 @@ class Encoder:
         """Return a duration such as ``1mo2d3ns``.
 
         :param val: the value.
-        :raises ValueError: if some parts are positive and others negative: CQL has one sign for
-            all.
+        :raises ValueError: if some parts are positive and others negative, because a duration in
+            CQL has a single sign.
         """
         return str(Duration(*duration_parts(val)))
 

@@ -94,7 +94,7 @@ class MissingParameter(DriverException, KeyError, ValueError):
     is both.
     """
 
-    # Use the `__str__` of ValueError, because that of KeyError puts the message into quotes.
+    # Use the `__str__` of ValueError: the `__str__` of KeyError puts the message into quotes.
     __str__ = ValueError.__str__
 
 
@@ -341,7 +341,7 @@ class CDCWriteFailure(RequestExecutionException):
 
 
 class ConfigurationException(RequestValidationException):
-    """The server's configuration does not allow this."""
+    """The server's configuration does not allow the request."""
 
 
 class RateLimitReached(ConfigurationException):
@@ -383,8 +383,8 @@ class AlreadyExists(ConfigurationException):
             message = f"Keyspace '{keyspace}' already exists"
         super().__init__(message)
         self.keyspace = keyspace
-        # If the keyspace exists, the server sends an empty name for the table: use the same for
-        # None.
+        # If a keyspace exists already, the server sends an empty name for the table. Store None as
+        # an empty name, too.
         self.table = table if table is not None else ""
 
 
@@ -401,7 +401,7 @@ class BindColumnsChanged(InvalidRequest):
 
 
 class Unauthorized(RequestValidationException):
-    """The current role has no permission for this."""
+    """The current role has no permission for the request."""
 
 
 class AuthenticationFailed(DriverException):
@@ -551,7 +551,7 @@ def _shown(error: object) -> str:
 
 
 class QueryExhausted(DriverException):
-    """The next page was requested, but there is none."""
+    """The next page was requested, but the result has no further page."""
 
 
 class MultipleRowsFound(DriverException):
@@ -637,8 +637,7 @@ class WriteType:
     CAS = 5
     """A lightweight transaction."""
     VIEW = 6
-    """A write that timed out because the lock for updating a materialized view was not available.
-    """
+    """A write that timed out while it waited for the lock to update a materialized view."""
     CDC = 7
     """A write to a table with change data capture, whose space is full."""
 

@@ -1,5 +1,6 @@
-"""Limits on the time and memory that a response or a value may need. You may change them at any
-time.
+"""Limits on the time and memory that a response or a value may need.
+
+You may change the limits at any time:
 
     from cassandra.limits import limits
 

@@ -38,7 +38,7 @@ _PERCENTILES = {
 
 
 class RequestTimer(Mapping[str, float]):
-    """The latencies of all responses since `connect`, in seconds.
+    """The latencies of all responses since `Cluster.connect`, in seconds.
 
     This is a mapping with the keys count, min, max, mean, stddev, median, and percentiles such as
     ``99percentile``. The percentiles come from a histogram and are accurate to about 3 %.
@@ -73,9 +73,9 @@ class RequestTimer(Mapping[str, float]):
 
         :param percent: 0 to 100.
         """
-        # Copy the counts, because the event loop may count in the meantime. The percentile of the
-        # histogram is the upper bound of a bucket. It may be greater than the greatest latency, so
-        # limit it to this latency.
+        # Copy the counts, because the event loop may add latencies while we compute. The percentile
+        # is the upper bound of a bucket, and may be greater than the greatest latency. So return
+        # the greatest latency at most.
         return min(percentile_of(list(self._counts), percent), self._max)
 
     def __getitem__(self, key: str) -> float:
@@ -395,7 +395,7 @@ _by_name: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 def getStats() -> dict[str, dict[str, Any]]:
     """Return a dict with the result of `Metrics.get_stats` of each cluster, by its stats name.
 
-    It also contains the application's own objects that were passed to `register`.
+    The dict also has the numbers of the application's own objects that were passed to `register`.
     """
     return {name: metrics.get_stats() for name, metrics in list(_by_name.items())}
 

@@ -89,6 +89,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     :param data: any bytes.
     """
     body, tail, length = body_and_tail(bytes(memoryview(data)))
+    # `h1` and `h2` are the two halves of the hash. Mix in each block of 16 bytes, as two words.
     h1 = h2 = 0
     for index in range(0, len(body), 2):
         k1 = (body[index] * _C1) & _MASK

@@ -111,8 +111,9 @@ class ObservedBase:
         self._hooks = hooks
         # Observers run in a copy of the context (see `contextvars`) of the request's caller.
         self._context: Context = copy_context()
-        # `_is_started` is True once the observers know of the request, `_is_direct` if it may have
-        # been sent in the caller's thread, `_speculates` if the next attempt is speculative.
+        # `_is_started` is True once the observers were notified of the request. `_is_direct` is
+        # True if the request may have been sent in the caller's thread. `_speculates` is True if
+        # the next attempt is a speculative execution.
         self._is_started = self._is_direct = self._speculates = False
         self._reported = 0  # the number of attempts that were reported to the observers
         self.started: float = hooks.clock()
@@ -126,7 +127,7 @@ class ObservedBase:
         raise TypeError(f"cannot pickle or copy {type(self).__name__!r} object")
 
     def _tell(self, previous_time: float, hooks: tuple[Hook, ...], *arguments: Any) -> None:
-        """Call the hooks one after the other, in the context of the request's caller.
+        """Call hooks (methods of observers) in turn, in the context of the request's caller.
 
         Measure the time of each call, and report hooks that are slow.
 

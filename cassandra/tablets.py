@@ -32,7 +32,7 @@ def choose_tablet_version_block(tablet_version: int) -> int:
 
 
 def random_tablet_version_block() -> int:
-    """Return the byte that an EXECUTE sends if the driver does not know the tablet (random)."""
+    """Return a random byte, which an EXECUTE sends if the driver does not know the tablet."""
     return getrandbits(8)
 
 

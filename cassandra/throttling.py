@@ -127,6 +127,7 @@ class RequestThrottler:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        """Reset the counts and queues for another engine."""
         # Forget the requests of the former engine, because they have all ended.
         self._queues.clear()
         self.under_way = self.waiting = 0
@@ -307,8 +308,8 @@ class RateLimitingThrottler(RequestThrottler):
 
     @property
     def _most(self) -> float:
-        # The maximum number of tokens, which are earned in a long pause. It is at least 1, because
-        # a request costs one token: with a lower maximum no request could ever start.
+        # The maximum number of tokens, which is reached in a pause of `burst` seconds. It is at
+        # least 1, because a request costs one token: otherwise no request could ever start.
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
@@ -352,9 +353,10 @@ class RateLimitingThrottler(RequestThrottler):
 class AdaptiveThrottler(ConcurrencyLimitingThrottler):
     """Allows as many running requests as the servers can handle.
 
-    If as many requests run as the limit N allows, the limit rises by one after N responses. The
-    limit is multiplied by `backoff` if a server is overloaded, a request times out, or responses
-    take `tolerance` times as long as usual. It falls at most once in `patience` seconds.
+    As long as the number of running requests is at the limit N, the limit rises by one after N
+    responses. The limit is multiplied by `backoff` if a server is overloaded, a request times out,
+    or responses take `tolerance` times as long as usual. It falls at most once in `patience`
+    seconds.
 
     Recent responses to a statement are compared with earlier responses to the same statement,
     regardless of its values. Recent responses count as slow only if both their median and their
@@ -429,7 +431,8 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         speed = self._speed_of(request)
         if speed.is_slow_after(latency, self._answers, under_way, self.tolerance):
             self._lower_limit()
-        # Raise the limit only if it is reached: otherwise it would rise while there is no load.
+        # Raise the limit only if as many requests run as it allows: otherwise it would rise while
+        # there is no load.
         elif under_way >= self.max_concurrent_requests:
             # This adds one request per round, that is, after as many responses as the limit.
             self._set_limit(min(self._limit + 1 / self._limit, float(self.most)))
@@ -498,7 +501,7 @@ class _Speed:
         return self._is_slow
 
     def _measure(self, answers: int, tolerance: float) -> bool:
-        """Compare the recent latencies with the usual ones, and update the usual ones.
+        """Compare the recent latencies with the usual latencies, and update the usual latencies.
 
         :returns: True if responses have been slow for several rounds of all running requests.
         """
@@ -514,11 +517,11 @@ class _Speed:
             for current_value, usual_value in zip(current, usual, strict=True)
         )
         if not is_slow or current[1] <= _NOTICEABLE:
-            # The responses are not slow, or so fast that slowness does not matter: start to count
-            # again.
+            # The responses are not slow, or take less than 5 ms, so that slowness does not matter:
+            # restart the count of slow responses.
             self._quick_at = answers
             self._most_under_way = 1
-        # Let faster responses change the usual latency quickly, and slower ones slowly.
+        # Let faster responses change the usual latency quickly, and slower responses slowly.
         weight_up = _STEP / max(_MEMORY, _ROUNDS_OF_MEMORY * self._most_under_way)
         fast_tenth, median = (
             usual_value
@@ -527,8 +530,8 @@ class _Speed:
         )
         self._usual = fast_tenth, median
         # If many requests are sent together, the last of them are always slow, because they wait
-        # for the others. So slowness counts only if it lasts for several rounds of all running
-        # requests.
+        # for the other requests. So slowness counts only if it lasts for several rounds: in one
+        # round, as many responses arrive as requests were running.
         return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
 
 

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 class MonotonicTimestampGenerator:
-    """A callable that returns the time in microseconds; each value is greater than all before it.
+    """A callable that returns the time in microseconds, each value greater than all earlier values.
 
     Any thread may call it. If the system clock stands still or goes back, each value is one
     microsecond greater than the previous value, so the values run ahead of the clock.

@@ -46,8 +46,8 @@ class ReloadingContext:
         self._make = make
         self._paths = paths
         self._lock = Lock()
-        # Record the state of the files before `make` reads them. If a file changes in the meantime,
-        # the next call notices that.
+        # Record the state of the files before `make` reads them. If a file changes while `make`
+        # reads, the next call sees another state, and calls `make` again.
         self._loaded_state = self._files_state()
         self._context = make()
         renewed(self)

@@ -23,7 +23,8 @@ class ProtocolVersion:
     DSE_V1 = 0x41
     DSE_V2 = 0x42
 
-    # From the highest to the lowest: if a server refuses a version, the driver tries the next one.
+    # From the highest to the lowest version: if a server refuses a version, the driver tries the
+    # next version of this tuple.
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
