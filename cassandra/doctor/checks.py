@@ -102,7 +102,7 @@ def hosts(session: Session, timeout: float) -> Iterator[Finding]:
                 f"is down ({description})" + (f": {reason}" if reason else ""),
                 advice(reason) or "start it, or remove it",
             )
-        # The host counts as up, but this session has no pool of connections to it.
+        # The driver believes that the host is up, but this session has no connections to it.
         elif host not in pools:
             yield finding(
                 PROBLEM,

@@ -38,6 +38,7 @@ EPILOG = """\
 exit codes: 0 if nothing is wrong, 1 if there is a problem (with --strict, a warning too), 2 if the
 command cannot be understood
 """
+# The word that begins the line of a finding, by level.
 _MARKS = {OK: "ok", NOTE: "note", WARNING: "WARNING", PROBLEM: "PROBLEM"}
 
 
@@ -222,7 +223,8 @@ def _run_checks(
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
         result = finding(PROBLEM, "settings", reason_of(error))
-        # A malformed contact point is a ValueError, too, but its message says what is wrong.
+        # If no contact point can be resolved, `reach` has already reported the cause. But the error
+        # for a malformed contact point, which is also a ValueError, says itself what is wrong.
         is_consequence = (
             no_contact_point_is_usable
             and isinstance(error, UnresolvableContactPoints)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+# The levels of a finding; see `Finding`.
 OK = "ok"
 NOTE = "note"
 WARNING = "warning"

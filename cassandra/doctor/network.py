@@ -271,7 +271,7 @@ def _first_bytes(connection: socket.socket) -> bytes | None:
 def _check_first_bytes(subject: str, port: int, answer: bytes, is_tls: bool) -> Iterator[Finding]:
     """Yield a problem if the response to an OPTIONS request is not in the CQL protocol.
 
-    :param answer: the first bytes of the response; b"" if there was none.
+    :param answer: the first bytes of the response; b"" if there was no response.
     """
     if not answer or answer[0] in _CQL_ANSWERS:
         return

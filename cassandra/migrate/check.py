@@ -111,7 +111,7 @@ def _findings(source: files.Source, program: Program) -> list[Finding]:
             finding = _finding(source, program, fact, difference)
             if finding is not None:
                 findings_by_key[
-                    # Findings are sorted by these values, in this order.
+                    # The findings are sorted by these values, in this order.
                     finding.line, finding.column, finding.location, finding.code, difference.key
                 ] = finding
     return [findings_by_key[key] for key in sorted(findings_by_key)]
@@ -125,7 +125,8 @@ def _finding(
         code = matcher.match(fact, program)
         if not code:
             continue
-        cell = getattr(fact.node, "cell", None)  # set in notebooks only
+        # In a notebook, each node has the number of its cell; see `files._notebook`.
+        cell = getattr(fact.node, "cell", None)
         location = source.location if cell is None else f"{source.location}[{cell}]"
         # If the application itself handles a failure of this code, reduce the severity to a note.
         severity = NOTE if fact.is_guarded else matcher.severity

@@ -16,7 +16,7 @@ from cassandra.migrate.entries import plain
 from cassandra.migrate.files import ENDINGS
 from cassandra.migrate.matchers import BREAKS, DIFFERS, NOTE
 
-WIDTH = 76
+WIDTH = 76  # the maximum length of the lines that explain a difference
 DESCRIPTION = """\
 List what will differ when a program moves from cassandra-driver or scylla-driver to turbocql. The
 program's files are read, never run.
@@ -28,7 +28,8 @@ is nothing to read, or a file could not be read
 """
 
 
-# Users may type options and words of other tools' commands. Maps each to the advice in the error.
+# Users may type options and words of other tools' commands. Maps each of them to the advice in the
+# error.
 _COUNTERPARTS = {
     **dict.fromkeys(("--json", "-json"), "write --format json"),
     **dict.fromkeys(
@@ -123,7 +124,7 @@ def as_text(report: Report) -> str:
             f"{finding.location}:{finding.line}:{finding.column}: "
             f"{finding.severity}: {finding.code} [{key}]"
         )
-        # The difference was already explained after its first finding.
+        # Explain a difference only after its first finding.
         if key in explained:
             continue
         explained.add(key)

@@ -16,7 +16,8 @@ class Difference:
     :param what: what differs, in reStructuredText.
     :param why: why it differs, in reStructuredText.
     :param do: what an application has to do, in reStructuredText; "" if nothing has to be done.
-    :param matchers: find the difference in source code. () if it only shows at run time.
+    :param matchers: the matchers that find the difference in source code; () if the source code
+        does not show the difference.
     """
 
     key: str

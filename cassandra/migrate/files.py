@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ENDINGS = (".py", ".pyw", ".ipynb")  # endings of the files that are read in a folder
+# Names of folders that have the code of other projects.
 SKIPPED = {"node_modules", "site-packages", "dist-packages", "venv", "__pycache__", "virtualenv"}
 # A file that contains none of these words does not use a driver, and need not be parsed.
 WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I)
@@ -125,7 +126,7 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
         # Magics are not Python, so replace each of these lines by `pass`.
         cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
-            # This cell cannot be parsed, but the other cells are read in spite of that.
+            # This cell cannot be parsed, but the other cells are still read.
             yield cell
             continue
         for node in ast.walk(cell.tree):

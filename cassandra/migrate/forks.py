@@ -25,8 +25,9 @@ from cassandra.migrate.scopes import (
     own_nodes,
 )
 
-FORK = "fork"
+FORK = "fork"  # the value of `Noticed.kind`
 
+# The names of the class `Process`, whose constructor gets the function to run in a child process.
 PROCESSES = {
     "multiprocessing.Process",
     "multiprocessing.context.ForkProcess",
@@ -169,7 +170,9 @@ def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
 
 
 def _used_by(function: UserDefined, scopes: Scopes) -> str:
-    """Return the first cluster or session from before the fork that a function uses.
+    """Return the name of the first object of the parent that a function uses.
+
+    The object is a cluster or session that was created before the fork.
 
     Return "" if the function uses no such object.
     """

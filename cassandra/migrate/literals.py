@@ -58,7 +58,7 @@ def _displayed(node: ast.Dict) -> dict[str, ast.expr]:
     by_key: dict[str, ast.expr] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
-            by_key.clear()  # an unpacked dict (**other) may override these entries
+            by_key.clear()  # an unpacked dict (**other) may override the entries so far
         elif isinstance(key, ast.Constant) and isinstance(key.value, str):
             by_key[key.value] = value
     return by_key

@@ -30,6 +30,8 @@ from cassandra.migrate.facts import (
 )
 from cassandra.migrate.noticed import LIST_REMOVE
 
+# Severities of findings. With this driver, the code fails (BREAKS) or behaves differently (DIFFERS).
+# A NOTE is only worth knowing.
 BREAKS = "breaks"
 DIFFERS = "differs"
 NOTE = "note"
@@ -187,9 +189,8 @@ OF_MOCKS = re.compile(
 class MissingAttribute(Matcher):
     """Matches a public attribute that objects of this driver do not have.
 
-    :param owners: the classes of these objects. Only the driver may create objects of these
-        classes. An object of any other class, such as a policy, may belong to an application's
-        subclass that has more attributes.
+    :param owners: the classes of these objects. Classes such as policies must not be in it, because
+        their objects may belong to an application's subclass that has more attributes.
     """
 
     owners: tuple[str, ...]
@@ -305,7 +306,7 @@ class CallOf(Matcher):
         if not isinstance(fact, Call):
             return ""
         is_known = fact.callee in definition_names(self.callees)
-        # Or the call is a method call on an object whose class we do not know.
+        # `is_method` is True for a method call on an object whose class we do not know.
         is_method = (
             not fact.callee
             and fact.method in self.methods

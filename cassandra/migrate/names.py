@@ -19,7 +19,7 @@ from typing import Any
 from cassandra._impl import TWINS
 
 PACKAGE = "cassandra"
-COMPILED = "cassandra._accel."
+COMPILED = "cassandra._accel."  # the prefix of the names of compiled modules
 
 MISSING = object()  # `find` returns this for a name that does not exist
 UNKNOWN = object()  # `find` returns this if a module cannot be imported on this machine
@@ -52,7 +52,8 @@ def find(name: str) -> object:
         # A class or function may hide a module of the same name in its package, for example
         # ``cassandra.util.sortedset``. So also look in the module.
         return getattr(_module(parent), attribute_name, MISSING)
-    except Exception:  # the name is imported on demand, and its module needs a missing package
+    # The driver imports the name only now, and the name's module needs a package that is missing.
+    except Exception:
         return UNKNOWN
 
 
@@ -78,9 +79,9 @@ def _module(name: str) -> object:
 
 @functools.cache
 def home(name: str) -> str:
-    """Return the name that a class or function has in the module that defines it.
+    """Return the full name of a class or function in the module that defines it.
 
-    A name of anything else is returned unchanged.
+    The name of any other object is returned unchanged.
 
     :param name: a name in the driver's package.
     """
@@ -187,7 +188,7 @@ def _attributes_set_in_method(method: object) -> frozenset[str] | None:
     if os.path.isfile(file):
         return _attributes_set_in_file(file)
     # The driver generates some methods at run time, so they have no source file. Return all names
-    # that their code uses. These include the attributes that the code assigns.
+    # that the method's code uses, which include the attributes that it assigns.
     return frozenset(function.__code__.co_names)
 
 

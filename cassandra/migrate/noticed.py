@@ -33,7 +33,7 @@ STRUCT = "struct"
 EVENTLET = "eventlet"
 LIST_REMOVE = "list-remove "  # followed by the column's name
 
-ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")
+ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")  # methods of `ResponseFuture`
 # (class, method) of the calls that wait for a response.
 BLOCKS = {
     (SESSION, "execute"),
@@ -233,9 +233,8 @@ def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
             called = scopes.value(node.func, scope)
             if not isinstance(called, Method) or (called.owner, called.name) not in BLOCKS:
                 continue
-            # A callback gets its own future when the future is complete, so the future's `result`
-            # returns at once. Only a future that was created in this function may have to be waited
-            # for.
+            # A callback is called when its future is complete, so `result` of that future returns
+            # at once. But a future that was created in this function may not be complete yet.
             if called.owner != FUTURE or _is_created_here(node.func, scope):
                 return short(node.func)
     return ""
@@ -244,7 +243,7 @@ def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
 def _is_created_here(method: ast.expr, scope: Scope) -> bool:
     """Return True if the future whose method is called was created in this function.
 
-    Only then may its method `result` wait: a future that a callback got from outside is complete.
+    Only then can its method `result` wait: a future that was passed to the callback is complete.
     """
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):

@@ -189,8 +189,8 @@ class _Reader(ast.NodeVisitor):
         for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
             if part is not None:
                 self.visit(part)
-        # A ``try`` around a definition does not handle errors of the function, because it runs
-        # later.
+        # A ``try`` around the definition does not handle errors of the function, because the
+        # function runs later.
         outer_guards, self._guards = self._guards, []
         self._visit_in_scope(node, self._without_docstring(node.body))
         self._guards = outer_guards
@@ -232,9 +232,9 @@ class _Reader(ast.NodeVisitor):
 
     def visit_If(self, node: ast.If | ast.IfExp) -> None:
         """Read an ``if`` or a conditional expression. Its test may guard its body."""
-        # The body of ``if hasattr(...)`` or ``if TYPE_CHECKING`` counts as guarded.
+        # The test ``hasattr(...)`` or ``TYPE_CHECKING`` guards the body in the same way as a
+        # handler of the following errors.
         test = ast.unparse(node.test)
-        # Such a test guards the body in the same way as a handler of these errors.
         handled_errors = SAVES_NAMES if "hasattr(" in test else set()
         if test.endswith("TYPE_CHECKING"):
             handled_errors = SAVES_IMPORTS | SAVES_NAMES
@@ -301,8 +301,8 @@ class _Reader(ast.NodeVisitor):
             return
         answers = [names.has_attribute(base, node.attr) for base in bases]
         is_there: bool | None = any(answers)
-        # If no base is known to have the attribute, and for some base we cannot know, the answer is
-        # unknown.
+        # If no base is known to have the attribute, but we cannot know it for all bases, the result
+        # is None.
         if not is_there and None in answers:
             is_there = None
         self._add_attribute(node, bases[0], is_there, is_own=True)
@@ -451,7 +451,10 @@ class _Reader(ast.NodeVisitor):
                 self._callee_of_argument[id(argument)] = f"{function_name}:{keyword.arg}"
 
     def _add_looked_up_names(self, node: ast.Call, function_name: str) -> None:
-        """Add facts for names in strings that a call looks up, such as ``mock.patch("...")``."""
+        """Add facts for names in strings that the called function looks up.
+
+        An example is ``mock.patch("cassandra.cluster.Cluster")``.
+        """
         # With the argument `create` or `raising`, the name need not exist.
         if any(keyword.arg in ("create", "raising") for keyword in node.keywords):
             return

@@ -363,10 +363,7 @@ class Scopes(ast.NodeVisitor):
             self.visit(part)
 
     def visit_FunctionDef(self, node: Function) -> None:
-        """Bind the function, its parameters and the names in its body.
-
-        Bind the parameters of a lambda.
-        """
+        """Bind the function, its parameters and the names in its body."""
         is_decorated = bool(node.decorator_list)
         # A decorator may replace the function by any other object.
         binding = self._unknown() if is_decorated else Binding("own", self._scope, node)
@@ -381,7 +378,7 @@ class Scopes(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        """Bind the parameters."""
+        """Bind the parameters of a lambda."""
         scope = self._enter(node)
         self._bind_parameters(scope, node.args)
         self._visit_in_scope(scope, [node.body])
@@ -429,7 +426,7 @@ class Scopes(ast.NodeVisitor):
             return self._call_result(node, scope)
         if isinstance(node, ast.Subscript):
             base = self.value(node.value, scope)
-            # This is mapping["key"], or sequence[0].
+            # The expression is mapping["key"] or sequence[0].
             return self._element_of(base, MAPPING if not _is_number(node.slice) else EACH)
         if isinstance(node, ast.Lambda):
             return UserDefined(node)
@@ -452,9 +449,12 @@ class Scopes(ast.NodeVisitor):
         return default if isinstance(default, ast.Constant) and not other_bindings else node
 
     def _common_value(self, bindings: list[Binding], owner_scope: Scope, name: str) -> Value:
-        """Return the value of a name, if all its bindings have the same value; otherwise None."""
+        """Return the value of a name, if all its bindings have the same value; otherwise None.
+
+        Bindings to None do not count.
+        """
         # The value of a name may depend on the name itself, as in ``x = x.parent``. End the
-        # recursion then.
+        # recursion in this case.
         key = (id(owner_scope), name)
         if key in self._in_progress:
             return None
@@ -495,7 +495,7 @@ class Scopes(ast.NodeVisitor):
 
     def _annotated_object(self, node: ast.AST | None, scope: Scope) -> Value:
         """Return an object of the annotated class. Also accepts "X", X | None and Optional[X]."""
-        # The annotation is a string.
+        # Parse an annotation that is a string.
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
                 node = ast.parse(node.value, mode="eval").body
@@ -673,8 +673,8 @@ class Scopes(ast.NodeVisitor):
     def _super(self, scope: Scope) -> Value:
         """Return the value of ``super()``.
 
-        It is like ``self``, but its attributes are looked up in the application's next class, or in
-        the driver's class if there is none.
+        The value is like ``self``, but its attributes are looked up in the next class of the
+        application, or in the driver's class if there is no further class of the application.
         """
         instance = self.self_of(scope)
         if not isinstance(instance, Instance):

@@ -17,6 +17,7 @@ from cassandra.migrate.matchers import (
 )
 from cassandra.migrate.noticed import CALLBACK, CHANGE
 
+# Functions and classes that the matchers below look for.
 CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
 SETUP = "cassandra.cqlengine.connection.setup"

@@ -19,6 +19,7 @@ from cassandra.migrate.matchers import (
 )
 from cassandra.migrate.noticed import EVENTLET
 
+# Compiled modules of other drivers, which this driver does not have.
 COMPILED = tuple(
     f"cassandra.{name}"
     for name in (
@@ -35,7 +36,7 @@ COMPILED = tuple(
         "row_parser",
     )
 )
-# Classes whose objects the driver creates and passes to applications.
+# Classes whose public attributes are compared with this driver; see `MissingAttribute`.
 OBJECTS = (
     "cassandra.cluster.Cluster",
     "cassandra.cluster.ExecutionProfile",
@@ -49,6 +50,7 @@ OBJECTS = (
     "cassandra.query.BoundStatement",
     "cassandra.query.PreparedStatement",
 )
+# Functions that get the name of an installed distribution.
 VERSIONS_OF = (
     "metadata.distribution",
     "metadata.files",
@@ -58,7 +60,9 @@ VERSIONS_OF = (
     "pkg_resources.get_distribution",
     "pkg_resources.require",
 )
+# Keyword arguments, for example of `setup`, that list required distributions.
 REQUIRES = (":install_requires", ":requires", ":requirements", ":tests_require", ":dependencies")
+# A requirement of another driver, without and with a version; variables of its installation.
 DISTRIBUTION = r"(cassandra|scylla)-driver"
 WITH_VERSION = DISTRIBUTION + r"\s*(\[[\w, -]*\]\s*)?(===?|[<>~!]=|[<>]).*"
 SWITCHES = (

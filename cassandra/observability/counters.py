@@ -257,7 +257,7 @@ class RequestCounters(RequestObserver):
         name = "success" if error is None else type(error).__name__
         # Each attempt sends a frame of the same size.
         size = request.request_size
-        # `request.host` is the host whose response came; None if no response came.
+        # `request.host` is the host of the last attempt; None if nothing was sent.
         host = request.host
         attempts = request.attempts
         assert request.latency is not None  # every finished request has a latency
@@ -271,7 +271,7 @@ class RequestCounters(RequestObserver):
 
 
 def checked_cluster(cluster: ClusterT, owner: str) -> ClusterT:
-    """Return `cluster` after checking that it is a cluster, whose metrics can be reported.
+    """Return `cluster` after checking that it is a cluster, and not a session, for example.
 
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param owner: the class that reports the metrics, for the message.
@@ -420,7 +420,8 @@ def _is_ignored(host: Host, sessions: Sequence[Any]) -> bool:
         return bool(sessions) and all(
             session.distance(host) == HostDistance.IGNORED for session in sessions
         )
-    except Exception:  # raised by an application's policy; metrics must be readable nevertheless
+    # An application's policy may raise any error. Metrics must be readable nevertheless.
+    except Exception:
         log.debug("a policy gives no distance of %s", host, exc_info=True)
         return False
 

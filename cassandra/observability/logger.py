@@ -53,7 +53,7 @@ _LONG_TIME = 60.0  # seconds
 _MAX_ATTEMPTS = 10  # maximum number of attempts in a line; the last attempts are shown
 _MAX_STATEMENTS = 3  # maximum number of statements of a batch in a line
 _MAX_ERROR_LENGTH = 500  # maximum number of characters of an error message
-_ENCRYPTED = "<encrypted>"
+_ENCRYPTED = "<encrypted>"  # shown in place of a value of an encrypted column
 # The parameters of `RequestLogger`, which may be set at any time.
 _PARAMETERS = (
     "slow", "failed", "sample", "values", "structured", "longest_text", "longest_value",
@@ -225,8 +225,8 @@ class RequestLogger(RequestObserver):
         the thread that held the old lock does not exist.
         """
         self._repeated: dict[tuple[Any, ...], _Repeated] = {}
-        # The time at which requests must be logged that were counted without a timer, by
-        # `monotonic`.
+        # The earliest end of an interval for which there is no timer, in seconds by `monotonic`.
+        # `on_end` then logs the requests that were counted in the interval.
         self._due = math.inf
         # This lock protects both attributes and the groups, because several event loops may count,
         # and any thread may call `flush`. It is only acquired for slow and failed requests. It is
@@ -291,8 +291,8 @@ class RequestLogger(RequestObserver):
             with self._lock:
                 now = monotonic()
                 repeated = self._repeated.get(key)
-                # This is the first such request in this interval: log it below, and count later
-                # requests.
+                # This is the first request with this key in this interval: log it below, and count
+                # later requests.
                 if repeated is None or now >= repeated.until:
                     finished = self._begin_group(key, reason, now)
                     break
@@ -329,7 +329,8 @@ class RequestLogger(RequestObserver):
     def _call_later(self, delay: float, key: tuple[Any, ...]) -> None:
         """Call `_end_interval` after `delay` seconds. The caller holds the lock.
 
-        If there is no running event loop, the next request that ends after this time does it.
+        If there is no running event loop, set `_due` instead. The next request that ends after that
+        time calls `_log_due`.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -389,7 +390,7 @@ class RequestLogger(RequestObserver):
     # -- content of a line -------------------------------------------------------------------------
 
     def _collect_fields(self, reason: str, request: ObservedRequest) -> dict[str, Any]:
-        """Return the content of a line as a dict.
+        """Return the content of a request's line as a dict.
 
         :param reason: the name of the reason for the line: "failed", "invalid", "slow" or
             "sampled".

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenTelemetryObserver"]
 
+# The names of the instrumentation scope, of the schema of the conventions, and of the database.
 _SCOPE = "cassandra.observability.opentelemetry"
 _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
@@ -46,6 +47,7 @@ _SUPPRESS = "suppress_instrumentation"
 # Stands for the tuple (span, common attributes) of a request for which no span was created.
 _NO_SPAN = (None, None)
 
+# The names of consistency levels in lower case, by number.
 _LEVELS = {
     level: name.lower()
     for level, name in ConsistencyLevel.value_to_name.items()
@@ -280,7 +282,7 @@ def _make_start(traits: tuple[Any, ...], has_text: bool) -> _Start:
     return _Start(shape.summary, attributes, common)
 
 
-_BATCH = Shape("BATCH", None, None, "")
+_BATCH = Shape("BATCH", None, None, "")  # the description of all batches, which have no single CQL
 
 
 def _level_name(level: int) -> str:
@@ -326,7 +328,7 @@ class _Hosts:
         return attributes
 
 
-_MAX_HOSTS = 1000
+_MAX_HOSTS = 1000  # maximum number of hosts in a `_Hosts` cache
 
 
 class _HostAttributes(NamedTuple):

@@ -52,7 +52,7 @@ __all__ = ["ClusterCollector"]
 
 # The clusters that already have a collector. A second collector for a cluster causes a warning.
 _observed_clusters: weakref.WeakSet[Any] = weakref.WeakSet()
-_HOST_LABELS = ("cluster", "host", "datacenter", "rack")
+_HOST_LABELS = ("cluster", "host", "datacenter", "rack")  # the labels of metrics of a host
 
 
 class ClusterCollector(Collector):
@@ -219,7 +219,7 @@ def _request_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the counts and durations of attempts, by host."""
-    # (labels, counters) of each host, used by several metrics below.
+    # `labelled_counters` has (labels, counters) of each host, for several metrics below.
     labelled_counters = [
         (_host_labels(source.name, host), counters)
         for source in sources

@@ -42,6 +42,8 @@ log = logging.getLogger("cassandra.observers")
 # separate two parts.
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
+# The fields of `HostGauges` that are sent as gauges. Two more fields, `reconnections` and
+# `graceful_disconnects`, are sent as counters.
 _HOST_GAUGES = (
     "is_up", "is_given_up", "connections", "in_flight", "streams_free", "orphans", "waiting",
     "draining",

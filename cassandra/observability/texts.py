@@ -157,7 +157,8 @@ def without_values(text: str) -> str:
     """
     if not is_about_roles(text):
         return _without_literals(text)
-    # A password may lack its quotes, or may be in the wrong quotes.
+    # A password may lack its quotes, or may be in the wrong quotes, so it may not be a literal.
+    # After WITH, show only keywords.
     shown_text = _without_literals(text)
     with_match = _with.search(shown_text)
     start = len(shown_text) if with_match is None else with_match.start()
@@ -230,7 +231,7 @@ def message_without_secrets(message: str, text: str) -> str:
     )
     for secret in secrets:
         message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", message)
-    # A message with a quote or an ellipsis may contain a short part of the statement.
+    # A message with a quote or "..." may quote a short part of the statement: do not show it.
     has_part = any(
         secret[start : start + _SECRET_PART] in message
         for secret in secrets
@@ -327,14 +328,15 @@ _DRIVER_ERRORS = (
     RequestThrottled,
     UnsupportedOperation,
 )
+# The attributes of errors that a description shows. They have no values of the statement.
 _ERROR_FIELDS = (
     *("consistency", "required_replicas", "alive_replicas"),
     *("required_responses", "received_responses", "failures", "data_retrieved", "write_type"),
     *("keyspace", "table", "function", "op_type", "rejected_by_coordinator"),
     *("last_host", "timeout", "in_flight"),
 )
-_MAX_HOSTS = 5
-_MAX_ERROR_LENGTH = 500
+_MAX_HOSTS = 5  # maximum number of hosts in the description of an error
+_MAX_ERROR_LENGTH = 500  # maximum number of characters of a description
 
 
 def code_of(error: BaseException) -> str | None:
