@@ -115,7 +115,7 @@ class CompatCluster:
         return self._control_connection
 
     def get_connection_holders(self) -> list[Any]:
-        """Return all owners of connections: the sessions' pools, and the control connection."""
+        """Return all objects that own connections: the sessions' pools, the control connection."""
         core = self._core
         if core is None:
             return []

@@ -18,12 +18,13 @@ from typing import Any, NoReturn
 from cassandra._compat.refusal import CONTINUOUS_PAGING, holder, refuse
 from cassandra.protocol.compression import compression
 
+# Errors of a socket that is not ready. Applications import this name.
 NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
 
-_LARGEST_BODY = 256 * 1024 * 1024  # bytes: native_protocol_v5.spec, section 2.4
+_LARGEST_BODY = 256 * 1024 * 1024  # bytes: native_protocol_v5.spec, section 2.4.1.5
 _ENGINE = "the driver's event loop has its own"
 
-_numbers = itertools.count()  # numbers timers, to order those with the same end
+_numbers = itertools.count()  # numbers timers, to order timers that have the same end
 
 
 class Timer:
@@ -71,7 +72,7 @@ class TimerManager:
 
     @property
     def next_timeout(self) -> float | None:
-        """Return the end of the next timer, as ``time.time()``, or None."""
+        """Return the end of the next timer, a value of ``time.time()``; None without timers."""
         return self._timers[0].end if self._timers else None
 
     def service_timeouts(self) -> float | None:

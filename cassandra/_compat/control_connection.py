@@ -67,7 +67,10 @@ class ControlConnection:
 
     @property
     def _connection(self) -> ViewOfConnection | None:
-        """The wrapped connection, for `cassandra.metadata.get_schema_parser`, or None."""
+        """The wrapped connection, for `cassandra.metadata.get_schema_parser`.
+
+        None while the engine has no control connection.
+        """
         connection = self.connection
         return ViewOfConnection(connection, self._cluster) if connection is not None else None
 
@@ -77,7 +80,7 @@ class ControlConnection:
         return bool(self._cluster.is_shutdown)
 
     def get_connections(self) -> list[Connection]:
-        """Return a list with the connection, or an empty list."""
+        """Return a list with the control connection; [] while the engine has none."""
         connection = self.connection
         return [connection] if connection is not None else []
 

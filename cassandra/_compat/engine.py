@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
 
+# The reason in the errors of methods that only the event loop may call.
 _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Session.execute_async"
 
 # While an application's own `factory` runs, this variable has the function by which
@@ -137,8 +138,8 @@ async def open_by_factory(
     def open_from_thread(endpoint: EndPoint) -> Connection:
         return asyncio.run_coroutine_threadsafe(open_connection(endpoint, *details), loop).result()
 
-    # Set the opener for this task. `to_thread` copies the context, so the thread of the factory has
-    # it too.
+    # Set the opener in the context of this task. `to_thread` copies the context, so the opener is
+    # also set in the thread of the factory.
     _current_opener.set(open_from_thread)
     try:
         connection = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)

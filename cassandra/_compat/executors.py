@@ -68,7 +68,7 @@ class ConcurrentExecutorFutureResults(ConcurrentExecutorListResults):
         self.future = future
 
     def execute(self, concurrency: int, fail_fast: bool) -> None:
-        """Start to execute the statements; the future completes when all statements have."""
+        """Start to execute the statements; the future completes when all are executed."""
         execute_concurrent_async(
             self.session, self._statements, concurrency, fail_fast, self._execution_profile
         ).add_done_callback(self._finish)

@@ -91,7 +91,7 @@ def hand_over(public: str) -> Callable[[str], Any]:
 
     :param public: the ``__name__`` of the public module, which imports this function.
     """
-    # The two modules below re-export the names of all modules in `_GRAPH`.
+    # These two public modules re-export the names of all modules in `_GRAPH`.
     has_all_names = public in ("cassandra.graph", "cassandra.datastax.graph")
     defining_modules = (
         [_DATASTAX + module_name for module_name in _GRAPH] if has_all_names else [public]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any, NoReturn
 
+# Reasons why a feature is not supported, for error messages.
 GRAPHS = "graphs are DataStax Enterprise's own, and this driver does not speak to them"
 CONTINUOUS_PAGING = (
     "continuous paging is DataStax Enterprise's own, and this driver does not speak it; "

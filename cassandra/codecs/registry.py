@@ -129,7 +129,7 @@ class CodecRegistry:
         self._children: weakref.WeakSet[CodecRegistry] = weakref.WeakSet()
         # The prepared statements that `follow` was called with.
         self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()
-        # The encoder of literals that `serve` was called with; None before.
+        # The encoder of literals that `serve` was called with; None before the first call.
         self._encoder: weakref.ref[Encoder] | None = None
         self.converters: Converters | None = None  # None if there are no converters at all
         if parent is not None:
@@ -177,7 +177,7 @@ class CodecRegistry:
         key = column_key(column)
         _check_converter(converter, f"column {'.'.join(key)}")
         with self._change():
-            # Make a new dict, because other threads may be reading the old one.
+            # Create a new dict, because other threads may be reading the old dict.
             self._columns = {**self._columns, key: converter}
             self._unchecked.add(key)
         self.check_names()
@@ -208,7 +208,7 @@ class CodecRegistry:
                 f"{to_cql!r} ({type(to_cql).__name__})"
             )
         with self._change():
-            # Make a new dict, because other threads may be reading the old one.
+            # Create a new dict, because other threads may be reading the old dict.
             self._classes = {**self._classes, cls: function}
 
     def unregister_type(self, cql_type: str | type) -> None:

@@ -19,7 +19,7 @@ from cassandra.util.cql_text import protect_name, split_names
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
 
-_ALIASES = {"varchar": "text"}
+_ALIASES = {"varchar": "text"}  # another name of a type, and its usual name
 # The number of parameters that a type has in angle brackets; None for any number.
 _PARAMETER_COUNTS: dict[str, int | None] = {
     "list": 1,
@@ -29,7 +29,7 @@ _PARAMETER_COUNTS: dict[str, int | None] = {
     "vector": 2,
 }
 _COUNTED = {1: "one type", 2: "two types", None: "its types"}
-_WRAPPERS = frozenset({"frozen", "reversed"})
+_WRAPPERS = frozenset({"frozen", "reversed"})  # they do not change the values of the inner type
 
 
 class TypePattern(NamedTuple):
@@ -75,7 +75,7 @@ class TypePattern(NamedTuple):
     def precision(self) -> int:
         """How precise the pattern is: the number of keyspaces that it names.
 
-        If two patterns match a type, the registry uses the one with the higher precision.
+        If two patterns match a type, the registry uses the pattern with the higher precision.
         """
         return (self.keyspace is not None) + sum(
             parameter.precision for parameter in self.parameters

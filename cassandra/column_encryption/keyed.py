@@ -109,8 +109,8 @@ class KeyedPolicy(ColumnEncryptionPolicy):
 
     def follow(self, prepared: PreparedStatement) -> bool:
         """Have `prepared` notified of new columns; see `ColumnEncryptionPolicy.follow`."""
-        # A subclass that overrides one of these two methods may encrypt further columns at any
-        # time, without notifying the prepared statements. So return False for such a subclass.
+        # A subclass that overrides `contains_column` or `column_type` may encrypt further columns
+        # at any time, without notifying the prepared statements. So return False for it.
         cls = type(self)
         if (
             cls.contains_column is not KeyedPolicy.contains_column
@@ -145,7 +145,7 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         """
         data = ColData(key, _type_named(type_argument, column))
         with self._lock:
-            # Replace the dict instead of changing it, because other threads may be reading it.
+            # Replace the dict instead of changing it: other threads may be reading the old dict.
             self._columns = {**self._columns, ColDesc(*column): data}
             followers = list(self._followers)
         for prepared in followers:

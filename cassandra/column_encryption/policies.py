@@ -46,8 +46,8 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
     An encrypted value consists of the initialization vector (16 bytes), and the padded and
     encrypted bytes. A policy object uses the same vector for all values. Equal values of a column
     therefore have equal bytes on the server, so servers can find rows by an encrypted value. To
-    find rows that another policy object has written, a policy object needs the same `iv`. To
-    decrypt values, it does not, because each value contains its vector.
+    find rows that another policy object has written, a policy object needs the same `iv`. To only
+    decrypt such values, it may have another `iv`, because each value contains its vector.
 
     CBC does not detect all changes of a value. `AESGCMColumnEncryptionPolicy` does.
 
@@ -226,7 +226,7 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
             data = self._data_of(coldesc)
             if key_id in data.key:
                 raise ValueError(f"{place_of(coldesc)} has a key of the id {key_id!r} already")
-            # Create a new dict, because other threads may be reading the old one.
+            # Create a new dict, because other threads may be reading the old dict.
             keys = {**data.key, key_id: _make_sealing(secret, coldesc, key_id)}
             self._columns = {**self._columns, ColDesc(*coldesc): data._replace(key=keys)}
 

@@ -155,7 +155,7 @@ class ClusterReport:
         if self.settings:
             lines += ["", "settings that differ from their defaults:"]
             lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
-        # A block without lines leaves several blank lines in a row: keep only one blank line.
+        # If a part of the report has no lines, several blank lines follow each other: keep one.
         return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

@@ -30,8 +30,8 @@ from cassandra.migrate.facts import (
 )
 from cassandra.migrate.noticed import LIST_REMOVE
 
-# Severities of findings. With this driver, the code fails (BREAKS) or behaves differently (DIFFERS).
-# A NOTE is only worth knowing.
+# Severities of findings: with this driver, the code fails (BREAKS) or behaves differently
+# (DIFFERS). A NOTE is only worth knowing.
 BREAKS = "breaks"
 DIFFERS = "differs"
 NOTE = "note"

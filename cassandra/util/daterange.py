@@ -159,7 +159,10 @@ _UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000
 
 
 def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
-    """Return `bound` at the first millisecond of its unit; with `up`, at the last millisecond."""
+    """Return a bound that is rounded to its precision (year, month, ...).
+
+    :param up: True returns the last millisecond of the unit, False the first millisecond.
+    """
     millis, precision = bound.milliseconds, bound.precision
     if millis is None or precision is None:
         return bound

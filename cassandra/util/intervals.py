@@ -48,10 +48,10 @@ class OncePerKey:
     """Allows a log line for each key once per interval.
 
     :param interval: the interval, in seconds.
-    :param size: the maximum number of keys that are remembered. If there are more keys, all are
-        forgotten.
-    :param most_bytes: the maximum total length of the remembered keys. If it is exceeded, all are
-        forgotten.
+    :param size: the maximum number of keys that are remembered. If there are more keys, all keys
+        are forgotten.
+    :param most_bytes: the maximum total length of the remembered keys. If it is exceeded, all keys
+        are forgotten.
     """
 
     __slots__ = ("_interval", "_limits")
@@ -61,10 +61,9 @@ class OncePerKey:
         self._limits: Bounded[str, OncePerInterval] = Bounded(size, most_bytes)
 
     def missed(self, key: str) -> int | None:
-        """Decide whether a line for `key` is allowed, and return how many lines were not.
+        """Return None if a log line for `key` is not allowed now, because of an earlier line.
 
-        Return None if a line is not allowed, because there was one within the interval. Otherwise
-        return the number of calls for `key` that returned None since the last line.
+        If a line is allowed, return how many lines for `key` were not allowed since the last line.
         """
         limit = self._limits.get(key) or self._limits.keep(
             key, OncePerInterval(self._interval), len(key)

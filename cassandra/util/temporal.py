@@ -81,8 +81,8 @@ def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp
     return MillisTimestamp(timestamp_ms)
 
 
-# Seconds from 1970 to the end of the year 9999. No datetime is further from 1970; the year 1 is
-# nearer.
+# Seconds from 1970 to the end of the year 9999. No datetime is further from 1970, not even the first
+# datetime, which is in the year 1.
 _MOST_SECONDS = 253_402_300_800
 
 
@@ -309,7 +309,7 @@ class Date(bases.DayBase):
     days_from_epoch: int
 
     def __init__(self, value: int | datetime.date | Date | str) -> None:
-        # This is a fast path for decoders, as in Time.
+        # This is a fast path for decoders, which create an object for each value of a column.
         if type(value) is int:
             self.days_from_epoch = value
         else:
