@@ -81,8 +81,8 @@ def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp
     return MillisTimestamp(timestamp_ms)
 
 
-# Seconds from 1970 to the end of the year 9999. No datetime is further from 1970, not even the first
-# datetime, which is in the year 1.
+# Seconds from 1970 to the end of the year 9999. No datetime is further from 1970: the first
+# datetime, in the year 1, is nearer.
 _MOST_SECONDS = 253_402_300_800
 
 
