@@ -30,7 +30,7 @@ QUICK_PAGE = HERE / "results" / "figures.inc"
 
 
 def scripts() -> list[Path]:
-    """Return the benchmark scripts of this folder, without this one."""
+    """Return the benchmark scripts of this folder, without this script."""
     candidates = sorted(path for path in HERE.glob("[a-z]*.py") if "__main__" in path.read_text())
     return [path for path in candidates if path.name != Path(__file__).name]
 
@@ -38,7 +38,7 @@ def scripts() -> list[Path]:
 def measure(
     chosen_scripts: Sequence[Path], options: argparse.Namespace
 ) -> tuple[list[Any], list[str]]:
-    """Run scripts; return the report (JSON) of each, and the names of those that failed."""
+    """Run scripts; return the report (JSON) of each script, and the names of failed scripts."""
     reports: list[Any] = []
     failed = []
     arguments = ["--quick"] if options.quick else []

@@ -2,7 +2,7 @@
 
     python benchmarks/compression.py [--no-peers]
 
-Two `_lib.null_server` processes return the same rows; one of them compresses its responses with
+Two `_lib.null_server` processes return the same rows; one process compresses its responses with
 LZ4, as in protocol version 4. A figure is the CPU microseconds of the client's process for one
 request, or for one row of a page, in the best pass of all rounds. The values of the page vary
 (strings of a few words, random UUIDs, numbers and times), so that compression is realistic.
@@ -31,13 +31,13 @@ PEERS = {
     "cassandra-driver": "blocking",
     "scylladb-rs-driver": "scylladb-rs",
 }
-EXTRA = ("numpy", "uvloop", "lz4")
-MOST_FOR_A_PAGE = 1.3  # a compressed page may need at most this many times the CPU of a plain one
+EXTRA = ("numpy", "uvloop", "lz4")  # further packages in a peer's environment
+MOST_FOR_A_PAGE = 1.3  # a compressed page may need at most this many times a plain page's CPU
 _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into", "our", "river"]
 
 
 def varied_page() -> null_server.Rule:
-    """Return the null server's rule for a page in which each row has other values.
+    """Return the null server's rule for a page in which all rows have different values.
 
     Such a page compresses like a real page.
     """
@@ -105,7 +105,7 @@ def main() -> int:
                 row["LZ4"] = compressed[case]["us"]
     ratios = {case: row["LZ4"] / row["plain"] for case, row in rows.items() if "LZ4" in row}
     bench.show_table("us of client CPU", rows, {"LZ4 / plain": ratios})
-    for lane in lanes[:2]:  # this driver's
+    for lane in lanes[:2]:  # the lanes of this driver
         for case, ratio in ratios.items():
             if case.startswith(PAGE) and case.endswith(f"({lane.name})"):
                 bench.add_target(

@@ -24,7 +24,7 @@ from benchmarks._lib.tables import least_over
 WORKER = Path(__file__).with_name("_lib") / "worker_metadata.py"
 # Other drivers must need at least this many times our CPU time ("both") and memory ("touched").
 TARGETS = {"both": 4.0, "touched": 3.0}
-MODES = ("time", "memory", "off")
+MODES = ("time", "memory", "off")  # what the worker measures; "off" is without schema metadata
 
 # The rows of the table: the key in the worker's output, the title, and the unit of the figures.
 LINES = (

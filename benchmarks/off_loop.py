@@ -155,6 +155,7 @@ def _tls_receivers(
 
 
 def _shake_hands(*ends: ssl.SSLObject) -> None:
+    """Let a client and a server, which share memory, finish their TLS handshake."""
     for _ in range(10):
         for end in ends:
             try:
@@ -171,6 +172,12 @@ def _receiver_of(
     incoming: ssl.MemoryBIO,
     records: Iterator[bytes],
 ) -> Callable[[], Awaitable[None]]:
+    """Return a function that receives, decrypts and decodes the next page.
+
+    :param incoming: the bytes that the client reads.
+    :param records: the TLS records of each page.
+    """
+
     def decrypt(data: bytes) -> bytes:
         incoming.write(data)
         parts = []

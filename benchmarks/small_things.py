@@ -27,7 +27,7 @@ from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_small_things.py"
 FEW = 100  # number of calls in the shorter run
-SIDES = ("ours", "floor")
+SIDES = ("ours", "floor")  # the columns of the table
 
 
 class Case(NamedTuple):

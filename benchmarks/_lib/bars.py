@@ -28,7 +28,7 @@ DRIVERS = {
 # picture is narrow, so that its text can be read on a phone, which shrinks a picture to the width
 # of the screen.
 WIDTH, LABEL, BAR, GAP, FIGURE = 520, 204, 19, 32, 56
-OURS, OTHERS = "#e0832b", "#3d7fb8"
+OURS, OTHERS = "#e0832b", "#3d7fb8"  # colours of the bars of this driver and of other drivers
 TEXT = "#7a7a7a"  # this grey has the same contrast on a white and on a dark background
 
 
@@ -61,7 +61,7 @@ def svg(table: Table) -> str:
 def _append_bars(parts: list[str], top: float, figures: Sequence[tuple[str, float]]) -> float:
     """Append the bars of one case to `parts`, the SVG elements of the picture.
 
-    :param top: the y coordinate of the first bar; the others follow below it.
+    :param top: the y coordinate of the first bar; the other bars follow below it.
     :returns: the y coordinate at which the bars end.
     """
     highest = max(figure for _, figure in figures)

@@ -18,7 +18,7 @@ from cassandra.protocol.opcodes import RESULT
 from cassandra.testing.fake import FakeCluster, Scylla
 from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
 
-PASSES = 6 if is_quick() else 60
+PASSES = 6 if is_quick() else 60  # the passes of a measurement, of which the fastest counts
 
 _CUSTOM_PAYLOAD = 0x04  # flag of an envelope
 

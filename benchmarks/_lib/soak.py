@@ -48,8 +48,8 @@ SELECT = "SELECT k, v FROM t WHERE k = ?"
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 COLUMNS = [("k", "int"), ("v", "text")]
 EXECUTE, BATCH = 0x0A, 0x0D  # opcodes
-ROWS = 20
-WORKERS = 24
+ROWS = 20  # the number of rows that answer a SELECT
+WORKERS = 24  # the number of asyncio tasks that send requests
 # Average seconds that a worker sleeps between requests, so that the load does not saturate the
 # machine.
 PAUSE = 0.01
@@ -184,7 +184,7 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
 class Soak:
     """The state that all workers share: settings, counted outcomes, mistakes and the end time.
 
-    `faults` are mistakes of the driver; the first one ends the run.
+    `faults` are mistakes of the driver; the first mistake ends the run.
     """
 
     def __init__(self, port: int, addresses: list[str], seed: int, seconds: float) -> None:

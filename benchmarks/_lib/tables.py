@@ -85,7 +85,7 @@ def shown(value: float | None) -> str:
 
 
 def aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Format rows of cells as lines: the first column left-aligned, the others right-aligned.
+    """Format rows of cells as lines: the first column left-aligned, other columns right-aligned.
 
     :param cells: the first row has the headings, under which a line is drawn.
     """

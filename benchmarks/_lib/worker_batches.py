@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-ROWS = 100
-LOOPS = 50
+ROWS = 100  # the number of rows in a batch
+LOOPS = 50  # the number of batches that a pass builds
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
-PASSES = 3 if QUICK else 15
+PASSES = 3 if QUICK else 15  # the passes of each case, of which the fastest counts
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 ROW = (7, "hello world", 7, 1.5, True)
 
@@ -68,12 +68,14 @@ def main() -> None:
     rows = [ROW] * ROWS
 
     def by_add() -> Any:
+        """Build a batch by a call of `add` for each row."""
         batch = BatchStatement(BatchType.UNLOGGED)
         for row in rows:
             batch.add(insert, row)
         return batch
 
     def by_add_all() -> Any:
+        """Build a batch by one call of `add_all`."""
         return BatchStatement(BatchType.UNLOGGED).add_all([insert] * ROWS, rows)
 
     cases = {"add": by_add, "add_all": by_add_all}

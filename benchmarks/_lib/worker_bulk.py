@@ -17,6 +17,7 @@ from typing import Any
 
 from cassandra.cluster import Cluster
 
+# The passes of each case, of which the fastest counts.
 PASSES = 2 if os.environ.get("TURBOCQL_BENCH_QUICK") else 5
 
 

@@ -45,7 +45,7 @@ from cassandra.policies import RoundRobinPolicy
 
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 REQUESTS = 200 if QUICK else 2_000
-IN_FLIGHT = 100
+IN_FLIGHT = 100  # the number of requests in flight in the cases that send several at once
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 SELECT = "SELECT one FROM five WHERE a = ?"
 ROW = (7, "hello world", 7, 1.5, True)
@@ -111,12 +111,14 @@ async def by_tasks(
 
 
 async def aio_insert(address: str, port: int, passes: int) -> None:
+    """Insert rows with the asyncio `execute`, in 100 tasks."""
     async with prepared(address, port, INSERT) as (session, insert):
         for _ in range(passes):
             await by_tasks(lambda: session.execute(insert, ROW), None)
 
 
 async def aio_select(address: str, port: int, passes: int) -> None:
+    """Select rows with the asyncio `execute`, in 100 tasks."""
     async with prepared(address, port, SELECT) as (session, select):
         for _ in range(passes):
             await by_tasks(lambda: session.execute(select, KEY), lambda result: result.one().a)
@@ -159,6 +161,7 @@ def blocking_select(address: str, port: int, passes: int) -> None:
 
 
 def blocking_insert(address: str, port: int, passes: int) -> None:
+    """Insert rows with the blocking `execute`, one after the other."""
     with prepared_blocking(address, port, INSERT) as (session, insert):
         for _ in range(passes * REQUESTS):
             session.execute(insert, ROW)

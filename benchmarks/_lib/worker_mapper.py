@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import Any
 
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
-PASSES = 2 if QUICK else 7
-CALLS = 1_000
+PASSES = 2 if QUICK else 7  # the passes of each case, of which the fastest counts
+CALLS = 1_000  # the number of calls in a pass
 PAGES = 3  # the number of pages of `ROWS` rows that a pass reads
 ROWS = 5_000
 

@@ -30,12 +30,12 @@ from cassandra.protocol import BatchMessage, ExecuteMessage, ProtocolHandler, Qu
 from cassandra.query import BatchType, PreparedStatement, named_tuple_factory, tuple_factory
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
-VERSION = 4
+VERSION = 4  # the version of the protocol
 RESULT = 8  # the opcode of a RESULT message
 ROWS_KIND, VOID_KIND = 2, 1  # kinds of a RESULT message
 DOUBLE, INT, TEXT = 0x07, 0x09, 0x0D  # codes of CQL types
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
-PASSES = 2 if QUICK else 7
+PASSES = 2 if QUICK else 7  # the passes of each case, of which the fastest counts
 
 # Name, type and value of each column of the prepared statement.
 KINDS = [
@@ -49,7 +49,7 @@ TWELVE = [
     b"\x00" * 16, b"a name of some length", b"\x00" * 8, b"\x00" * 8, b"\x01", b"\x00" * 8,
     b"some text", b"\x00" * 4, b"some bytes", None, b"\x00" * 4, b"more text",
 ]  # fmt: skip
-VECTOR = struct.pack(">128f", *range(128))
+VECTOR = struct.pack(">128f", *range(128))  # an encoded vector<float, 128>
 # For each case: the number of statements in the batch, and the encoded parameters of one statement.
 BATCHES = {
     "BATCH 10 x 2 vec128": (10, [VECTOR] * 2),

@@ -29,8 +29,8 @@ from typing import Any
 # The driver's setting `compression`: "lz4", or False for none.
 COMPRESSION: Any = os.environ.get("TURBOCQL_BENCH_COMPRESSION", False)
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
-PASSES = 2 if QUICK else 7
-IN_FLIGHT = 100
+PASSES = 2 if QUICK else 7  # the passes of each case, of which the fastest counts
+IN_FLIGHT = 100  # the number of requests in flight, unless a case sends one at a time
 # The number of requests in a pass: one at a time, with many in flight, for pages, for batches, and
 # for inserts of vectors.
 ONE_AT_A_TIME = 2_000

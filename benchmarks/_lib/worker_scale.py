@@ -25,9 +25,9 @@ from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, TokenAware
 
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
-PASSES = 1 if QUICK else 3
-ALONE = 1_000 if QUICK else 3_000
-PATIENCE = 120.0  # seconds
+PASSES = 1 if QUICK else 3  # the passes of each figure, of which the fastest counts
+ALONE = 1_000 if QUICK else 3_000  # the number of inserts in a pass of one insert at a time
+PATIENCE = 120.0  # the most seconds to wait for all pools to open
 
 
 def memory() -> float:

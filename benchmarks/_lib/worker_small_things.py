@@ -95,13 +95,15 @@ def batch() -> Sides:
 
 
 def prepare() -> Sides:
+    """Encode a PREPARE."""
     return encoder_sides(PrepareMessage(QUERY), lambda: bodies.prepare_body(QUERY, None, VERSION))
 
 
 def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
     """Return two functions that decode the same response.
 
-    The first calls the public `decode_message`; the floor calls the engine's internal function.
+    The first function calls the public `decode_message`. The second, the floor, calls the engine's
+    internal function.
 
     :param cached: the metadata of the columns, if the client knows them already.
     """
@@ -113,6 +115,7 @@ def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
 
 
 def void() -> Sides:
+    """Decode a RESULT without rows."""
     return decoder_sides(RESULT, struct.pack(">i", VOID))
 
 
@@ -127,15 +130,18 @@ def known_rows() -> Sides:
 
 
 def unknown_rows() -> Sides:
+    """Decode a row whose columns the client does not know yet."""
     return decoder_sides(RESULT, rows_body(THREE, ROW))
 
 
 def set_keyspace() -> Sides:
+    """Decode the response to USE."""
     keyspace = b"ks_1"
     return decoder_sides(RESULT, struct.pack(">ih", SET_KEYSPACE, len(keyspace)) + keyspace)
 
 
 def error() -> Sides:
+    """Decode an ERROR that says that the query is invalid."""
     text = b"refused"
     return decoder_sides(ERROR, struct.pack(">ih", INVALID, len(text)) + text)
 
@@ -173,10 +179,12 @@ def text_cells(columns: int, count: int) -> Sides:
 
 
 def texts() -> Sides:
+    """Decode 100 rows of five texts."""
     return text_cells(columns=5, count=100)
 
 
 def few_texts() -> Sides:
+    """Decode one row of three texts."""
     return text_cells(columns=3, count=1)
 
 
@@ -192,6 +200,7 @@ def dicts(columns: int = 5) -> Sides:
 
 
 def wide_dicts() -> Sides:
+    """Decode 100 rows of 20 texts to dicts."""
     return dicts(20)
 
 

@@ -299,7 +299,7 @@ def running(
     :param answers_per_write: the number of responses to EXECUTE that the server collects and sends
         in one write. Each connection must keep as many requests in flight, or it waits forever.
     """
-    # The server takes its port as an argument, so find a free one.
+    # The server takes its port as an argument, so find a free port.
     with socket.socket() as probe:
         probe.bind((address, 0))
         port = probe.getsockname()[1]
