@@ -1,7 +1,8 @@
 """The clusters of real nodes that integration tests share.
 
 Each entry of `KINDS` describes a kind of cluster: its version and settings. A test chooses a kind
-by its fixtures. A cluster starts before the first test that requests it, and stops after the last.
+by its fixtures. A cluster starts before the first test that requests it, and stops after the last
+such test.
 So that few nodes run at the same time, tests of the same kind run one after the other in one
 process.
 """
@@ -111,7 +112,7 @@ def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item
 
 
 class Pool:
-    """Starts the clusters of real nodes on demand, and stops each after its last test."""
+    """Starts the clusters of real nodes on demand, and stops each cluster after its last test."""
 
     def __init__(self) -> None:
         self._running: dict[str, LocalCluster] = {}
@@ -133,7 +134,7 @@ class Pool:
         return self._running[kind]
 
     def stop_after(self, item: pytest.Item) -> None:
-        """Stop the clusters that no test after this one needs."""
+        """Stop the clusters that no test after `item` needs."""
         self._stop(self._last_users.get(item.nodeid, ()))
 
     def close(self) -> None:

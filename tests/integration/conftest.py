@@ -22,8 +22,8 @@ _collected = pytest.StashKey[int]()  # the number of tests in all processes
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests so that those that share nodes run one after the other, in the same process.
 
-    With ``--dist=each``, pytest-xdist gives all tests to each process. Keep only those that this
-    process is to run.
+    With ``--dist=each``, pytest-xdist gives all tests to each process. Keep only the tests that
+    this process is to run.
     """
     worker = getattr(config, "workerinput", None)
     if worker is not None:
@@ -115,13 +115,13 @@ def impatient(pool: Pool) -> LocalCluster:
 
 @pytest.fixture(scope="session")
 def spread(pool: Pool) -> LocalCluster:
-    """Three nodes: two racks in one data centre, one in another. They require a password."""
+    """Three nodes that require a password: two in data centre east (two racks), one in west."""
     return pool.get("spread")
 
 
 @pytest.fixture(scope="session")
 def three_nodes(pool: Pool) -> LocalCluster:
-    """Three nodes of Cassandra 5.0, for tests that leave all of them running."""
+    """Three nodes of Cassandra 5.0, for tests that leave all three nodes running."""
     return pool.get("three_nodes")
 
 

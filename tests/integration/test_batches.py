@@ -28,8 +28,8 @@ from .test_failures import PAUSE, States
 pytestmark = pytest.mark.integration
 
 INSERT = "INSERT INTO t (k, c, v, x) VALUES (?, ?, ?, ?)"
-WRITERS = 4  # threads that send batches
-PER_BATCH = 20  # rows in each batch of a writer
+WRITERS = 4  # the number of threads that send batches
+PER_BATCH = 20  # the number of rows in each batch of a thread
 
 
 @dataclasses.dataclass
@@ -55,7 +55,7 @@ def connect(local: LocalCluster) -> Cluster:
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         reconnection_policy=ConstantReconnectionPolicy(0.5, None),
         connect_timeout=5,
-        # ^With short intervals, the driver soon notices that a node has failed.
+        # With short intervals of heartbeats, the driver soon notices that a node has failed.
         idle_heartbeat_interval=1,
         idle_heartbeat_timeout=2,
     )
@@ -169,7 +169,7 @@ def test_a_mixed_batch_on_asyncio(session: Session, three_nodes: LocalCluster) -
 
 
 def rows_in_each_form() -> list[tuple[str, Any]]:
-    """Return two rows in each form that `add_many` accepts, each with the name of the form."""
+    """Return two rows in each form that `add_many` accepts, as (name of the form, rows)."""
     nan = float("nan")
     structured_array = numpy.array(
         [(1, 0, "a", 0.5), (2, 0, "b", nan)],
@@ -251,6 +251,7 @@ def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Sess
 
 
 def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
+    """The error has the number of statements in the batch, and the text of the first."""
     insert = session.prepare(INSERT)
     # The batch has 3.5 MB. The limit of these nodes is 3 MiB.
     rows = [(i, 0, "x" * 100_000, None) for i in range(35)]

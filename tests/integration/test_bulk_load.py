@@ -56,7 +56,7 @@ def csv_file(path: Path, count: int) -> Path:
 
 
 def stored_orders(session: Session) -> set[tuple[Any, ...]]:
-    """Return the rows of the table, in the form of `expected_orders`."""
+    """Return the rows of the table `orders`, in the form of `expected_orders`."""
     rows = session.execute("SELECT id, customer, placed, total, items FROM orders", timeout=60)
     return {(row.id, row.customer, row.placed, str(row.total), tuple(row.items)) for row in rows}
 
@@ -139,7 +139,7 @@ def test_rows_with_the_same_key_stay_in_order_if_only_a_part_of_it_is_known(
 def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_is_stored(
     session: Session,
 ) -> None:
-    """Two of 50 rows have an invalid partition key: they are reported, and the others written."""
+    """Two of 50 rows have an invalid partition key: the load reports them, and writes 48 rows."""
     placed_at = datetime.datetime(2026, 11, 23)
     rows: list[Any] = [("one", placed_at, number, 1, ["x"]) for number in range(50)]
     rows[17] = ("", placed_at, 17, 1, ["x"])  # an empty partition key
@@ -152,7 +152,7 @@ def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_i
 
 
 def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -> None:
-    """TTL (seconds) and timestamp (microseconds) come from columns, or one TTL is for all rows."""
+    """TTL (seconds) and timestamp (microseconds) come from columns, or all rows have one TTL."""
     placed_at = datetime.datetime(2026, 11, 23)
     row = {"customer": "a", "placed": placed_at, "id": 1, "total": 1, "life": 1000, "at": 5_000_000}
     columns = ["customer", "placed", "id", "total"]

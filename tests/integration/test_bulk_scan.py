@@ -76,7 +76,7 @@ def test_a_scan_as_arrow_tables_and_batches(session: Session) -> None:
 
 
 def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) -> None:
-    """A second scan with the same checkpoint returns the rows that the first did not return."""
+    """A second scan with the same checkpoint returns the rows that the first scan left out."""
     path = tmp_path / "scan.json"
     rows: list[Any] = []
     scan = session.scan("t", page_size=300, splits=8, checkpoint=path)
@@ -98,7 +98,7 @@ def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) 
 
 
 async def test_asyncio(session: Session, node: LocalCluster) -> None:
-    """`scan` and `count` of an asyncio session give the same results as those of a blocking one."""
+    """`scan` and `count` of an asyncio session return all rows and their number."""
     async with (
         aio.Cluster(node.contact_points, port=node.port) as cluster,
         await cluster.connect(session.keyspace) as aio_session,

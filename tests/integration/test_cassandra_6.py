@@ -39,7 +39,7 @@ TRANSFER = """
 
 @pytest.fixture(scope="module")
 def cluster(transactional_node: LocalCluster) -> Iterator[Cluster]:
-    """Yield a cluster at QUORUM: tables that allow transactions refuse the default LOCAL_ONE."""
+    """Yield a cluster at QUORUM, because tables that allow transactions refuse LOCAL_ONE."""
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     with connect(transactional_node, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster:
         yield cluster
@@ -172,7 +172,7 @@ def test_the_error_for_an_unsupported_consistency_level_names_supported_ones(
     assert "QUORUM" in "".join(vars(refused.value)["__notes__"])
 
 
-# Statements that the server does not support yet, with the error that it sends for each.
+# Statements that the server does not support yet: (statement, exception, text of its message).
 UNSUPPORTED: list[tuple[str, type[Exception], str]] = [
     ("BEGIN TRANSACTION COMMIT TRANSACTION", InvalidRequest, "contains no reads or writes"),
     (

@@ -33,9 +33,9 @@ from .test_docs import python_blocks, run_block
 
 pytestmark = pytest.mark.integration
 
-KEY = bytes(range(32))
-IV = bytes(range(16))
-TIMEOUT = 600  # seconds for a command; pip may have to fetch packages
+KEY = bytes(range(32))  # the encryption key, for AES-256
+IV = bytes(range(16))  # the initialization vector: values encrypted with the same IV are equal
+TIMEOUT = 600  # the most seconds for a command; pip may have to fetch packages
 
 # For each column: its name, its type, and its values in the rows 0, 1 and 2. The values are such
 # that JSON can encode them.

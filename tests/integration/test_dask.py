@@ -60,7 +60,7 @@ def session(node: LocalCluster, server: dict[str, Any]) -> Iterator[Session]:
 def test_a_table_is_read_as_a_dask_dataframe(server: dict[str, Any]) -> None:
     """`read_table` returns a lazy frame of the table, or of the rows that meet a condition.
 
-    The computed frame has the types that the lazy frame has announced.
+    The computed frame has the column types that the lazy frame announced.
     """
     frame = read_table("it_dask.orders", server, splits=8)
     assert frame.npartitions >= 8

@@ -121,7 +121,7 @@ def test_the_readmes_pytest_example(tmp_path: Path) -> None:
 def test_schema_metadata(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The first block of docs/metadata.rst prints the schema before and after a change."""
+    """The first block of docs/metadata.rst prints a table's schema before and after a change."""
     run_block(python_blocks("docs/metadata.rst")[0], node, {})
     # The block has added the column `paid`. Drop it, because other tests expect the table without
     # it.

@@ -153,12 +153,14 @@ def check_transactions(session: Session) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_blocking(node: LocalCluster, version: int) -> None:
+    """The blocking API works with the versions of the protocol that Cassandra 5 supports."""
     with connect(node, protocol_version=version) as cluster:
         check_blocking_api(cluster, node)
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_blocking_on_older_lines(old_node: LocalCluster, version: int) -> None:
+    """The blocking API works with older servers, in each version of the protocol."""
     with connect(old_node, protocol_version=version) as cluster:
         if version == 3:
             check_version_3(cluster)
@@ -268,9 +270,8 @@ def test_a_blocking_call_in_a_callback_is_refused(node: LocalCluster) -> None:
                     refusals.append(error)
             is_called.set()
 
-        # The listener adds the callback before the request is sent. If we added it to a finished
-        # request, `add_callback` would call it in the test's thread, where blocking calls are
-        # allowed.
+        # The listener adds the callback before the request is sent. `add_callback` of a finished
+        # request would call the callback in the test's thread, where blocking calls are allowed.
         session.add_request_init_listener(lambda future: future.add_callback(call_back))
         session.execute_async("SELECT key FROM system.local")
         assert is_called.wait(timeout=10)
@@ -299,6 +300,8 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_asyncio_api(node: LocalCluster, version: int) -> None:
+    """The asyncio API works with the versions of the protocol that Cassandra 5 supports."""
+
     async def check_asyncio_api() -> None:
         """Write and read rows in each way that the asyncio API offers, in a new keyspace."""
         name = new_keyspace_name()
@@ -377,6 +380,8 @@ async def check_cancellation(session: aio.Session) -> None:
 
 
 def test_asyncio_on_older_lines(old_node: LocalCluster) -> None:
+    """The asyncio API connects to a server of an older version."""
+
     async def check_version() -> None:
         """Read the version of the node."""
         async with aio.Cluster(old_node.contact_points, port=old_node.port) as cluster:
@@ -494,7 +499,7 @@ def test_user_defined_types(node: LocalCluster, keyspace: str) -> None:
 
 
 def test_execution_profiles_can_be_added_to_a_connected_cluster(node: LocalCluster) -> None:
-    """You can add a profile to a connected cluster and use it by name, but cannot add it twice."""
+    """A connected cluster accepts a new profile, which can be used by name, but only once."""
     with connect(node) as cluster, cluster.connect() as session:
         profile = ExecutionProfile(
             load_balancing_policy=RoundRobinPolicy(), row_factory=dict_factory

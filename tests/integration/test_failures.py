@@ -23,7 +23,7 @@ from .conftest import create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
-WRITERS = 4  # threads of a `Load`
+WRITERS = 4  # the number of threads of a `Load`
 # Seconds between two writes of a writer. With these pauses, the writers insert hundreds of rows per
 # second, and leave enough CPU for nodes to start.
 PAUSE = 0.005
@@ -56,7 +56,7 @@ class States(HostStateListener):
         self._note("remove", host)
 
     def wait_for(self, event: str, address: str, timeout: float = 60) -> None:
-        """Wait until the driver has reported an event of a host; an earlier event counts, too.
+        """Wait until the driver has reported an event of a host, unless it already has.
 
         :param event: "up", "down", "add" or "remove".
         :param address: the address of the host.
@@ -149,7 +149,7 @@ class Flood:
             key += 1
 
     def _on_success(self, rows: object, key: int) -> None:
-        """Record that row `key` was acknowledged; the event loop calls this."""
+        """Record that row `key` was acknowledged; the event loop calls this method."""
         now = time.monotonic()
         self.longest_gap = max(self.longest_gap, now - self._last_acknowledgement)
         self._last_acknowledgement = now
@@ -159,7 +159,7 @@ class Flood:
             self._changed.notify_all()
 
     def _on_error(self, error: Exception) -> None:
-        """Count a failed request; the event loop calls this."""
+        """Count a failed request; the event loop calls this method."""
         self.failed[type(error).__name__] += 1
         self._free_slots.release()
 
@@ -260,7 +260,7 @@ def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
 
 
 def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
-    """If the node of the control connection is killed, the driver opens it on another node."""
+    """If the node of the control connection is killed, another node gets the control connection."""
 
     def disturb(states: States, load: Load) -> None:
         cluster = load._session.cluster
@@ -297,6 +297,8 @@ def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalClust
 def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
     fragile: LocalCluster, record_property: Callable[[str, object], None]
 ) -> None:
+    """Of 100,000 writes that were acknowledged while nodes fail and return, none is lost."""
+
     def disturb(states: States, flood: Flood) -> None:
         """Kill and restart the second node, then pause and resume the third node."""
         _, second_node, third_node = fragile.nodes

@@ -132,7 +132,7 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
 
 
 async def test_cancelled_start_cleans_up() -> None:
-    """If the task that starts a cluster is cancelled, the processes end before the task does."""
+    """If the task that starts a cluster is cancelled, the processes end before the task ends."""
     cluster = LocalCluster(1, progress=False)
 
     async def start_cluster() -> None:
@@ -159,7 +159,7 @@ def cluster(dismantled: LocalCluster) -> LocalCluster:
 
 @pytest.mark.long
 class TestThreeNodes:
-    """Tests of three nodes that run in this order, because each depends on the test before it."""
+    """Tests that run in this order on three nodes, because each needs the state after the last."""
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
         """Racks are assigned to the nodes in turn, and a write at ALL reaches each node."""
@@ -325,7 +325,7 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
         "import json, sys, threading\n"
         "from cassandra.testing import LocalCluster\n"
         # Start the cluster in a thread that ends at once. Linux sends a "parent death signal" when
-        # the starting thread ends, so the nodes must not rely on it.
+        # the starting thread ends, so the nodes must not rely on this signal.
         "cluster = LocalCluster(1, progress=False)\n"
         "thread = threading.Thread(target=cluster.start); thread.start(); thread.join()\n"
         "print(json.dumps([cluster.directory, cluster.supervisor_pid, cluster.nodes[0].pid]), "
@@ -343,7 +343,7 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
         assert is_alive(node)
         supervisor_pidfd = os.pidfd_open(supervisor)
         os.kill(parent.pid, signal.SIGKILL)
-        # A pidfd is readable as soon as the process has ended, even if it is not our child.
+        # A pidfd is readable as soon as its process has ended, even if that is not our child.
         ended_pidfds, _, _ = select.select([supervisor_pidfd], [], [], 30)  # at most 30 seconds
         os.close(supervisor_pidfd)
     assert ended_pidfds
@@ -352,7 +352,7 @@ def test_nodes_end_when_the_parent_is_killed() -> None:
 
 
 def test_shipped_java_class_equals_its_compiled_source(node: LocalCluster, tmp_path: Path) -> None:
-    """The compiled Java class in the package equals what its source compiles to, byte by byte."""
+    """The Java class in the package has the same bytes as the result of compiling its source."""
     (compiler,) = glob.glob(
         os.path.join(cache_directory("cassandra", node.version), "jars", "ecj-*.jar")
     )

@@ -119,7 +119,7 @@ def test_refusals_of_nulls_have_a_note(
 
 
 def test_the_note_of_a_batch_names_the_statement(table: Session) -> None:
-    """The note names the statement with the null: the second statement, which is number 1."""
+    """The note names the statement that has the null: the second of the batch, number 1."""
     insert = table.prepare("INSERT INTO nulls (k, c, l) VALUES (?, 1, ?)")
     batch = BatchStatement().add(insert, (1, [1])).add(insert, (2, [None]))
     with pytest.raises(ERROR_OF_LISTS) as caught:
@@ -139,5 +139,6 @@ async def check_note_on_asyncio(node: LocalCluster, keyspace: str) -> None:
 
 
 def test_asyncio_has_the_note(node: LocalCluster, table: Session) -> None:
+    """The asyncio API adds the same note to the error."""
     assert table.keyspace is not None
     asyncio.run(check_note_on_asyncio(node, table.keyspace))

@@ -112,13 +112,13 @@ class Wire:
             for envelope in self.reader.feed(data):
                 stream = envelope[0]
                 # Events have the stream -1. An event may arrive before the response to the request
-                # that caused the event.
+                # that caused this event.
                 queue = self.events if stream == -1 else self.received
                 queue.append(envelope)
         return self.received.pop(0)
 
     def next_event(self) -> Any:
-        """Return the message of the next event; if there is none yet, wait for it."""
+        """Return the message of the next event; wait if no event has arrived yet."""
         while not self.events:
             self.events += self.reader.feed(self.socket.recv(65536))
         _stream, opcode, flags, body, version = self.events.pop(0)
@@ -301,7 +301,7 @@ def test_all_requests_on_older_nodes(
 
 
 def test_large_values_cross_segments(wire: Wire) -> None:
-    """A value of 1 MB is read as it was written, although version 5 splits it into segments."""
+    """A value of 1 MB is read as it was written, although version 5 sends it in segments."""
     data = bytes(range(256)) * 4000
     valid(
         wire.ask(
@@ -491,7 +491,7 @@ def test_requests_of_a_beta_version_have_the_flag_use_beta(server: Server) -> No
     """Version 6 is a beta version, so requests have the flag USE_BETA.
 
     The flag is described in native_protocol_v5.spec, section 2.4.1.2. A server that supports
-    version 6 as beta accepts the connection; others refuse the version.
+    version 6 as beta accepts the connection; other servers refuse the version.
     """
     with Wire(server.address, 6) as wire:
         last_action = wire.end

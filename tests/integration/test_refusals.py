@@ -32,7 +32,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    """Fail the test if a thread of the driver is still running after it."""
+    """Fail the test if a thread of the driver is still running after the test."""
     threads_before = set(threading.enumerate())
     yield
     remaining_threads = [
@@ -72,6 +72,8 @@ def test_a_missing_auth_provider_is_named_in_the_error(guarded: LocalCluster) ->
 
 
 def test_wrong_password_on_asyncio(guarded: LocalCluster) -> None:
+    """The error of the asyncio API has the reason, too."""
+
     async def connect_with_wrong_password() -> None:
         """Connect with a wrong password, and check the error of the asyncio API."""
         provider = PlainTextAuthProvider("cassandra", "wrong")

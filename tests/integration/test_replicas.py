@@ -74,7 +74,7 @@ def assert_same_replicas_as_the_servers(
 ) -> None:
     """Compare the driver's replicas with the replicas that nodetool prints.
 
-    This compares all token ranges of all keyspaces, and some random keys.
+    The function compares all token ranges of all keyspaces, and some random keys.
     :param key_count: the number of random keys per keyspace.
     """
     token_map = cluster.metadata.token_map
@@ -171,7 +171,8 @@ def test_replicas_follow_a_keyspace_that_is_created_altered_and_dropped(
 ) -> None:
     """After CREATE, ALTER and DROP KEYSPACE, the driver knows the new replicas.
 
-    For its own session's changes, it knows them at once; for another session's, after the event.
+    After a change by one of its own sessions, the driver knows them at once; after a change by
+    another cluster's session, it knows them when the event has arrived.
     """
     with (
         with_policy(spread, TokenAwarePolicy(RoundRobinPolicy())) as cluster,

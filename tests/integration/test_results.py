@@ -21,9 +21,9 @@ from .conftest import connect, create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
-COUNT = 20_000  # rows
-PARTITIONS = 200
-EPOCH = datetime.datetime(2024, 1, 1)
+COUNT = 20_000  # the number of rows in the table
+PARTITIONS = 200  # the number of partitions of the table
+EPOCH = datetime.datetime(2024, 1, 1)  # the timestamp of the first row
 NAMES = ("p", "c", "u", "t", "d", "b", "at", "v")
 QUERY = f"SELECT {', '.join(NAMES)} FROM wide"
 
@@ -67,7 +67,7 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
                 for values in partition_rows[start : start + 100]:
                     batch.add(insert, values)
                 in_flight.append(session.execute_async(batch, timeout=60))
-                # Keep at most 32 requests in flight: wait for the oldest.
+                # Keep at most 32 requests in flight: wait for the oldest request.
                 if len(in_flight) == 32:
                     in_flight.pop(0).result()
         for future in in_flight:

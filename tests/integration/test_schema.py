@@ -91,7 +91,7 @@ EVERYWHERE = [  # statements for all versions of Cassandra
        i float, j inet, k smallint, l time, m timestamp, n timeuuid, o tinyint, p uuid, q varchar, r varint,
        s tuple<int, text, frozen<tuple<int>>>, t 'DynamicCompositeType(s=>UTF8Type,i=>Int32Type)')""",  # noqa: E501
 ]
-FROM_5_0 = [
+FROM_5_0 = [  # statements for Cassandra 5.0 and later versions
     """CREATE TABLE {ks}.vectors (id int PRIMARY KEY, v vector<float, 3>, n vector<frozen<list<int>>, 2>, t text,
        m map<text, text>, "Q" text)""",  # noqa: E501
     "CREATE INDEX ann ON {ks}.vectors (v) USING 'sai' WITH OPTIONS = {{'similarity_function': "
@@ -115,6 +115,7 @@ FROM_5_0 = [
        WITH allow_auto_snapshot = false AND incremental_backups = false""",  # noqa: E501
 ]
 
+# The tables of system_schema that must have equal rows before and after an export.
 SCHEMA_TABLES = (
     "keyspaces", "tables", "columns", "types", "indexes", "views", "functions", "aggregates",
     "column_masks",
@@ -278,6 +279,7 @@ def test_altering_a_table_updates_its_views(node: LocalCluster, keyspace: str) -
 
 
 def test_virtual_keyspaces_can_be_read_again(node: LocalCluster) -> None:
+    """After a refresh of a virtual keyspace, its exported CQL is the same as before."""
     with connect(node) as cluster, cluster.connect():
         before = cluster.metadata.keyspaces["system_views"].export_as_string()
         cluster.refresh_keyspace_metadata("system_views")

@@ -68,7 +68,7 @@ def free_port() -> int:
 
 
 def post(url: str) -> dict[str, Any]:
-    """Send a POST request until the server responds, which may still be starting.
+    """Send a POST request again and again until the server, which may be starting, responds.
 
     :returns: the JSON of the response.
     """

@@ -21,10 +21,9 @@ from tests.waiting import until
 pytestmark = [pytest.mark.integration, pytest.mark.longest]
 
 ROWS = 3000
-LOADED_AT_ONCE = 200
+LOADED_AT_ONCE = 200  # the number of rows that one load writes
 QUORUM = ConsistencyLevel.QUORUM
-# No job may take longer than this after the end of the topology change.
-LONGEST_JOB = 300  # seconds
+LONGEST_JOB = 300  # the most seconds that a job may take after the end of the topology change
 
 
 def row(number: int) -> tuple[int, int, str]:
@@ -61,7 +60,7 @@ def session(expendable: LocalCluster) -> Iterator[Session]:
 
 
 class Job(threading.Thread):
-    """A thread that repeats one job until the topology change is over.
+    """A thread that repeats a job until the change of the cluster's nodes is over.
 
     `ends` counts the repetitions; `error` is the error that ended the job, or None.
     :param job: called with the number of the repetition.

@@ -247,7 +247,7 @@ def test_user_types(session: Session) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_new_fields_of_user_types(node: LocalCluster, version: int) -> None:
-    """After ALTER TYPE ... ADD, statements prepared before it accept values of the new field.
+    """After ALTER TYPE ... ADD, statements that were prepared before accept the new field.
 
     This holds for the session that has executed ALTER TYPE, and for sessions of other clusters.
     """
@@ -255,10 +255,12 @@ def test_new_fields_of_user_types(node: LocalCluster, version: int) -> None:
 
 
 def test_new_fields_of_user_types_on_older_versions(old_node: LocalCluster) -> None:
+    """Older servers accept values of the new field, too."""
     check_new_fields(old_node, 4)
 
 
 def check_new_fields(local: LocalCluster, version: int) -> None:
+    """Add a field to a type, and check that statements that were prepared before accept it."""
     keyspace = new_keyspace_name()
     with (
         connect(local, protocol_version=version) as cluster,
@@ -285,10 +287,11 @@ def check_new_fields(local: LocalCluster, version: int) -> None:
         session.execute(text, (4, value))
 
         def is_renewed() -> bool:
+            """Return True if the other session's statement knows the new field."""
             (streets, _) = inserts[2].column_metadata[1].type.subtypes
             return bool(streets.subtypes[0].fieldnames == ("name", "number"))
 
-        until(is_renewed)  # the event has come
+        until(is_renewed)  # wait until the other session's cluster has got the schema event
         other_session.execute(inserts[2], (5, value))
         rows = [session.execute(read, (key,)).one().v for key in range(6)]
         assert rows == [

@@ -1,6 +1,6 @@
 """A real node refuses statements of other vector databases, and a note says what to write.
 
-The driver's advice depends on the server's messages, which change from release to release.
+The driver chooses the note by the server's message. Messages change from release to release.
 """
 
 from __future__ import annotations

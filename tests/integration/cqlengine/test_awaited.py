@@ -73,6 +73,7 @@ async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
 
 
 async def test_async_iteration_reads_all_pages(thing: Any) -> None:
+    """`async for`, `aall` and `values_list` return all 50 rows, which are read in pages of 7."""
     await asyncio.gather(*(Thing.acreate(owner=2, number=number) for number in range(50)))
     rows = Thing.objects(owner=2).fetch_size(7)
     assert [row.number async for row in rows] == list(range(50))
@@ -150,7 +151,7 @@ async def test_a_connection_registered_by_its_contact_points(
     table = NamedTable("system", "local").using("own")
     assert (await table.aget(key="local")).key == "local"
     await connection.aunregister_connection("own")
-    # The mapper no longer knows the connection, and its error names it.
+    # The mapper no longer knows the connection, and the mapper's error names the connection.
     with pytest.raises(CQLEngineException, match="own"):
         await table.aget(key="local")
 
@@ -173,7 +174,7 @@ async def test_a_cancelled_update_leaves_the_change_on_the_instance(thing: Any) 
 
 
 def test_blocking_methods_work_beside_awaited_ones(mapper: str) -> None:
-    """The mapper's blocking methods work on one connection while another one is asyncio's."""
+    """The mapper's blocking methods work on one connection while another has the asyncio API."""
 
     class BlockingModel(Model):
         __table_name__ = "aio_plain"

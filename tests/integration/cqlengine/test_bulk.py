@@ -33,8 +33,8 @@ def _table(mapper: str) -> None:
 def sale(number: int, **values: Any) -> dict[str, Any]:
     """Return the values of a sale in the shop "a".
 
-    :param number: the id of the sale; its price is half of it.
-    :param values: values that replace these, or that are added.
+    :param number: the id of the sale, whose price is half of this number.
+    :param values: values of further columns, or values that replace the usual values.
     """
     return {"shop": "a", "id": number, "price": number / 2, **values}
 
@@ -70,7 +70,7 @@ async def test_acreate_many(awaited: str) -> None:
 
 
 def test_nothing_is_sent_if_a_row_is_wrong() -> None:
-    """`create_many` checks all rows before it sends the first; the error names the wrong row."""
+    """`create_many` checks all rows before it sends any row; the error names the wrong row."""
     value_of_wrong_type, unknown_column, missing_key = (
         sale(2, price="x"),
         sale(2, colour="red"),
@@ -85,13 +85,13 @@ def test_nothing_is_sent_if_a_row_is_wrong() -> None:
 
 def test_create_many_with_timestamp_condition_and_batch() -> None:
     """A queryset's TTL, timestamp, condition and batch apply to each row of its `create_many`."""
-    # The first write has an old timestamp, so the second must win.
+    # The first write has an old timestamp, so the second write must win.
     Sale.objects.ttl(1000).timestamp(5).create_many([sale(1)])
     Sale.objects.create_many([sale(1, price=9.0)])
     assert Sale.objects(shop="a").get().price == 9.0
     with pytest.raises(LWTException) as raised:
         Sale.objects.if_not_exists().create_many([sale(2), sale(1), sale(3)])
-    # Sale 1, the second row, existed already; the others were written.
+    # Sale 1, the second row, existed already; the other two sales were written.
     assert [number for number, _ in raised.value.failed_rows] == [1]  # type: ignore[attr-defined]
     assert sorted(instance.id for instance in Sale.objects(shop="a")) == [1, 2, 3]
     with BatchQuery() as batch:

@@ -77,6 +77,7 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
 def test_a_dry_run_prints_statements_and_changes_nothing(
     mapper: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """With dry_run=True, `sync_table` prints its statements, but the table does not exist then."""
     dry_model = model("Dry", id=columns.Integer(primary_key=True), c=columns.Text(index=True))
     management.sync_table(dry_model, dry_run=True)
     printed = capsys.readouterr().out.splitlines()
@@ -88,7 +89,7 @@ def test_a_dry_run_prints_statements_and_changes_nothing(
 
 
 def test_impossible_changes_are_reported(mapper: str) -> None:
-    """`sync_table` warns if a column has another type, because Cassandra cannot change types.
+    """`sync_table` warns if a column's type differs, because Cassandra cannot change types.
 
     If the primary key differs, it raises an error, because the mapper could not find the table's
     rows.

@@ -200,6 +200,7 @@ def test_values_of_other_types_are_converted_to_the_columns_type() -> None:
 
 
 def test_save_writes_only_changes_and_keeps_concurrent_ones() -> None:
+    """`save` writes what changed on the instance, and keeps changes that other clients made."""
     row = Place.create(
         country="fr", year=1, name="a", size=1, tags={"x"}, log=["b"], facts={"k": 1}
     )
@@ -211,7 +212,7 @@ def test_save_writes_only_changes_and_keeps_concurrent_ones() -> None:
     row.size = None
     assert row.get_changed_columns() == ["size", "tags", "log", "facts"]
     # Another client changes the same collections. save() sends only what this instance has added
-    # or removed, so it must not overwrite those changes.
+    # or removed, so it must not overwrite the other client's changes.
     Place.objects(country="fr", year=1, name="a").update(tags__add={"z"}, facts__update={"m": 3})
     row.save()
     stored = Place.get(country="fr", year=1, name="a")
@@ -465,6 +466,7 @@ def test_paging_by_token_reads_all_rows_once() -> None:
 
 
 def test_min_and_max_time_uuid_filter_by_time() -> None:
+    """`MinTimeUUID` and `MaxTimeUUID` select events by a time range around now, or after it."""
     minute_before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=1)
     Event.create(source=100, at=uuid.uuid1(), what="now")
     minute_after = minute_before + datetime.timedelta(minutes=2)
@@ -478,7 +480,7 @@ def test_min_and_max_time_uuid_filter_by_time() -> None:
 
 
 def test_context_query_uses_the_keyspace_in_its_block(mapper: str) -> None:
-    """A `ContextQuery` yields a model that reads and writes in the keyspace passed to it."""
+    """A `ContextQuery` yields a model that reads and writes in the keyspace of its argument."""
     with ContextQuery(Place, keyspace=mapper, connection=None) as model:
         assert model.column_family_name() == f"{mapper}.place"
         model.create(country="cx", year=1, name="a")

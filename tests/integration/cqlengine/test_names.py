@@ -169,6 +169,7 @@ def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
 
 
 def test_unknown_columns_with_these_names_are_invalid_and_drop_no_table(mapper: str) -> None:
+    """For a column name that the table lacks, the server only reports an error."""
     connection.execute(
         SimpleStatement(f"CREATE TABLE IF NOT EXISTS {mapper}.t (id int PRIMARY KEY)")
     )

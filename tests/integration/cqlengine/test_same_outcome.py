@@ -223,7 +223,7 @@ def test_subclasses_on_one_table_stay_in_their_keyspace(other: str) -> None:
 def test_instances_write_to_the_connection_that_they_were_read_on(
     mapper: str, node: LocalCluster
 ) -> None:
-    """An instance uses the connection that it was read on, and fails after that is unregistered."""
+    """An instance uses the connection that it was read on, and fails without that connection."""
     connection.register_connection(
         "second", node.contact_points, cluster_options={"port": node.port}
     )
@@ -274,6 +274,7 @@ def test_filtering_by_a_user_type_or_tuple_does_not_change_the_value(mapper: str
 
 
 def test_register_connection_passes_the_consistency_to_the_session(node: LocalCluster) -> None:
+    """The session has the consistency level, and its rows are dicts, as the mapper needs."""
     registered = connection.register_connection(
         "settings",
         node.contact_points,
@@ -321,7 +322,7 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 def test_naive_timestamps_are_local_time() -> None:
     """A naive datetime for ``timestamp`` is local time, not UTC.
 
-    Each change has a timestamp a few seconds later than the one before, so it must win.
+    Each change has a timestamp a few seconds later than the change before, so it must win.
     """
     five_seconds = datetime.timedelta(seconds=5)
     M.create(p=8, a=1)
@@ -380,6 +381,7 @@ def test_an_assigned_set_replaces_the_stored_one_and_an_added_item_does_not() ->
 
 
 def test_later_changes_of_an_instance_go_to_its_batch_until_it_is_executed() -> None:
+    """`save`, `update` and `delete` of an instance in a batch do nothing until `execute`."""
     batch = BatchQuery()
     row = M.batch(batch).create(p=1, a=1)
     row.a = 2
@@ -388,7 +390,7 @@ def test_later_changes_of_an_instance_go_to_its_batch_until_it_is_executed() -> 
     batch.execute()
     assert M.get(p=1).a == 2
     row.update(a=3)
-    # After the batch was executed, the instance is no longer part of it.
+    # After the batch was executed, the instance is no longer part of the batch.
     assert M.get(p=1).a == 3
 
     # `batch` puts the instance into another batch.
@@ -416,6 +418,7 @@ def test_after_an_error_in_the_block_an_instance_is_no_longer_in_the_batch() -> 
 
 
 def test_a_batch_writes_the_values_at_the_time_of_save() -> None:
+    """A batch writes the values that the instance had when `save` was called."""
     batch = BatchQuery()
     row = M(p=1, a=1, s={1}, l=[1], m={1: 1})
     row.batch(batch).save()
@@ -541,6 +544,7 @@ def test_prepared_statements_are_executed(mapper: str) -> None:
 
 
 def test_pk_stands_for_the_partition_key_in_filters_and_instances() -> None:
+    """The attribute `pk` of a model or an instance is its partition key."""
     M.create(p=1, a=2)
     # Use `Any`: a type checker does not know the attribute `pk`.
     model: Any = M
@@ -636,7 +640,7 @@ def test_arguments_that_are_converted_or_rejected() -> None:
 
 
 def test_an_index_gets_the_servers_default_name(mapper: str) -> None:
-    """The index has the name that the server chooses, so a second sync does not add another."""
+    """An index has the name that the server chooses, so a second sync adds no second index."""
 
     class Indexed(Model):
         p = columns.Integer(primary_key=True)
@@ -738,6 +742,7 @@ def test_columns_sort_in_the_order_of_their_creation() -> None:
     assert sorted(reversed_columns) == [first, second]
 
 
+# Column names that CQL accepts only in quotes.
 NAMES_TO_QUOTE = [
     'a"b', 'x" int); DROP', "MixedCase", "with space", "select", "semi;colon", "it's", "1st",
 ]  # fmt: skip
@@ -773,6 +778,8 @@ def test_column_names_are_quoted_in_every_statement(mapper: str, name: str) -> N
 
 @pytest.mark.parametrize("name", ["MixedCase", "select", "mixed_case"])
 def test_case_sensitive_table_names_are_quoted(mapper: str, name: str) -> None:
+    """With `__table_name_case_sensitive__`, a model's table keeps the case of its name."""
+
     class Nasty(Model):
         __table_name__ = name
         __table_name_case_sensitive__ = True
