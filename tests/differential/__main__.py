@@ -26,7 +26,7 @@ from tests.differential.defended import DEFENDED
 from tests.differential.lane import OURS, Lane, Module, environments, is_in_short_form
 from tests.programs.environments import ROOT
 
-SHARE = 9  # --short runs about one in this many programs
+SHARE = 9  # with --short, about one program in nine runs
 LONGEST = 400  # characters; longer values are cut when they are printed
 # Settings of the node that the programs need.
 NODE = {
@@ -116,7 +116,7 @@ def shortened(text: str) -> str:
 
 
 def report(verdict: Verdict, limit: int) -> None:
-    """Print the differences without an entry in `defended`, and the entries that match none.
+    """Print the differences without an entry in `defended`, and entries without a difference.
 
     :param limit: print at most this many differences.
     """

@@ -15,6 +15,7 @@ from typing import Any
 from cassandra.migrate.table import BY_KEY
 
 NOTHING = "<nothing>"  # stands for a value that only the other driver's outcome has
+# An error in the form of `worker.error_text`: the names of its classes, separated by "|".
 ERROR = re.compile(r"error\(([^)]*)\)")
 
 
@@ -149,7 +150,7 @@ class Defended:
     """An intended difference from the other drivers.
 
     :param what: the difference, in reStructuredText.
-    :param why: the reason for it.
+    :param why: the reason for the difference.
     :param seen: patterns for the programs and values in which the difference appears.
     :param test: the path of a test of the difference, if no program can show it.
     :param key: the key in `cassandra.migrate.table`. Empty if the difference is not documented

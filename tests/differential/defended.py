@@ -118,22 +118,22 @@ SEEN = [
     documented(
         "probable-mistakes",
         seen=(
-            # A named tuple whose names are those of the markers in another order is bound by
-            # position.
+            # A named tuple that has the names of the markers in another order is bound by position.
             _warns(r"forms_of_calls\.names_in_another_order"),
-            # A number for a date that is a day over five million years ago: dates are numbered from
-            # 2**31 on, so 20260115 was probably meant as a date.
+            # For a date, the number 20260115 is a day over five million years ago, because 1970
+            # begins at 2**31. It was probably meant as 15 January 2026.
             _warns(r"(generated_statements\.statements|types_bound\.(bound|read_again)\[date\])"),
-            # A number for a timestamp that is a moment of January or February 1970: seconds.
+            # A number for a timestamp is in milliseconds. A moment in January or February 1970 was
+            # probably meant in seconds.
             _warns(r"types_bound\.(bound|read_again)\[timestamp\]"),
-            # The rows of a result were all read, so a second iteration has none.
+            # The first iteration has read all rows of a result, so a second iteration has no rows.
             _warns(r"(generated_statements\.fetching|core_data\.second_iteration)"),
-            # The result of a lightweight transaction is true whether it was applied or not.
+            # The result of a lightweight transaction is true even if nothing was applied.
             _warns(r"core_data\.row_factories_of_programs"),
-            # A negative fetch size is one page of all rows, and a heartbeat's timeout of 0 closes
-            # each connection.
+            # With a negative fetch size, one page has all rows. With a heartbeat timeout of 0, each
+            # connection is closed.
             _warns(r"(docs_core\.paging|settings\.wrong_kinds\[idle_heartbeat_timeout\])"),
-            # A statement of the mapper cannot have the condition: `if_exists` of a new row.
+            # The mapper's statement for a new row cannot have the condition `if_exists`.
             _warns(r"mapper_pages\.conditions"),
             # A UUID that has no time is converted into a time.
             _warns(r"values\.times"),

@@ -94,8 +94,8 @@ class Worker:
     def ask(self, order: dict[str, Any], deadline: float = DEADLINE) -> dict[str, Any]:
         """Send an order to the process, and return the answer.
 
-        If the process does not answer within `deadline` seconds, or dies, this ends the process and
-        returns {"error": "hangs"} or {"error": "died"}.
+        If the process does not answer within `deadline` seconds, or dies, the method ends the
+        process, and returns {"error": "hangs"} or {"error": "died"}.
         :param order: see the module docstring of `tests.differential.worker`.
         :param deadline: seconds.
         """
@@ -156,7 +156,7 @@ class Module:
     :param name: the file's name.
     :param programs: the names of the programs.
     :param tables: CQL that creates the tables that the programs share.
-    :param own_keyspace: True if each program gets a new keyspace; otherwise all programs share one.
+    :param own_keyspace: True if each program gets a new keyspace; False if all share one keyspace.
     :param statements: True if the requests that the node receives are compared, too.
     """
 

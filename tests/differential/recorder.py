@@ -28,15 +28,16 @@ SEGMENT_HEADER_SIZE, CHECKSUM_SIZE = 6, 4  # of a segment without compression (s
 STARTUP, READY, AUTHENTICATE, SUPPORTED = 0x01, 0x02, 0x03, 0x06
 QUERY, RESULT, PREPARE, EXECUTE, BATCH = 0x07, 0x08, 0x09, 0x0A, 0x0D
 PREPARED = 4  # kind of a RESULT
-HEADER = struct.Struct(">BBhBi")
-SEGMENTS_SINCE = 5
+HEADER = struct.Struct(">BBhBi")  # of an envelope: version, flags, stream, opcode, size of the body
+SEGMENTS_SINCE = 5  # the version of the protocol that introduced segments
 # Queries that drivers send by themselves, not for the program. They are not recorded.
 OWN = re.compile(
     r"^\s*USE\b|\bsystem\.(local|peers|peers_v2|client_routes)\b|\bsystem_(virtual_)?schema\.|"
     r"\bsystem_traces\.",
     re.I,
 )
-# seconds; a write timestamp nearer to the current time was made by the driver, not by the program
+# A write timestamp that is within so many seconds of the current time was made by the driver, and
+# not by the program.
 NEAR = 3600
 
 
@@ -147,7 +148,7 @@ def parameters(fields: Fields, version: int) -> list[str]:
 def last_parameters(fields: Fields, flags: int) -> list[str]:
     """Return the <query_parameters> after the flags and values as strings.
 
-    They begin with the serial consistency. A BATCH ends with the same fields.
+    These fields begin with the serial consistency. A BATCH ends with the same fields.
     """
     words = []
     if flags & WITH_SERIAL:

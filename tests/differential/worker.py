@@ -100,7 +100,7 @@ class Names:
         return name_of
 
     def of(self, cls: type) -> str:
-        """Return the public name of a class, or of its nearest base class that has one."""
+        """Return the public name of a class, or of the nearest base class with a public name."""
         if self._name_of is None:
             self._name_of = self._read()
         for base in cls.__mro__:
@@ -198,7 +198,7 @@ def _collection(value: Any, cls: type, depth: int) -> str | None:
     if isinstance(value, (bytearray, memoryview)):
         return f"{name}({bytes(value)!r})"
     if isinstance(value, Mapping):
-        # The order of a mapping is part of its string, so it is compared, too.
+        # The order of a mapping is part of its string, so the order is compared, too.
         return f"{name}{{{', '.join(_pairs(value, depth))}}}"
     # The order in which a model lists its fields is not compared, so sort the fields.
     if any(base.__name__ in ("BaseModel", "BaseUserType") for base in cls.__mro__):
@@ -253,7 +253,7 @@ class ProgramContext:
         self._lock = threading.Lock()
 
     def record(self, label: object, value: Any) -> Any:
-        """Record a value under a label, and return it."""
+        """Record a value under a label, and return the value."""
         try:
             text = canonical(value)
         except Exception as error:
@@ -345,7 +345,7 @@ class ProgramContext:
 
 
 class Worker:
-    """Answers orders, and keeps the `ProgramContext` of each keyspace until it is finished."""
+    """Answers orders, and keeps the `ProgramContext` of each keyspace until a "finish" order."""
 
     def __init__(self) -> None:
         self._modules: dict[str, dict[str, Any]] = {}
@@ -375,7 +375,7 @@ class Worker:
         return names
 
     def run(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Run one program; return what it recorded, its error, its warnings and its output."""
+        """Run a program; return its recorded values, its error, its warnings and its output."""
         context_key = (order["module"], order["keyspace"])
         context = self._contexts.setdefault(context_key, ProgramContext(order))
         context.shown, context.has_order = [], True

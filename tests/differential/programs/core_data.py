@@ -29,6 +29,7 @@ from cassandra.query import (
     tuple_factory,
 )
 
+# CQL that creates the tables and types of the programs; "KS." stands for the keyspace.
 TABLES = [
     "CREATE TABLE KS.t (k int PRIMARY KEY, v text, l list<int>, m map<text, text>, s set<text>, "
     "b boolean, tm time)",
@@ -345,6 +346,7 @@ def server_warnings(context):
 
 
 def nulls_inside_collections(context):
+    """Bind collections that contain nulls."""
     session = context.shared_session
     for column, value in (("m", {"a": None}), ("m", {None: "a"}), ("s", {None}), ("l", [None, 1])):
         insert = session.prepare(f"INSERT INTO t (k, {column}) VALUES (?, ?)")
@@ -498,6 +500,7 @@ def prepared_attributes(context):
 
 
 def booleans(context):
+    """Bind values of several types to a boolean column."""
     session = context.shared_session
     insert = session.prepare("INSERT INTO t (k, b) VALUES (?, ?)")
     for key, value in enumerate((True, False, 0, 1, 2, -1, "x", "", [], [0], None, 0.0, 1.5)):

@@ -37,6 +37,7 @@ from cassandra.query import (
     tuple_factory,
 )
 
+# CQL that creates the tables and types of the programs; "KS." stands for the keyspace.
 TABLES = [
     "CREATE TABLE KS.users (user_id int PRIMARY KEY, name text, email text, age int)",
     "CREATE TABLE KS.events (day text, at int, what text, PRIMARY KEY (day, at))",
@@ -654,6 +655,7 @@ def sequences_for_in(context):
 
 
 def keys_by_replica(context):
+    """Group keys by their replicas, also for a table that does not exist."""
     session = context.shared_session
     groups = group_keys_by_replica(session, context.keyspace, "users", [(1,), (2,), (3,)])
     context.record("groups", [(host.address, sorted(keys)) for host, keys in groups.items()])

@@ -23,13 +23,14 @@ from cassandra.cqlengine.management import sync_table
 from cassandra.cqlengine.models import Model
 from cassandra.query import BatchStatement, BoundStatement, SimpleStatement
 
-OWN_KEYSPACE = True
-STATEMENTS = False
+OWN_KEYSPACE = True  # each program gets a new keyspace
+STATEMENTS = False  # do not compare the requests that the node receives
 
 Pair = collections.namedtuple("Pair", ["v", "k"])
 
 
 def _table(context, columns_of_table):
+    """Create the table `t`, and return a session in its keyspace."""
     session = context.new_session()
     session.execute(f"CREATE TABLE t ({columns_of_table})")
     return session

@@ -14,10 +14,11 @@ from cassandra.cqlengine.management import sync_table
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, ContextQuery
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
+# The programs that run several times, each with its cases.
 EACH = {"actions": range(150), "readings": range(40), "in_batches": range(40)}
-KEYS = (1, 2, 3)
-PLACES = (1, 2)
+KEYS = (1, 2, 3)  # partition keys
+PLACES = (1, 2)  # clustering keys
 
 _synced_keyspaces = set()
 
@@ -38,6 +39,7 @@ class Thing(Model):
 
 
 def _set_up_table(context):
+    """Connect the mapper, and create the table of `Thing` if the keyspace does not have it yet."""
     context.set_up_mapper()
     if context.keyspace not in _synced_keyspaces:
         _synced_keyspaces.add(context.keyspace)
@@ -74,6 +76,7 @@ def _values(rng, least_count=0, *, is_new=True):
 
 
 def _key(rng):
+    """Return a random primary key: one of six."""
     return {"p": rng.choice(KEYS), "c": rng.choice(PLACES)}
 
 

@@ -23,9 +23,10 @@ from cassandra.query import (
     tuple_factory,
 )
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
+# The programs that run several times, each with its cases.
 EACH = {"keyspaces": range(12), "tables": range(11)}
-STEPS = 25  # actions of a program
+STEPS = 25  # the number of actions of a program
 VERSIONS = (3, 4, 5)  # of the native protocol
 CREATE = "CREATE TABLE {}.t (k int, c int, v text, PRIMARY KEY (k, c))"
 QUERIES = (
@@ -38,8 +39,8 @@ QUERIES = (
 class _Sessions:
     """Executes random actions with the sessions of one program, and records their outcomes.
 
-    `keyspaces` has the names of both keyspaces; `sessions` a session without a keyspace, and one
-    for each keyspace; `prepared` the prepared statements.
+    `keyspaces` has the names of both keyspaces, and `prepared` the prepared statements. `sessions`
+    has a session without a keyspace, and a session for each keyspace.
     """
 
     def __init__(self, context, seed, version=None):
@@ -142,7 +143,7 @@ class _Sessions:
             )
 
     def execute_string(self):
-        """Execute a query string without a keyspace, or with that of the statement."""
+        """Execute a query string, sometimes with the setting `keyspace` or `fetch_size`."""
         session = self.session()
         query = f"SELECT k, c, v FROM t WHERE k = {self.rng.randrange(2)}"
         options = {}
@@ -231,7 +232,7 @@ class _Sessions:
         :param actions: the methods to choose from, some of them several times.
         """
         for self.step in range(STEPS):
-            # After a difference, the steps that follow are the same again in all drivers.
+            # Seed each step, so that all drivers take the same steps even after a difference.
             self.rng = random.Random(f"{self.seed} {self.step}")
             self.rng.choice(actions)()
         for keyspace in self.keyspaces:

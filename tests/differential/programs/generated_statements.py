@@ -21,10 +21,12 @@ from cassandra.query import (
     tuple_factory,
 )
 
+# CQL that creates the tables and types of the programs; "KS." stands for the keyspace.
 TABLES = [
     "CREATE TABLE KS.g (k int, c int, v text, n bigint, l list<text>, s set<int>, "
     "m map<text, double>, d date, ts timestamp, u uuid, PRIMARY KEY (k, c))",
 ]
+# The programs that run several times, each with its cases.
 EACH = {"statements": range(120), "fetching": range(30)}
 LEVELS = (
     ConsistencyLevel.ONE,

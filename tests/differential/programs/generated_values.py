@@ -6,9 +6,9 @@ Every function without an underscore is a program that each driver runs. `contex
 calls the function, records its result or error, and returns the result, or None after an error.
 
 The number in a program's name is the seed. All values are valid for their column, in one of the
-forms that the drivers accept: `types_bound` has values that are not. Values for which a difference
-is documented are left out: decimals that a float does not keep, dates before the year 1000, nulls
-in collections, and sets of sets, whose order differs.
+forms that the drivers accept (`types_bound` also tests invalid values). Values for which a
+difference is documented are left out: decimals that a float cannot represent exactly, dates before
+the year 1000, nulls in collections, and sets of sets, whose order differs.
 """
 
 import collections
@@ -21,13 +21,15 @@ import uuid
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.util import Date, Duration, OrderedMap, SortedSet, Time
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
+# CQL that creates the tables and types of the programs; "KS." stands for the keyspace.
 TABLES = [
     "CREATE TYPE KS.reading (a int, b text, c frozen<list<int>>)",
     "CREATE TYPE KS.moment (x timestamp, y inet)",
 ]
+# The programs that run several times, each with its cases.
 EACH = {"in_columns": range(40), "in_keys": range(25)}
-STEPS = 12  # writes of a program
+STEPS = 12  # the number of writes of a program
 
 Reading = collections.namedtuple("Reading", "a b c")
 Moment = collections.namedtuple("Moment", "x y")
@@ -92,8 +94,8 @@ VALUES = {
 def _type(rng, depth=0, *, is_key=False, is_item=False):
     """Draw a type: the name of a simple type, or a tuple of a kind and the types of its items.
 
-    :param is_key: whether the type must have an order, as those of keys and set items must.
-    :param is_item: whether the type is that of the items of a set.
+    :param is_key: whether the type must have an order, like the types of keys and of set items.
+    :param is_item: whether the items of a set have this type.
     """
     if depth == 2 or rng.random() < 0.5:
         return rng.choice([name for name in VALUES if name != "duration" or not is_key])
@@ -228,14 +230,14 @@ def in_columns(context, seed):
         context.record_call(f"{step} write", _write, session, table, rng, row)
         query = f"SELECT * FROM {table} WHERE k = {step}"
         context.record_call(f"{step} read", lambda text: list(session.execute(text)), query)
-    # The lane reads all tables as JSON, which servers cannot make of a tuple with fewer items.
+    # The test reads all tables as JSON, to which servers cannot convert a tuple that lacks items.
     session.execute(f"DROP TABLE {table}", timeout=60)
 
 
 def in_keys(context, seed):
     """Write rows whose keys have random types, and select each row by its key.
 
-    The select finds the row only if its key has the same bytes as that of the INSERT.
+    The select finds the row only if its key has the same bytes as the key of the INSERT.
     """
     rng = _Random(seed)
     session = _new_session(context, rng)
@@ -264,5 +266,5 @@ def in_keys(context, seed):
             context.record_call(f"{step} delete", session.execute, delete, values)
     rows = session.execute(f"SELECT * FROM {table}")
     context.record("rows", sorted(map(repr, rows)))
-    # The lane reads all tables as JSON, which servers cannot make of a tuple with fewer items.
+    # The test reads all tables as JSON, to which servers cannot convert a tuple that lacks items.
     session.execute(f"DROP TABLE {table}", timeout=60)

@@ -13,7 +13,7 @@ from cassandra.cqlengine import columns
 from cassandra.cqlengine.management import sync_table
 from cassandra.cqlengine.models import Model
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
 
 
 class Row(Model):
@@ -52,6 +52,7 @@ GIVEN = {
     "other": {"a": 3, "n": 9, "s": {5, 6}, "l": [4, 5], "m": {"k": 5, "z": 1}, "r": 8, "i": 9},
 }
 NULLED = {"with null": lambda p: Row.create(p=p, **NULL)}
+# The programs that run several times, each with its cases.
 EACH = {
     "created_with_null": NULLED,
     "assigned_and_saved": MADE,
@@ -63,6 +64,7 @@ _synced_keyspaces = set()
 
 
 def _set_up_table(context):
+    """Connect the mapper, and create the table of `Row` if the keyspace does not have it yet."""
     context.set_up_mapper()
     if context.keyspace not in _synced_keyspaces:
         _synced_keyspaces.add(context.keyspace)
@@ -103,6 +105,7 @@ def created_with_null(context, make):
 
 
 def updated(context, make):
+    """Update a column with each value, and record which columns still count as changed."""
     for label, instance, name, value in _cases(context, make):
         context.record_call(label, lambda: instance.update(**{name: value}) is instance)
         context.record(f"{label} left", sorted(instance.get_changed_columns()))

@@ -15,7 +15,7 @@ from cassandra.cqlengine import columns
 from cassandra.cqlengine.management import sync_table
 from cassandra.cqlengine.models import Model
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
 _HERE = os.path.join(os.environ["DIFFERENTIAL_PROGRAMS"], "types_bound.py")
 VALUES = runpy.run_path(_HERE, run_name="values of types")["VALUES"]
 KINDS = {
@@ -43,6 +43,7 @@ KINDS = {
     "Map": lambda **k: columns.Map(columns.Text, columns.Integer, **k),
     "Tuple": lambda **k: columns.Tuple(columns.Integer, columns.Text, **k),
 }
+# The programs that run several times, each with its cases.
 EACH = {"created": list(KINDS), "converted": list(KINDS)}
 _models = {}
 
@@ -74,6 +75,7 @@ def _usual(name):
 
 
 def created(context, kind):
+    """Create a row with each value in a column of the given type, and read the row."""
     model = _model(context, kind)
     for name in filter(_usual, VALUES):
         context.record_call(name, lambda name=name: model.create(p=name, v=VALUES[name]).v)
@@ -81,6 +83,7 @@ def created(context, kind):
 
 
 def converted(context, kind):
+    """Validate each value with a column of the given type."""
     column = KINDS[kind]()
     for name in filter(_usual, VALUES):
         for method in ("validate",):

@@ -17,8 +17,8 @@ from cassandra.cqlengine.named import NamedTable
 from cassandra.cqlengine.query import BatchQuery, LWTException
 from cassandra.cqlengine.usertype import UserType
 
-OWN_KEYSPACE = True
-STATEMENTS = False
+OWN_KEYSPACE = True  # each program gets a new keyspace
+STATEMENTS = False  # do not compare the requests that the node receives
 
 
 def _make_model(name="M", **more):

@@ -30,8 +30,8 @@ from cassandra.cqlengine.query import (
 )
 from cassandra.cqlengine.usertype import UserType
 
-OWN_KEYSPACE = True
-STATEMENTS = False
+OWN_KEYSPACE = True  # each program gets a new keyspace
+STATEMENTS = False  # do not compare the requests that the node receives
 
 
 def _person():
@@ -537,6 +537,7 @@ def batches(context):
 
 
 def _conditional(Person):
+    """Write rows with conditions in a batch."""
     with BatchQuery() as batch:
         Person.batch(batch).if_not_exists().create(id=1, first_name="no")
 

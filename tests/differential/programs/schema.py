@@ -11,8 +11,9 @@ import re
 from cassandra.cluster import Cluster
 from cassandra.metadata import TableMetadata
 
-OWN_KEYSPACE = True
-STATEMENTS = False
+OWN_KEYSPACE = True  # each program gets a new keyspace
+STATEMENTS = False  # do not compare the requests that the node receives
+# The schemas that programs create: for each name, CREATE statements, separated by ";".
 MADE = {
     "plain": "CREATE TABLE {ks}.t (k int PRIMARY KEY, v text)",
     "composite": "CREATE TABLE {ks}.t (a int, b text, c int, d text, v blob, PRIMARY KEY ((a, b), c, d))"  # noqa: E501
@@ -39,6 +40,7 @@ MADE = {
     "aggregate": "CREATE FUNCTION {ks}.acc(s int, v int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE "  # noqa: E501
     "java AS 'return s + v;'; CREATE AGGREGATE {ks}.total(int) SFUNC acc STYPE int INITCOND 0",
 }
+# The programs that run several times, each with its cases.
 EACH = {"made": list(MADE)}
 
 

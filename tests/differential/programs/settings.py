@@ -30,7 +30,7 @@ from cassandra.policies import (
 from cassandra.pool import Host
 from cassandra.query import BatchStatement, BatchType, SimpleStatement, Statement
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
 ONE = uuid.UUID(int=1)
 SETTINGS = [
     "allow_beta_protocol_version", "auth_provider", "cloud", "column_encryption_policy",
@@ -54,6 +54,7 @@ ODD = {
     "class": object,
     "dict": {},
 }
+# The programs that run several times, each with its cases.
 EACH = {"setting": SETTINGS, "wrong_kinds": SETTINGS}
 
 
@@ -67,6 +68,7 @@ def setting(context, name):
 
 
 def wrong_kinds(context, name):
+    """Pass values of wrong types for a setting."""
     for label, value in ODD.items():
         context.record_call(label, lambda value=value: type(Cluster(**{name: value})))
 

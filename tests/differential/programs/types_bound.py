@@ -19,7 +19,7 @@ from cassandra import util
 from cassandra.cluster import NoHostAvailable
 from cassandra.query import UNSET_VALUE, ValueSequence
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
 TYPES = [
     "ascii", "bigint", "blob", "boolean", "date", "decimal", "double", "duration", "float", "inet",
     "int", "smallint", "text", "time", "timestamp", "timeuuid", "tinyint", "uuid", "varchar",
@@ -29,6 +29,7 @@ TYPES = [
     "map<date,decimal>", "pair", "list<frozen<pair>>", "set<boolean>", "list<double>",
     "map<timeuuid,inet>",
 ]  # fmt: skip
+# CQL that creates the tables and types of the programs; "KS." stands for the keyspace.
 TABLES = ["CREATE TYPE KS.pair (a int, b text)"]
 for index, kind in enumerate(TYPES):
     named = kind.replace("pair", "KS.pair")
@@ -206,6 +207,7 @@ def _table(kind):
     return f"t{TYPES.index(kind)}"
 
 
+# The programs that run several times, each with its cases.
 EACH = {"bound": TYPES, "literal": TYPES, "literal_by_name": TYPES[:20], "read_again": TYPES}
 
 

@@ -18,7 +18,7 @@ from cassandra.encoder import Encoder, cql_quote
 from cassandra.query import ValueSequence, bind_params
 from cassandra.timestamps import MonotonicTimestampGenerator
 
-STATEMENTS = False
+STATEMENTS = False  # do not compare the requests that the node receives
 ZONE = datetime.timezone(datetime.timedelta(hours=3))
 ONE = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")
 
@@ -518,6 +518,7 @@ CODED = {
     "FrozenType(ListType(Int32Type))": ([1],),
     "ReversedType(Int32Type)": (5,),
 }
+# The programs that run several times, each with its cases.
 EACH = {"coding": list(CODED), "decoding": list(CODED)}
 
 
