@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
-SHIMS = ("cassandra-driver", "scylla-driver")
+SHIMS = ("cassandra-driver", "scylla-driver")  # the packages that shims stand in for
 INSTALL_TIMEOUT = 900  # seconds; the largest program has about 150 packages
 STAMP = "programs.json"  # a file in each complete environment that describes what is installed
 
@@ -48,10 +48,10 @@ class Program:
 
     :param requirements: packages that pip installs with all their dependencies.
     :param alone: packages that pip installs without their dependencies, because the script needs
-        only few of these.
-    :param driver: the driver that the program is made for, which runs it as the control.
-    :param least_lines: the least number of lines that its script prints; fewer lines mean that the
-        script compared nothing.
+        only few of these dependencies.
+    :param driver: the driver that the program is made for. The test compares turbocql with it.
+    :param least_lines: the least number of lines that the program's script prints. Fewer lines mean
+        that the script did not use the program.
     :param python: the version of the interpreter that the program needs, such as ``"3.12"``; empty
         for the interpreter that runs the tests.
     :param differs: (text of the control, text of this driver) for each part of the output that is
@@ -92,7 +92,7 @@ def run(
 def clean_environment() -> dict[str, str]:
     """Return this process's environment variables without those that affect Python interpreters.
 
-    They would influence the interpreter of another environment.
+    Such variables would influence the interpreter of another environment.
     """
     return {
         name: value
@@ -159,7 +159,7 @@ class Environment:
 def find_python(version: str) -> Path:
     """Return an interpreter of this version of Python.
 
-    :raises InstallFailed: if there is none.
+    :raises InstallFailed: if this machine has no such interpreter.
     """
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"

@@ -20,8 +20,8 @@ from tests.programs.programs import PROGRAMS
 
 PAGE = ROOT / "docs" / "works-with.inc"
 SCRIPTS = ROOT / "tests" / "programs" / "scripts"
-TRIED = "tried.json"
-KEPT = ROOT / "tests" / "programs" / TRIED
+TRIED = "tried.json"  # the file with the records, in a folder of environments
+KEPT = ROOT / "tests" / "programs" / TRIED  # the file with the records in the repository
 HEAD = """\
 .. Written by python -m tests.programs.page: change tests/programs/programs.py instead.
 
@@ -37,7 +37,7 @@ HEAD = """\
 
 
 def package_of(program: Program) -> tuple[str, str]:
-    """Return the name and the version of a program's main package, which is listed first."""
+    """Return the name and the version of a program's main package: the first in its list."""
     first = (program.alone or program.requirements)[0]
     name, _, version = re.sub(r"\[.*?\]", "", first).partition("==")
     return name, version

@@ -70,7 +70,8 @@ PROGRAMS = {
     ),
     "datahub": Program(("acryl-datahub[cassandra]==1.7.0.17",)),
     # cassandra-migrate pins each of its requirements, some to releases that cannot be built with
-    # today's Python. So install it without its requirements, and install newer releases of them.
+    # today's Python. So install cassandra-migrate alone, and install newer releases of what it
+    # requires.
     "cassandra_migrate": Program(
         requirements=("arrow<1", "click<8.2", "future", "PyYAML", "tabulate", "six"),
         alone=("cassandra-migrate==0.3.4",),

@@ -26,7 +26,7 @@ from tests.programs.environments import (
 from tests.programs.page import TRIED, note_success
 from tests.programs.programs import PROGRAMS
 
-TIMEOUT = 900  # seconds for one script; the script of swh-storage runs 280 tests
+TIMEOUT = 900  # the most seconds for one script; the script of swh-storage runs 280 tests
 
 
 def output_of(environment: Environment, name: str, node: LocalCluster, folder: Path) -> str:
@@ -48,8 +48,8 @@ def output_of(environment: Environment, name: str, node: LocalCluster, folder: P
 def control_or_skip(environments: Path, name: str, program: Program) -> Environment:
     """Return the environment with the driver that the program was made for (the control).
 
-    Skip the test if pip cannot install the program with the control. If pip can, it must also be
-    able to install the program with turbocql; otherwise the test fails.
+    Skip the test if pip cannot install the program with the control. If this installation succeeds,
+    the installation with turbocql must succeed, too; otherwise the test fails.
     """
     try:
         return with_control(environments / f"{name}-control", program)
@@ -65,6 +65,7 @@ def test_a_program_prints_the_same_with_both_drivers(
     tmp_path: Path,
     name: str,
 ) -> None:
+    """The program's script prints the same lines with turbocql, except for known differences."""
     program = PROGRAMS[name]
     control = control_or_skip(environments, name, program)
     wheel: Path = request.getfixturevalue("pure_wheel" if program.python else "wheel")
@@ -85,5 +86,6 @@ def test_a_program_prints_the_same_with_both_drivers(
 
 
 def test_each_script_belongs_to_a_program_and_each_program_has_one() -> None:
+    """The scripts run_NAME.py have the names of PROGRAMS, so that no script is left out."""
     scripts = {path.stem.removeprefix("run_") for path in SCRIPTS.glob("run_*.py")}
     assert scripts == set(PROGRAMS)

@@ -4,7 +4,7 @@
 * ``--seed S``: the first seed. By default the first seed is random, and is printed.
 * ``--fixed N``: first run the plans that failed in the past, and the seeds 0 to N - 1.
 * ``--fixed-decide``: exit with 0 if the fixed seeds pass. A random seed that fails is only printed,
-  because what it finds is seldom a fault of the change that is tested.
+  because such a failure is seldom the fault of the change that is tested.
 * ``--impl python`` or ``c``: the implementation of the driver; by default the driver's choice.
 * ``--replay S``: run one seed, and print the log of its simulation.
 * ``--shrink S``: remove events from the plan of a failing seed, and print the rest as a test.
@@ -12,8 +12,8 @@
   the first seed that finds it. The default here is the Python implementation. With the compiled
   one, bugs are tried only in classes that are used in both implementations.
 * ``--only NAME,NAME``: the names of the mutants to try.
-* ``--loops N``: let each simulation run a blocking cluster on this many event loops. Otherwise only
-  one in twenty has several. The mutants of several loops always run on three.
+* ``--loops N``: let each simulation run a blocking cluster on this many event loops. Otherwise, one
+  simulation in twenty has several loops. Mutants that need several loops always run on three loops.
 
 Each seed that is divisible by ten runs twice, and the logs of both simulations must be the same.
 For a seed that fails, the command that replays it is printed, and the exit code is 1.
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-REPORT_EVERY = 500  # simulations
-MOST_SHOWN = 20  # failing seeds whose violations are printed
+REPORT_EVERY = 500  # the number of simulations between two lines about the progress
+MOST_SHOWN = 20  # the most failing seeds whose violations are printed
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -231,7 +231,8 @@ def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
                 kinds = {kind_of(violation) for violation in violations} - ignored
                 if not kinds:
                     continue
-                # Run the seed without the bug, too. Violations that it also has then do not count.
+                # Run the seed without the bug, too. Violations that occur in both runs do not
+                # count.
                 _, other_violations, _ = run_seed(seed, loops)
                 if kinds - {kind_of(violation) for violation in other_violations}:
                     return seed

@@ -15,7 +15,7 @@ from cassandra.cluster import Cluster
 if TYPE_CHECKING:
     from tests.simulation.life import Simulation
 
-_END = object()
+_END = object()  # stands for the end of an iterator of rows
 
 
 async def _call_in_thread(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -19,6 +19,7 @@ from tests.simulation.store import KEYS, KEYSPACES, PAGES_ROWS, SCANNED, SCANNED
 if TYPE_CHECKING:
     from tests.simulation.life import Simulation
 
+# The prepared statements. The value of `op` is the number of the operation.
 INSERT = "INSERT INTO w (k, op) VALUES (?, ?)"
 SELECT = "SELECT k, op, v, ks FROM w WHERE k = ? AND op = ?"
 COUNT = "UPDATE c SET n = n + 1 WHERE k = ? AND op = ?"
@@ -41,10 +42,10 @@ class Operation:
 
     number: int
     is_idempotent: bool
-    keyspaces: set[str]
+    keyspaces: set[str]  # where the statement may run
     is_write: bool = False
-    is_acknowledged: bool = False
-    what: str = ""
+    is_acknowledged: bool = False  # True if the client got a response without an error
+    what: str = ""  # the kind of the operation, for reports
     has_final_keyspaces: bool = False
     """False if each later USE of the session adds its keyspace to `keyspaces`."""
     cluster: Any = None
@@ -153,7 +154,7 @@ class Clients:
                 operation.ended = self.next_logical_time()
 
     def next_logical_time(self) -> int:
-        """Return the next logical time: a number that is greater than all earlier ones."""
+        """Return the next logical time: a number that is greater than all earlier numbers."""
         return next(self._moments)
 
     def allow_current_keyspaces(self, user: User) -> None:
@@ -310,6 +311,7 @@ class Clients:
         await self._write(user, event, INSERT, is_once=True)
 
     async def do_count(self, user: User, event: PlannedEvent) -> None:
+        """Update a counter, which the driver must not repeat."""
         await self._write(user, event, COUNT, is_once=True)
 
     async def do_to_host(self, user: User, event: PlannedEvent) -> None:
@@ -329,7 +331,7 @@ class Clients:
         )
 
     async def do_lwt(self, user: User, event: PlannedEvent) -> None:
-        """Insert a row with IF NOT EXISTS. The node must apply it, because no such row exists."""
+        """Insert a row with IF NOT EXISTS; the node must apply it, because no such row exists."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=False, write=True)
         query = (
             f"INSERT INTO w (k, op) VALUES ({event.parameter}, {operation.number}) IF NOT EXISTS"
@@ -406,9 +408,11 @@ class Clients:
             self.end_operations(user, *operations)
 
     async def do_batch(self, user: User, event: PlannedEvent) -> None:
+        """Execute a batch that is marked as idempotent."""
         await self._batch(user, event, is_once=False)
 
     async def do_batch_once(self, user: User, event: PlannedEvent) -> None:
+        """Execute a batch that must not be repeated."""
         await self._batch(user, event, is_once=True)
 
     async def do_pages(self, user: User, event: PlannedEvent) -> None:
@@ -599,10 +603,12 @@ class Clients:
             user.cluster.set_core_connections_per_host(HostDistance.LOCAL, connection_count)
 
     async def do_agreement(self, user: User, event: PlannedEvent) -> None:
+        """Wait until the nodes agree on the schema."""
         seconds = 2.0
         await user.session.wait_for_schema_agreement(seconds)
 
     async def do_new_session(self, user: User, event: PlannedEvent) -> None:
+        """Open another session of a cluster."""
         await self.connect(user.cluster, KEYSPACES[event.parameter % len(KEYSPACES)])
 
     async def do_close_session(self, user: User, event: PlannedEvent) -> None:
@@ -612,6 +618,7 @@ class Clients:
             await user.session.shutdown()
 
     async def do_new_cluster(self, user: User | None, event: PlannedEvent) -> None:
+        """Create another cluster object with a session."""
         cluster = self.simulation.make_cluster()
         self.clusters.append(cluster)
         await self.connect(cluster, KEYSPACES[event.parameter % len(KEYSPACES)])
@@ -624,7 +631,7 @@ class Clients:
             await user.cluster.shutdown()
 
     async def do_share_throttler(self, user: User, event: PlannedEvent) -> None:
-        """Check that a second cluster cannot connect with the throttler of the first."""
+        """Check that a second cluster cannot connect with the throttler of the first cluster."""
         throttler = user.cluster.request_throttler
         if throttler is None:
             return
@@ -646,6 +653,6 @@ class Clients:
             self.users.append(User(cluster, session))
 
 
-# Steps that send only one request, so they must end when its timeout expires. Other steps may first
-# have to prepare a statement.
+# Steps that send only one request, so they must end when the request's timeout expires. Other steps
+# may first have to prepare a statement.
 LIMITED = {"simple_write", "simple_read", "lwt"}

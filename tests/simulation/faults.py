@@ -132,17 +132,21 @@ class Faults:
         self.simulation.network.accept_syns(node.address)
 
     async def do_reset_one(self, event: PlannedEvent) -> None:
+        """Reset one connection of a node (RST)."""
         connections = self.node(event).connections
         if connections:
             connections[event.parameter % len(connections)].end(reset=True)
 
     async def do_reset_all(self, event: PlannedEvent) -> None:
+        """Reset all connections of a node (RST)."""
         self.node(event)._drop(reset=True)
 
     async def do_fin_all(self, event: PlannedEvent) -> None:
+        """Close all connections of a node (FIN)."""
         self.node(event)._drop(reset=False)
 
     async def do_silence(self, event: PlannedEvent) -> None:
+        """Let a node respond to nothing more on one of its connections."""
         connections = self.node(event).connections
         if connections:
             connections[event.parameter % len(connections)].hang()
@@ -172,12 +176,15 @@ class Faults:
         network.mend(CLIENT, address)
 
     async def do_partition(self, event: PlannedEvent) -> None:
+        """Block both directions between the clients and a node."""
         await self._cut(event, "in and out")
 
     async def do_partition_in(self, event: PlannedEvent) -> None:
+        """Block what the clients send to a node."""
         await self._cut(event, "in")
 
     async def do_partition_out(self, event: PlannedEvent) -> None:
+        """Block what a node sends to the clients."""
         await self._cut(event, "out")
 
     # -- nodes -------------------------------------------------------------------------------------
@@ -266,6 +273,7 @@ class Faults:
         self._announce_up(node, event)
 
     async def do_rolling_drain(self, event: PlannedEvent) -> None:
+        """Drain all nodes, one after the other (see `do_drain`)."""
         for number in range(len(self.simulation.fake.nodes)):
             await self.do_drain(replace(event, target_index=number, seconds=event.seconds / 4))
 
@@ -375,15 +383,18 @@ class Faults:
         await self._restart_changed([node], event, give_new_identity)
 
     async def do_join(self, event: PlannedEvent) -> None:
+        """Add a node, unless the cluster has five nodes already."""
         if len(self.simulation.fake.nodes) < 5:
             self.simulation.fake.add_node(token=event.parameter + 17)
 
     # -- events and rows ---------------------------------------------------------------------------
 
     async def do_event_down(self, event: PlannedEvent) -> None:
+        """Announce that a node is down, although it may be running."""
         self.simulation.fake.tell("STATUS_CHANGE", "DOWN", self.node(event))
 
     async def do_event_up(self, event: PlannedEvent) -> None:
+        """Announce that a node is up, although it may have stopped."""
         self.simulation.fake.tell("STATUS_CHANGE", "UP", self.node(event))
 
     async def do_event_both(self, event: PlannedEvent) -> None:
@@ -435,6 +446,7 @@ class Faults:
         await self._peers(event, lambda node, peers: [*peers, *peers, node])
 
     async def do_peers_missing(self, event: PlannedEvent) -> None:
+        """Leave one peer out of the system.peers of a node."""
         await self._peers(event, lambda node, peers: peers[1:])
 
     # -- answers -----------------------------------------------------------------------------------
@@ -569,12 +581,15 @@ class Faults:
         setattr(node, name, 0.0)
 
     async def do_lag(self, event: PlannedEvent) -> None:
+        """Delay all responses of a node."""
         await self._lag(event, "lag")
 
     async def do_use_lag(self, event: PlannedEvent) -> None:
+        """Delay a node's responses to USE."""
         await self._lag(event, "use_lag")
 
     async def do_prepare_lag(self, event: PlannedEvent) -> None:
+        """Delay a node's responses to PREPARE."""
         await self._lag(event, "prepare_lag")
 
     async def do_alter(self, event: PlannedEvent) -> None:
@@ -614,6 +629,7 @@ class Faults:
         simulation.note_clock()
 
     def _stall(self, loop: SimulatedLoop, seconds: float) -> None:
+        """Let an event loop do nothing for some virtual seconds."""
         simulation = self.simulation
         simulation.stalled_until = max(simulation.stalled_until, loop.time()) + seconds
         loop.stall(seconds)

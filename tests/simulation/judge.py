@@ -1,4 +1,4 @@
-"""Rules that must hold in every simulation. Each function checks one and reports violations."""
+"""Rules that must hold in every simulation: each function checks a rule, and reports violations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def check_pools(simulation: Simulation) -> None:
     """Check that no connection pool has more connections than its settings allow.
 
-    Also check that no worker accepts requests while it has no pool.
+    Also check that no worker (a further event loop of a cluster) accepts requests without a pool.
     """
     for user in simulation.clients.users:
         for worker in user.session._engine.followers:

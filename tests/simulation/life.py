@@ -53,7 +53,7 @@ from tests.simulation.mapped_table import TABLE
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 
-_CONNECT_TRIES = 20
+_CONNECT_TRIES = 20  # how often the first session of a simulation may try to connect
 # Virtual seconds after which a simulation counts as hanging. Other simulations need at most half of
 # this time.
 _LONGEST = 3_600.0

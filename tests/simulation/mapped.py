@@ -96,8 +96,8 @@ class Mapped:
     async def _call(self, owner: Any, name: str, *operations: Operation, **values: Any) -> Any:
         """Call a method of the mapper, and mark the `operations` as acknowledged.
 
-        With the asyncio API, this awaits the method with the prefix ``a``. With the blocking API,
-        it calls the blocking method in a thread.
+        With the asyncio API, the method with the prefix ``a`` is awaited. With the blocking API,
+        the blocking method runs in a thread.
         """
         if self._simulation.threads is None:
             result = await getattr(owner, f"a{name}")(**values)

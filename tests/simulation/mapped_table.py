@@ -19,6 +19,8 @@ VERBS = ("INSERT", "UPDATE", "SELECT", "DELETE")
 STAMP = "[timestamp]"
 """The name that a bind marker after TIMESTAMP has in the metadata of a prepared statement."""
 
+# Parts of the mapper's statements: the table with its keyspace, a bind marker with the column or
+# the keyword before it, and the columns of an INSERT.
 _TABLE = re.compile(r"\b(?:INTO|FROM|UPDATE) (k[abc])\.m\b")
 _MARKER = re.compile(r'(?:"(\w+)" = |(TTL|TIMESTAMP|LIMIT) )\?')
 _INSERTED = re.compile(r"\(([^)]*)\) VALUES")

@@ -86,13 +86,13 @@ class Plan:
 STEPS = {
     "write": 16,  # a prepared INSERT, marked as idempotent
     "write_once": 10,  # the same INSERT, not marked as idempotent
-    "simple_write": 8,
+    "simple_write": 8,  # an INSERT that is not prepared
     "count": 6,  # an UPDATE of a counter, never idempotent
     "read": 16,
     "simple_read": 8,
     "batch": 6,
     "batch_once": 3,
-    "lwt": 4,
+    "lwt": 4,  # an INSERT with IF NOT EXISTS
     "pages": 5,
     "scan": 2,
     "concurrent": 4,  # execute_concurrent
@@ -126,7 +126,7 @@ FAULTS = {
     "drop_syns": 2,
     "reset_one": 3,
     "reset_all": 2,
-    "fin_all": 2,
+    "fin_all": 2,  # the node closes all its connections
     "silence": 3,  # the node stops responding on one connection
     "partition": 3,
     "partition_in": 2,  # nothing reaches the node, but the node's bytes arrive
@@ -190,16 +190,16 @@ def _settings(rng: random.Random) -> dict[str, Any]:
         ),
         "throttler": rng.choice((None, None, None, "concurrency", "rate", "slow_rate", "adaptive")),
         "connections": rng.choice((1, 1, 2, 3)),
-        "streams": rng.choice((None, None, 4, 16)),
-        "waiting": rng.choice((None, 5, 50)),
+        "streams": rng.choice((None, None, 4, 16)),  # the most requests in flight of a connection
+        "waiting": rng.choice((None, 5, 50)),  # the most requests that wait for a connection
         "reconnection": rng.choice(((0.1, 2.0), (0.5, 4.0), (1.0, 1.0))),
         "connect_timeout": rng.choice((1.0, 2.0, 5.0)),
         "heartbeat": rng.choice(((1.0, 1.0), (3.0, 2.0), (10.0, 3.0))),
         "request_timeout": rng.choice((0.5, 2.0, 5.0, 5.0, None)),
-        "abrupt": rng.random() < 0.25,
-        "windows": rng.choice((0.0, 0.2, 2.0)),
-        "latency": rng.choice((0.0002, 0.001, 0.02)),
-        "fragments": rng.choice((0.0, 0.1, 0.6)),
+        "abrupt": rng.random() < 0.25,  # shut the clusters down while requests are in flight
+        "windows": rng.choice((0.0, 0.2, 2.0)),  # the seconds in which the driver collects events
+        "latency": rng.choice((0.0002, 0.001, 0.02)),  # of the network, in seconds
+        "fragments": rng.choice((0.0, 0.1, 0.6)),  # the share of reads that return few bytes
         "sessions": rng.choice((1, 1, 2)),
         "prepare_on_all": rng.random() < 0.5,
         "reprepare_on_up": rng.random() < 0.7,

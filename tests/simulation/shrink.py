@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from tests.simulation.life import Outcome
 from tests.simulation.plan import Plan, PlannedEvent
 
-IN_ANOTHER_KEYSPACE = "a request in another keyspace"
+IN_ANOTHER_KEYSPACE = "a request in another keyspace"  # the kind of all such violations
 
 _VARIES = re.compile(r"\d+(\.\d+)*|'k[abc]'|\bk[abc]\b|0x[0-9a-f]+")
-_MOST_RUNS = 400
+_MOST_RUNS = 400  # the most simulations that run to shrink a plan
 
 
 def kind_of(violation: str) -> str:
@@ -30,7 +30,8 @@ def shrink_plan(
 ) -> tuple[Plan, Outcome | None]:
     """Return the smallest plan found that still fails, and its outcome.
 
-    This first tries to remove half of the events, then smaller groups, and finally single events.
+    The function first tries to remove half of the events, then smaller groups, and finally single
+    events.
     :param violations: the violations of `plan`. A smaller plan must have a violation of one of the
         same kinds.
     :param run_plan: runs a plan, and returns its outcome.

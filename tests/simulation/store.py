@@ -40,15 +40,17 @@ if TYPE_CHECKING:
 
 KEYSPACES = ("ka", "kb", "kc")
 KEYS = 50  # most steps use a partition key from 0 to KEYS - 1
-PAGES_ROWS = 20
+PAGES_ROWS = 20  # the number of rows that the step "pages" reads
 SCANNED = "big.t0"
 """The only table in the schema of the nodes; a scan needs the schema to know the table's key."""
-SCANNED_ROWS = 40
+SCANNED_ROWS = 40  # the number of rows in the table that the step "scan" reads
 _RANGE = "token("  # only the statements of a scan contain this string
 
+# The number of the operation in an unprepared statement, and a query of a trace.
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
 _EVENT_ID = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")
+# The columns of the tables `events` and `sessions` in the keyspace `system_traces`.
 _EVENTS = [
     ("activity", "text"),
     ("event_id", "timeuuid"),
@@ -64,9 +66,10 @@ _SESSIONS = [
     ("parameters", "map<text, text>"),
     ("client", "inet"),
 ]
-_SYSTEM = re.compile(r"\bsystem")
-_USER = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
+_SYSTEM = re.compile(r"\bsystem")  # a query of a system table
+_USER = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)  # the requests of applications
 
+# The columns of the table that clients read.
 _READ = [("k", "int"), ("op", "int"), ("v", "int"), ("ks", "text")]
 
 
@@ -342,7 +345,7 @@ class _Stored(FakeNode):
         return rows(_SESSIONS, [(7, f"op {op}", 0, "10.0.0.1", {}, "10.1.0.1")])
 
     def _is_system(self, request: Request) -> bool:
-        """Return True for queries of system tables and for USE, which the store does not record."""
+        """Return True for queries of system tables and for USE: the store records neither."""
         return any(_SYSTEM.search(text) for text in request.queries) or (
             request.opcode == Opcode.QUERY and (request.query or "").upper().startswith("USE ")
         )
@@ -452,6 +455,7 @@ class _Stored(FakeNode):
 
 
 def _no_keyspace() -> Message:
+    """Return the error of a server for a statement without a keyspace."""
     return error(ErrorCode.INVALID, "No keyspace has been specified. USE a keyspace, or name one")
 
 

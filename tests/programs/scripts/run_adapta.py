@@ -16,8 +16,8 @@ from common import HOST, KEYSPACE, PORT, make_cluster, new_keyspace
 logging.disable(logging.CRITICAL)
 
 
-# adapta reads the types of the fields, which must be classes. In a class definition they would be
-# strings, because this file imports `annotations` from `__future__`.
+# adapta reads the types of the fields, which must be classes. In a class definition, the types
+# would be strings, because this file imports `annotations` from `__future__`.
 Reading = make_dataclass(
     "Reading",
     [
@@ -31,6 +31,7 @@ Reading = make_dataclass(
 
 
 def reading(number: int) -> Reading:  # type: ignore[valid-type]
+    """Return the reading with this number, from one of three sensors."""
     return Reading(f"s{number % 3}", number, number / 4, datetime(2024, 2, 29, 12), ["a", "b"])
 
 

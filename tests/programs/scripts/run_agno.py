@@ -13,6 +13,7 @@ from common import KEYSPACE, make_cluster, new_keyspace
 
 logging.disable(logging.CRITICAL)
 
+# The vectors of texts, by the first word.
 VECTORS = {"red": [1.0, 0.0, 0.25], "green": [0.25, 1.0, 0.0], "blue": [0.0, 0.25, 1.0]}
 
 
@@ -51,12 +52,13 @@ def document(content: str, number: int) -> Document:
 
 
 def print_documents(documents: list[Document]) -> None:
+    """Print each document that the store has returned."""
     for each in documents:
         print(each.id, each.name, each.content, sorted(each.meta_data.items()), each.embedding)
 
 
 async def on_asyncio(store: Cassandra) -> None:
-    """Call the coroutines of the store, and print what each returns."""
+    """Call the coroutines of the store, and print what each coroutine returns."""
     await store.async_create()
     print(await store.async_exists())
     await store.async_insert("h-async", [document("blue of asyncio", 9)])

@@ -9,14 +9,15 @@ import tempfile
 
 from common import HOST, KEYSPACE, PORT, make_cluster, new_keyspace
 
-# Airflow writes its log to stdout. Redirect that to stderr, and keep the real stdout for the lines
-# that the test compares.
+# Airflow writes its log to stdout. Redirect stdout to stderr, and keep the real stdout for the
+# lines that the test compares.
 _real_stdout = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 sys.stdout = sys.stderr
 
 os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp()
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+# The settings of Airflow's connections, by the name of the connection.
 POLICIES = {
     "plain": {},
     "round_robin": {"load_balancing_policy": "RoundRobinPolicy", "protocol_version": 4},
@@ -45,6 +46,7 @@ from airflow.providers.apache.cassandra.hooks.cassandra import CassandraHook  # 
 
 
 def print_to_stdout(*values: object) -> None:
+    """Print a line that the test compares."""
     print(*values, file=_real_stdout)
 
 

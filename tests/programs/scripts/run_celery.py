@@ -27,11 +27,13 @@ app.conf.update(
 
 @app.task
 def add(first: int, second: int) -> int:
+    """Return the sum, which Celery stores as the result of the task."""
     return first + second
 
 
 @app.task
 def fail() -> None:
+    """Raise an error, which Celery stores as the result of the task."""
     raise ValueError("it fails")
 
 

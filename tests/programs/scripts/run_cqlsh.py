@@ -52,6 +52,7 @@ INSERT INTO kinds (id, a) VALUES (3, '');
 UPDATE counts SET n = n + 5 WHERE name = 'five';
 """
 
+# Statements whose output shows how cqlsh formats values, descriptions and errors.
 LOOKS = f"""
 SHOW HOST
 SHOW VERSION

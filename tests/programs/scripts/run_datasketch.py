@@ -16,6 +16,7 @@ TEXTS = {
 
 
 def sketch(text: str) -> MinHash:
+    """Return the MinHash sketch of the words of a string."""
     minhash = MinHash(num_perm=64, seed=7)
     for word in text.split():
         minhash.update(word.encode())

@@ -10,10 +10,12 @@ os.environ["DD_REMOTE_CONFIGURATION_ENABLED"] = "false"
 import ddtrace
 from ddtrace.trace import TraceFilter, tracer
 
-SPANS: list = []
+SPANS: list = []  # the spans since the last call of `print_spans`
 
 
 class Keep(TraceFilter):
+    """Keeps each span in SPANS instead of sending it to an agent."""
+
     def process_trace(self, trace):
         SPANS.extend(trace)
 
@@ -26,6 +28,7 @@ from common import KEYSPACE, make_cluster, new_keyspace  # noqa: E402
 from cassandra.cluster import Cluster  # noqa: E402
 from cassandra.query import BatchStatement, SimpleStatement  # noqa: E402
 
+# Beginnings of the names of tags that are not compared.
 LEFT_OUT = ("runtime-id", "_dd.", "process_id", "language", "_sampling", "error.stack")
 
 

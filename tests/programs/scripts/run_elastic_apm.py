@@ -35,7 +35,7 @@ def make_requests(session: Session) -> None:
 
 
 def main() -> None:
-    """Make requests in a transaction of Elastic APM, and print the spans that it has recorded."""
+    """Make requests in a transaction of Elastic APM, and print the recorded spans."""
     client.begin_transaction("script")
     with make_cluster() as cluster:
         session = cluster.connect()

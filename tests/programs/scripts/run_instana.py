@@ -34,6 +34,8 @@ def main() -> None:
     """Make requests and a mistake while Instana traces them; print the spans, sorted."""
     tracer = get_tracer()
     recorder = tracer.span_processor
+    # Without an agent on this machine, Instana would record no spans. So pretend that the agent is
+    # ready.
     type(agent).can_send = lambda self: True
     type(agent).get_from_structure = lambda self: {}
     recorder.clear_spans()
@@ -57,6 +59,7 @@ def main() -> None:
 
 
 def describe(data) -> str:
+    """Return the fields of a span that have a value, sorted by their names."""
     return str({name: data[name] for name in sorted(data) if data[name] is not None})
 
 

@@ -12,6 +12,7 @@ from lfx.schema.data import Data
 from lfx_datastax.components.cassandra.cassandra import CassandraVectorStoreComponent
 from lfx_datastax.components.cassandra.cassandra_chat import CassandraChatMemory
 
+# The vectors of texts, by the first word.
 VECTORS = {"red": [1.0, 0.0, 0.25], "green": [0.25, 1.0, 0.0], "blue": [0.0, 0.25, 1.0]}
 
 
@@ -62,6 +63,7 @@ def component(**more: object) -> CassandraVectorStoreComponent:
 
 
 def print_results(results: list[Data]) -> None:
+    """Print each match of a search."""
     for each in results:
         print(sorted((key, value) for key, value in each.data.items()), each.get_text())
 

@@ -25,6 +25,7 @@ def node(name: str, vector: list[float], document: str) -> TextNode:
 
 
 def print_query_result(store: CassandraVectorStore, **query) -> None:
+    """Query the store, and print the matches."""
     result = store.query(VectorStoreQuery(**query))
     similarities = [round(value, 4) for value in result.similarities or ()]
     print(result.ids, similarities, [node.get_content() for node in result.nodes or ()])

@@ -11,10 +11,12 @@ from mem0.vector_stores.cassandra import CassandraDB
 
 from cassandra.policies import RoundRobinPolicy
 
+# The vectors of the rows, by the id.
 VECTORS = {"a": [1.0, 0.0, 0.25], "b": [0.5, 0.5, 0.0], "c": [0.0, 1.0, 0.125]}
 
 
 def print_rows(rows: list) -> None:
+    """Print each row that the store has returned."""
     for row in rows:
         score = None if row.score is None else round(row.score, 5)
         print(row.id, score, sorted(row.payload.items()))

@@ -51,7 +51,7 @@ def print_node(node, depth: int = 0) -> None:
 
 
 def main() -> None:
-    """Make requests in a transaction of New Relic, and print the trace that it has recorded."""
+    """Make requests in a transaction of New Relic, and print the recorded trace."""
     print(type(Session.execute).__name__, type(Cluster.connect).__name__)
     application = newrelic.agent.register_application(timeout=10)
     nodes: list = []

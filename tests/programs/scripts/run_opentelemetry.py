@@ -27,7 +27,7 @@ def print_spans(heading: str) -> None:
 
 
 def make_requests(cluster: Cluster) -> None:
-    """Execute each kind of request, and print the spans that it has caused."""
+    """Execute each kind of request, and print the spans that the request has caused."""
     session = cluster.connect()
     print_spans("connect")
     new_keyspace(session)
@@ -56,7 +56,7 @@ def make_requests(cluster: Cluster) -> None:
 
 
 def main() -> None:
-    """Make requests with the instrumentation of OpenTelemetry, and one after its removal."""
+    """Make requests with OpenTelemetry's instrumentation, and a request after its removal."""
     instrumentor = CassandraInstrumentor()
     print(instrumentor.instrumentation_dependencies())
     instrumentor.instrument(tracer_provider=provider, include_db_statement=True)

@@ -28,11 +28,12 @@ logging.disable(logging.CRITICAL)
 for module in (cassandra_kg, config, iam, knowledge):
     module.Cluster = partial(module.Cluster, port=PORT)  # type: ignore[attr-defined]
 
-WHERE = (HOST, None, None, KEYSPACE)
-CREATED = datetime.datetime(2024, 2, 29, 12, 30)
+WHERE = (HOST, None, None, KEYSPACE)  # arguments of the stores: host, user, password, keyspace
+CREATED = datetime.datetime(2024, 2, 29, 12, 30)  # the time at which workspaces and users began
 
 
 def print_rows(rows) -> None:
+    """Print each row that a store has returned."""
     for row in rows:
         print(tuple(row) if isinstance(row, tuple) else sorted(vars(row).items()))
 
