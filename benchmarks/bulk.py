@@ -158,6 +158,7 @@ def judge(bench: Benchmark, rows: Figures) -> None:
             bench.add_target(
                 f"load: less time than {name}", load_seconds["turbocql"] < load_seconds[name]
             )
+    # Compare unloads with COPY TO, and the formats of our unloads with each other.
     if "cqlsh" in unload_cpu:
         ratio = unload_cpu["cqlsh"] / unload_cpu["turbocql"]
         text = f"unload: 1/{ratio:.1f} of the CPU of COPY TO, at most 1/{COPY_TARGET:g}"

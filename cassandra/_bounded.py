@@ -35,7 +35,7 @@ class Bounded(Generic[K, V]):
         self.most_bytes = most_bytes
         self.held = 0  # the estimated bytes of all entries
         self._entries: dict[K, V] = {}
-        # Returns the value of a key, or None. This is the method of the dict itself, because a
+        # Returns the value of a key, or None. `get` is the method of the dict itself, because a
         # method of this class would add a call to each look-up.
         self.get: Callable[[K], V | None] = self._entries.get
 

@@ -111,7 +111,7 @@ def run_command(main: Callable[[], int]) -> int:
         code = main()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Replace stdout, because the interpreter flushes stdout at exit, and this would fail, too.
+        # Replace stdout, because the interpreter flushes stdout at exit, which would fail, too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code

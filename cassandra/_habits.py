@@ -235,7 +235,8 @@ def many_rows_advice(batch: str = "") -> str:
 def warn_of_misspelt_setting(holder: object, name: str, settings: Iterable[str]) -> None:
     """Warn if an attribute that is being set is probably a misspelt setting.
 
-    This is not an error, because user code may store its own attributes on the object.
+    Setting such an attribute is not an error, because user code may store its own attributes on the
+    object.
 
     :param holder: the object.
     :param name: the attribute. Existing attributes of the object or its class are not misspelt.
@@ -274,8 +275,8 @@ def _warn_of_similar(
 ) -> None:
     """Warn if an attribute that is being set is similar to a name in `advice`.
 
-    This is not an error, because user code may store its own attributes on the object. It is not
-    checked for a user's subclass.
+    Setting such an attribute is not an error, because user code may store its own attributes on the
+    object. Objects of a user's subclass are not checked.
     """
     cls = type(holder)
     if name.startswith("_") or not is_of_driver(cls):

@@ -8,8 +8,8 @@ write ``from cassandra._impl import codecs`` and get the module of the implement
 type checkers they import the Python module under ``if TYPE_CHECKING:``.
 
 The environment variable ``CASS_DRIVER_IMPL=python`` selects the Python modules, and ``c`` the
-compiled modules. If some of these are missing, an ImportError lists them. Without the variable, the
-compiled modules are used if all of them exist; otherwise the Python modules are used, and
+compiled modules. If compiled modules are missing, an ImportError lists them. Without the variable,
+the compiled modules are used if all of them exist; otherwise the Python modules are used, and
 `fallback_reason` says why. Python and compiled modules are never mixed. If a compiled module exists
 but cannot be loaded, an ImportError is raised.
 

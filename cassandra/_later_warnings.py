@@ -74,8 +74,8 @@ def warn(message: str, topic: str | None = None) -> None:
 def warn_of_topic(message: str, topic: str) -> None:
     """Warn like `warn`, but in a load only if the load has not yet warned of the topic.
 
-    Code that encodes a value knows neither its column nor its row. A load knows both, so the load's
-    own warning is better.
+    Code that encodes a value does not know the value's column and row. A load knows both, so the
+    load's own warning is better.
 
     :param topic: what the warning is about.
     """

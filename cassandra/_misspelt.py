@@ -105,10 +105,10 @@ def warn_of_misspelt(
 ) -> None:
     """Warn of an attribute of a model instance that is probably a misspelt column.
 
-    The mapper does not write such an attribute. This is not an error, because applications may
-    store their own attributes on instances. There is a RuntimeWarning if the attribute differs from
-    the column only by case, underscores or transposed letters, or if it was passed to the
-    constructor. Otherwise the message is only logged. Each class and name is reported once.
+    The mapper does not write such an attribute. It raises no error, because applications may store
+    their own attributes on instances. There is a RuntimeWarning if the attribute differs from the
+    column only by case, underscores or transposed letters, or if it was passed to the constructor.
+    Otherwise the message is only logged. Each class and name is reported once.
 
     :param cls: the model.
     :param attributes: the names in the instance's dict.

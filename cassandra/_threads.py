@@ -128,7 +128,7 @@ def simulation() -> Simulation | None:
 
 
 def run_simulation(running: Simulation | None) -> None:
-    """Make `running` the simulation of this process, until this is called with None.
+    """Make `running` the simulation of this process, until the function is called with None.
 
     :param running: the simulation; None to end it.
     :raises RuntimeError: if another simulation is running.

@@ -188,7 +188,7 @@ def _advice_of(advice: _Advice, option: str) -> str:
     """Return the end of the error message for an option of a call in `_OF_CALLS`."""
     if option in advice.by_option:
         return advice.by_option[option]
-    # A statement has too many settings to list all of them, so suggest a similar one.
+    # A statement has too many settings to list all of them, so suggest a similar setting.
     if not advice.otherwise:
         similar_name = nearest(option, _OF_STATEMENTS)
         return "" if similar_name is None else f"; did you mean {similar_name}?"

@@ -3,8 +3,8 @@
 # The version of the distribution. The suffix ".dev0" shows that this version is not released.
 DISTRIBUTION_VERSION = "4.0.0.dev0"
 
-# This has three integers even before a release, because applications parse it like the version of
-# cassandra-driver.
+# The version of the driver has three integers even before a release, because applications parse it
+# like the version of cassandra-driver.
 __version__ = "4.0.0"
 __version_info__ = (4, 0, 0)
 

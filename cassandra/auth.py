@@ -291,7 +291,7 @@ class SaslAuthenticator(Authenticator):
     :raises ImportError: if the package is not installed.
     """
 
-    # This is a `SASLClient`. It is hidden because its attributes include the password.
+    # The `SASLClient` is hidden in reports, because its attributes include the password.
     sasl = HiddenAttribute[Any]()
 
     def __init__(

@@ -782,9 +782,9 @@ class _UnwatchedRun:
     def send(self, count: int) -> None:
         """Send `count` more statements.
 
-        If another call of this method is already running, it also sends these statements, and this
-        call returns at once. This happens if a callback inside `_send_one` calls `send`. Because of
-        this, the stack does not grow with the number of statements.
+        If an earlier call of this method is still running, that call also sends these statements,
+        and the new call returns at once. This happens if a callback inside `_send_one` calls
+        `send`. So the stack does not grow with the number of statements.
         """
         with self._lock:
             self._capacity += count

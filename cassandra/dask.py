@@ -10,7 +10,7 @@ Each partition of the DataFrame is a token range, which a Dask worker reads itse
    orders = read_table("shop.orders", cluster, columns=["customer", "total"])
    totals = orders.groupby("customer").total.sum().compute()
 
-Each worker process connects once, with the cluster settings that you pass; these must be picklable.
+Each worker process connects once, with the cluster settings that you pass, which must be picklable.
 Columns have Arrow types in pandas, so that integers with nulls remain integers.
 """
 

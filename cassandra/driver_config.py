@@ -285,7 +285,7 @@ def _server_timeout(timeout: datetime.timedelta | float | None, earlier_report: 
 def _checks_names(tls: Any, earlier_report: object) -> object:
     """Return True if host names are checked.
 
-    This is called for the setting `ssl_options`, and then for `ssl_context`, which takes
+    The function is called for the setting `ssl_options`, and then for `ssl_context`, which takes
     precedence.
     """
     if isinstance(tls, ssl.SSLContext):
@@ -300,8 +300,8 @@ def _checks_names(tls: Any, earlier_report: object) -> object:
 def _uses_shard_ports(options: Any, earlier_report: object) -> bool:
     """Return True if shard-aware ports are used.
 
-    This is called for the settings `shard_aware_options` and `client_routes_config`: both must
-    allow the use of these ports.
+    The function is called for the settings `shard_aware_options` and `client_routes_config`: both
+    settings must allow the use of these ports.
     """
     if options is None:
         return earlier_report is not False

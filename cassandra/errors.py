@@ -90,8 +90,8 @@ class UnsupportedOperation(DriverException):
 class MissingParameter(DriverException, KeyError, ValueError):
     """A value for a placeholder or a key column of the statement is missing.
 
-    cassandra-driver raises KeyError in some of these cases and ValueError in others, so this class
-    is both.
+    cassandra-driver raises KeyError for some missing values and ValueError for others, so this
+    class is a subclass of both errors.
     """
 
     # Use the `__str__` of ValueError: the `__str__` of KeyError puts the message into quotes.

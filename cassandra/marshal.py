@@ -119,7 +119,7 @@ def uvint_pack(val: int) -> bytes:
     leading_ones = (0xFF00 >> following_bytes) & 0xFF
     if following_bytes < 8:
         return ((leading_ones << (8 * following_bytes)) | val).to_bytes(following_bytes + 1, "big")
-    # With eight leading ones, the first byte has no bits left for the number.
+    # With eight leading one bits, the first byte has no bits left for the number.
     return b"\xff" + val.to_bytes(8, "big")
 
 
@@ -140,8 +140,8 @@ def uvint_unpack(bytes: bytes | memoryview) -> tuple[int, int]:
     if len(bytes) <= following_bytes:
         raise ValueError(f"a vint of {following_bytes + 1} bytes is cut short after {len(bytes)}")
     value = int.from_bytes(bytes[1 : 1 + following_bytes], "big")
-    # The rest of the first byte has the highest bits of the number. With seven or more leading
-    # ones, no bits are left.
+    # The rest of the first byte has the highest bits of the number. With seven or more leading one
+    # bits, no bits are left.
     if following_bytes < 7:
         value |= (first_byte & (0x7F >> following_bytes)) << (8 * following_bytes)
     return value, following_bytes + 1

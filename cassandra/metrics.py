@@ -40,8 +40,8 @@ _PERCENTILES = {
 class RequestTimer(Mapping[str, float]):
     """The latencies of all responses since `Cluster.connect`, in seconds.
 
-    This is a mapping with the keys count, min, max, mean, stddev, median, and percentiles such as
-    ``99percentile``. The percentiles come from a histogram and are accurate to about 3 %.
+    The timer is a mapping with the keys count, min, max, mean, stddev, median, and percentiles such
+    as ``99percentile``. The percentiles come from a histogram and are accurate to about 3 %.
     """
 
     def __init__(self) -> None:

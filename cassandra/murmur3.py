@@ -68,8 +68,8 @@ def body_and_tail(data: bytes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """Split `data` for hashing.
 
     :param data: any bytes.
-    :returns: the signed 64-bit words of the complete 16-byte blocks, the signed bytes of the rest,
-        and the length of `data`.
+    :returns: the signed 64-bit words of the complete 16-byte blocks, the remaining bytes as signed
+        numbers, and the length of `data`.
     """
     length = len(data)
     # Each block of 16 bytes has two words of 8 bytes.
@@ -106,7 +106,7 @@ def murmur3(data: bytes | bytearray | memoryview) -> int:
     # Hash the last bytes, which do not fill a block.
     k1 = k2 = 0
     for index, byte in enumerate(tail):
-        # This is Cassandra's deviation from MurmurHash3: `byte` is signed, so a negative byte also
+        # Cassandra deviates from MurmurHash3 here: `byte` is signed, so a negative byte also
         # changes all higher bits.
         if index < 8:
             k1 ^= byte << (index * 8)

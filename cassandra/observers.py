@@ -54,8 +54,9 @@ class RequestObserver(ObserverBase):
 
     If a method raises an error, the error is logged and the request is not affected. An observer is
     slow if three of 1000 calls take longer than 0.1 s each, or if two such calls take 1 s together.
-    This is logged, and a slow observer is called in a separate thread from then on. Up to 10,000
-    events may wait for that thread; further events are dropped, which is logged.
+    The driver logs a message about a slow observer, and then calls the observer in a separate
+    thread. Up to 10,000 events may wait for that thread; further events are dropped, which is
+    logged, too.
     """
 
     def on_start(self, request: ObservedRequest) -> None:

@@ -232,7 +232,7 @@ class RequestThrottler:
     def _next(self) -> ThrottledRequest | None:
         """Remove and return the next request that may start; None if no request waits.
 
-        This is the first request of the caller whose turn it is.
+        The next request is the first request of the caller whose turn it is.
         """
         while self._queues:
             caller, queue = next(iter(self._queues.items()))
@@ -542,7 +542,7 @@ def _logarithm(seconds: float) -> float:
 def _likeness(request: ThrottledRequest) -> Hashable:
     """Return a key that is equal for requests whose latencies are probably similar.
 
-    These are requests with the same statement, and batches of a similar size.
+    Latencies are probably similar for the same statement, and for batches of a similar size.
     """
     body = getattr(request, "request_body", None)
     # A `MessageBody` wraps another body, which has the statement.

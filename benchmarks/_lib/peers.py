@@ -75,7 +75,7 @@ def package_root() -> Path:
 
 
 def own_settings() -> dict[str, str]:
-    """Return environment variables by which a new process imports the same driver as this one."""
+    """Return environment variables by which a new process imports the driver of this process."""
     root = str(package_root())
     site_folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     is_installed = any(os.path.realpath(folder) == root for folder in site_folders)

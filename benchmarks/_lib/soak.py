@@ -283,6 +283,7 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
                 soak.check(key, result.all())
             else:
                 soak.note(result)
+        # Open another session of the same cluster, and then another cluster.
         try:
             with cluster.connect() as second:
                 second.execute("SELECT now()")

@@ -24,7 +24,7 @@ from cassandra import _impl
 def _use_python_twin(pair: str) -> None:
     """Use the pure Python version of a module.
 
-    This must be called before the modules that use it are imported.
+    The function must be called before the import of modules that use this module.
     """
     module = vars(_impl)[pair] = _impl.twin(pair, "python")
     if pair == "binding":

@@ -19,7 +19,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-# These are imported as top-level modules: the script's folder is on sys.path, and the package
+# Import these modules as top-level modules: the script's folder is on sys.path, and the package
 # `benchmarks` cannot be imported if only the driver is installed.
 from worker_instructions import INSERT, ROW, settings  # type: ignore[import-not-found]
 from worker_threads import count_in_threads  # type: ignore[import-not-found]

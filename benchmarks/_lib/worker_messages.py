@@ -146,6 +146,7 @@ def prepared() -> Any:
 
 def message_cases() -> dict[str, Callable[[], Any]]:
     """Return cases that encode requests and decode small results with the public classes."""
+    # The cases that encode: EXECUTE, EXECUTE with binding, BATCH and QUERY.
     execute: Any = ExecuteMessage(b"i" * 16, TWELVE, 1, None, 5000, None, 1_700_000_000_000_000)
     cases = {"EXECUTE 12 parameters": encoder_of(execute)}
     features = features_of(execute)
@@ -166,6 +167,7 @@ def message_cases() -> dict[str, Callable[[], Any]]:
             BatchMessage(BatchType.UNLOGGED, [(True, b"i" * 16, row)] * count, 1)
         )
     cases["QUERY"] = encoder_of(QueryMessage(SELECT, 1, fetch_size=5000))
+    # The cases that decode. If the columns are known, the decoder need not read them.
     cases["VOID"] = decoder_of(struct.pack(">i", VOID_KIND))
     cases["ROWS, known columns"] = decoder_of(SMALL, decoder_of(SMALL)().column_metadata)
     cases["ROWS, new columns"] = decoder_of(SMALL)

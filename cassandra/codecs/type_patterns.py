@@ -40,7 +40,7 @@ class TypePattern(NamedTuple):
         types.
     :param parameters: the patterns of the type's parameters.
     :param dimension: the dimension of a vector, otherwise 0.
-    :param is_user_type: True if this is a user-defined type.
+    :param is_user_type: True for a user-defined type.
     """
 
     name: str

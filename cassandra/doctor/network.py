@@ -331,6 +331,7 @@ def _not_trusted(subject: str, error: ssl.SSLCertVerificationError) -> Finding:
             "its certificate is not valid yet",
             "compare the clocks, here and where the certificate was issued",
         )
+    # Otherwise the CA is unknown, or the certificate is for another name or address.
     do = (
         "the certificate's CA is not in the file of --cafile (without --cafile: not one that this "
         "system trusts): name the CA that has signed it"

@@ -50,7 +50,7 @@ CONSTRUCTORS = ("__init__", "__new__")
 def survey(tree: ast.Module, program: Program) -> None:
     """Add to `program` what a file shows.
 
-    This is called for all files before `read` is called for the first file.
+    `survey` is called for all files before `read` is called for the first file.
 
     :param tree: the file.
     :param program: what is known about all files.

@@ -229,7 +229,7 @@ class Scopes(ast.NodeVisitor):
     def _bind_target(self, target: ast.expr, binding: Binding) -> None:
         """Add a binding to the target of an assignment.
 
-        The targets are names, attributes of ``self``, and tuples or lists of these.
+        A target is a name, an attribute of ``self``, or a tuple or list of targets.
         """
         if isinstance(target, ast.Name):
             self._scope.bind(target.id, binding)

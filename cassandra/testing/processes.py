@@ -205,8 +205,8 @@ class Supervisor:
     def close(self) -> None:
         """Kill all processes that the supervisor has started, and end the supervisor.
 
-        When this returns, all processes have ended, and the directories passed to `cleanup` are
-        removed.
+        When the method returns, all processes have ended, and the directories passed to `cleanup`
+        are removed.
         """
         if self._closed:
             return

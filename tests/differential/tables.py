@@ -174,6 +174,7 @@ class Tables:
                 for column in columns
             )
             texts[f"{table} columns"] = "\n".join(lines)
+        # Read the options of tables and views, and then the indexes and types.
         for system_table, name_column in (("tables", "table_name"), ("views", "view_name")):
             for row in self._schema_rows(system_table, keyspace):
                 options = {option: row.get(option) for option in OPTIONS}

@@ -20,7 +20,7 @@ _collected = pytest.StashKey[int]()  # the number of tests in all processes
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort the tests so that those that share nodes run one after the other, in the same process.
+    """Sort the tests so that tests that share nodes run one after the other, in the same process.
 
     With ``--dist=each``, pytest-xdist gives all tests to each process. Keep only the tests that
     this process is to run.

@@ -187,6 +187,7 @@ def test_static_lists_have_each_element_once(session: Session, tmp_path: Path) -
     assert stored("lists") == expected
     copy(session, "lists", session, "copies")
     assert stored("copies") == expected
+    # Load the unloaded file twice, with the table's name and with a prepared statement.
     session.unload("lists", tmp_path / "lists", format="csv")
     session.execute("TRUNCATE copies", timeout=60)
     insert = session.prepare("INSERT INTO copies (p, c, s, l) VALUES (?, ?, ?, ?)")

@@ -225,6 +225,7 @@ def test_copy_keeps_empty_values(session: Session) -> None:
     session.execute(
         f"INSERT INTO empties (p, c, t, {names}) VALUES (3, 3, (blobAsInt(0x), ''), {values})"
     )
+    # Read the values as blobs, which show the difference between null and empty.
     blobs = ", ".join(f"{name}AsBlob(v_{name})" for name in types)
     select = f"SELECT p, s, intAsBlob(c), t, {blobs} FROM"
     expected = sorted(map(tuple, session.execute(f"{select} empties")))

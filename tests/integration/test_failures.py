@@ -219,6 +219,7 @@ def run_under_load(
             load.go_on()
         finally:
             load.stop()
+        # Compare the acknowledged rows with the rows that all replicas have.
         statement = SimpleStatement("SELECT k, v FROM t", consistency_level=ConsistencyLevel.ALL)
         stored = {row.k: row.v for row in session.execute(statement, timeout=60)}
         assert load.acknowledged <= stored.keys()

@@ -382,6 +382,7 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
         "    names = [row.keyspace_name for row in cassandra_session.execute(query)]\n"
         "    assert sum(name.startswith('test_') for name in names) == 1\n"
     )
+    # Run pytest with this plugin only, and with no other configuration.
     environment = {**os.environ, "PYTHONPATH": HOME, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [
         sys.executable,

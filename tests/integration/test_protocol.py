@@ -408,6 +408,7 @@ def test_another_session_alters_the_table_and_prepares_again(server: Server, ver
         result_before = execute()
         assert result_before.metadata is prepared.result_metadata
         assert result_before.decode(dict_factory) == [{"id": 1, "b": "b"}]
+        # Another connection alters the table, and prepares the statement again.
         second_wire.run(f"ALTER TABLE {table} ADD a int")
         second_wire.run(f"UPDATE {table} SET a = 5 WHERE id = 1")
         prepare(second_wire, query)

@@ -250,6 +250,7 @@ def test_no_row_is_lost_while_a_node_joins_and_leaves(spread: LocalCluster) -> N
             assert_same_replicas_as_the_servers(spread, cluster)
         finally:
             loader.stop()
+        # Read every acknowledged row from all of its replicas.
         assert loader.failed == []
         assert len(loader.acknowledged) > 100
         select = session.prepare("SELECT v FROM east_two.t WHERE id = ?")

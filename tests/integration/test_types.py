@@ -278,6 +278,7 @@ def check_new_fields(local: LocalCluster, version: int) -> None:
         read = session.prepare("SELECT v FROM towns WHERE k = ?")
         session.execute(text, (0, {"streets": [("old",)]}))
         assert session.execute(read, (0,)).one().v == ([("old",)], None)
+        # Add a field, and execute statements that were bound or prepared before the change.
         bound_before = inserts[0].bind((1, {"streets": [("old",)]}))
         session.execute("ALTER TYPE street ADD number int")
         session.execute(bound_before)
@@ -343,7 +344,7 @@ def test_murmur3_gives_the_servers_tokens(session: Session) -> None:
 
 
 def test_nulls_and_empty_values(session: Session) -> None:
-    """An empty int and an empty list are read as None, but an empty string or blob as such."""
+    """An empty int or list is read as None, but an empty string or blob is read as it is."""
     session.execute("CREATE TABLE empties (id int PRIMARY KEY, i int, t text, b blob, l list<int>)")
     session.execute("INSERT INTO empties (id, i, t, b, l) VALUES (1, blobAsInt(0x), '', 0x, [])")
     row = session.execute("SELECT i, t, b, l FROM empties WHERE id = 1").one()

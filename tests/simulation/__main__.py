@@ -150,6 +150,7 @@ def _run(
     deciding_seeds = set(fixed_seeds)
     failures = _run_known_plans() if deciding_seeds else 0
     deciding_failures = failures
+    # Run the fixed seeds first, in several processes; print the failing seeds with their commands.
     with ProcessPoolExecutor(jobs) as pool:
         for seed, violations, seconds in pool.map(
             partial(run_seed, loops=loops),

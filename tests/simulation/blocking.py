@@ -106,6 +106,7 @@ class _BlockingSession:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(set_callback_ran)
 
+        # The same function serves as callback and as errback.
         await _call_in_thread(future.add_callbacks, on_page_or_error, on_page_or_error)
         await callback_ran
 

@@ -25,6 +25,7 @@ def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext] | None:
         from cryptography.hazmat.primitives.asymmetric import rsa
     except ImportError:
         return None
+    # One self-signed certificate is for the addresses of all nodes.
     key = rsa.generate_private_key(65537, 2048)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a simulated node")])
     addresses = [ipaddress.ip_address(f"10.0.0.{number}") for number in range(1, 255)]

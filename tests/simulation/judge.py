@@ -68,6 +68,7 @@ async def check_hosts(simulation: Simulation) -> None:
                 f"the cluster has {sorted(node_addresses)}, the driver knows {sorted(addresses)}"
             )
         for host in sorted(cluster.metadata.all_hosts(), key=lambda host: str(host.endpoint)):
+            # Send a request to this host only.
             operation = simulation.clients.begin_operation(
                 user, "check", idempotent=True, write=False
             )
@@ -80,6 +81,7 @@ async def check_hosts(simulation: Simulation) -> None:
                 simulation.report_violation(
                     f"{host} is not used again: {type(error).__name__}: {error}"
                 )
+        # Check that nothing is left in the pools and in the throttler.
         for pool in session.get_pools():
             if len(pool.connections) != pool.size and pool.shards is None:
                 simulation.report_violation(f"{pool!r} was not filled: its size is {pool.size}")

@@ -207,6 +207,7 @@ class Simulation:
             graceful_disconnect=settings.get("graceful", False),
         )
         fake.start()
+        # Simulated ScyllaDB nodes have to know the tables, because the tables have tablets.
         if scylla is not None:
             for keyspace in KEYSPACES:
                 scylla.keyspace(keyspace, replication_factor=2, tablets=settings["tablets"])

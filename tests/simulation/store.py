@@ -248,6 +248,7 @@ class _Stored(FakeNode):
         keyspace = request.keyspace or request.connection.keyspace
         if not keyspace:
             return _no_keyspace()
+        # Find the columns of the bind markers and of the result by the text of the statement.
         columns = [(name, "int") for name in ("k", "op") if f"{name} = ?" in text]
         if "VALUES (?, ?)" in text:
             columns = [("k", "int"), ("op", "int")]
@@ -263,6 +264,7 @@ class _Stored(FakeNode):
             table = TABLE
             keyspace, columns, result = mapper_columns
         names = [name for name, _ in columns]
+        # Store the statement under its id.
         query_id = hashlib.md5(f"{keyspace}/{text}".encode()).digest()
         prepared = Prepared(
             text,
@@ -426,6 +428,7 @@ class _Stored(FakeNode):
     ) -> Answer:
         """Return the response to one executed statement."""
         op = op_of(text, values, prepared) or 0
+        # A range of a scan, a result of several pages, or a row of the table that clients read.
         if _RANGE in text:
             begin_token, end_token = number_of(values[0]), number_of(values[1])
             ids = [

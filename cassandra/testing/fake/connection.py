@@ -208,7 +208,7 @@ class ServerConnection(asyncio.Protocol):
     def has_metadata_ids(self) -> bool:
         """True if PREPARED and EXECUTE carry the id of the result columns.
 
-        This is the case in version 5, or if ScyllaDB's extension is used.
+        They carry the id in version 5, and if the client uses ScyllaDB's extension.
         """
         return self.version >= 5 or METADATA_IDS in self.options
 

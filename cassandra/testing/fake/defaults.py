@@ -90,7 +90,7 @@ class DefaultAnswers:
         for event_type in request.event_types:
             if event_type not in allowed_types:
                 return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{event_type}' for Type")
-        # A client may send several REGISTER messages, so add the event types to the earlier ones.
+        # A client may send several REGISTER messages, so keep the event types of earlier messages.
         connection = request.connection
         connection.event_types = tuple(
             dict.fromkeys((*connection.event_types, *request.event_types))

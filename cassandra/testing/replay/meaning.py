@@ -115,7 +115,7 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
 
 
 def shown(meaning: Meaning) -> str:
-    """Describe a meaning for an error message: the type of request, the CQL, and the rest."""
+    """Describe a meaning for an error message: the type of request, the CQL, and other parts."""
     text = meaning.get("text") or "; ".join(
         str(statement["text"]) for statement in meaning.get("statements", ())
     )

@@ -310,7 +310,7 @@ class SimulatedThreads:
     def alive(self) -> list[str]:
         """The names of the threads that have not ended, except the thread of the simulation's loop.
 
-        After `run`, these are the threads that `run` had to end.
+        After `run`, the list has the threads that `run` had to end.
         """
         return [strand.name for strand in self._strands if strand is not self._main]
 

@@ -49,6 +49,7 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
     (create_statement,) = management.sync_table(old_model)
     assert create_statement.startswith(f"CREATE TABLE IF NOT EXISTS {mapper}.grown (")
     assert management.sync_table(old_model) == []
+    # The new model lacks the column `old`, and has the further columns `b` and `c`.
     new_model = model(
         "Grown",
         id=columns.Integer(primary_key=True),

@@ -523,6 +523,7 @@ def test_like_needs_a_sasi_index(mapper: str) -> None:
             "USING 'org.apache.cassandra.index.sasi.SASIIndex' "
             f"WITH OPTIONS = {{'mode': '{mode}'}}"
         )
+    # Songs 0, 1 and 3 contain the letters "it".
     for number, words in enumerate(["let it be", "it's been a hard day", "100 % pure", "it_is"]):
         Song.create(album="a", title=f"song {number}", words=words)
     songs = Song.objects.filter(words__like="%it%")

@@ -765,6 +765,7 @@ def test_column_names_are_quoted_in_every_statement(mapper: str, name: str) -> N
     row.v = 5
     row.s.add(6)
     row.save()
+    # Read, update, delete and drop with the name in each kind of statement.
     rows = Nasty.objects.filter(p=1, c__gte=1).order_by("-c").only(["v", "s"])
     assert (rows.get().v, rows.get().s) == (5, {4, 6})
     Nasty.objects(p=1, c=2).iff(v=5).update(v=7, s__remove={4})
