@@ -46,6 +46,10 @@ class FutureFactory:
         loop.set_exception_handler(lambda _, context: self.complaints.append(context))
         self.engine = SimpleNamespace(loop=loop, closed=False, core=None)
         happy_path = implementation.happy_path
+        # The tests send no requests, so strings and simple objects replace the session, the engine
+        # and the profile.
+        # The tests send no requests, so strings and simple objects replace the session, the engine and
+        # the call's profile.
         self.path = happy_path.HappyPath(
             "session",
             self.engine,
@@ -298,6 +302,7 @@ async def test_shield_protects_the_future_from_a_cancellation(factory: FutureFac
 
 @on_new_loop
 async def test_ensure_future_returns_the_future_itself(factory: FutureFactory) -> None:
+    """`asyncio.ensure_future` does not wrap a `ResultFuture` in another future."""
     future = factory.future()
     assert asyncio.ensure_future(future) is future
     future.cancel()
@@ -305,6 +310,7 @@ async def test_ensure_future_returns_the_future_itself(factory: FutureFactory) -
 
 @on_new_loop
 async def test_as_completed_yields_the_result(factory: FutureFactory) -> None:
+    """`asyncio.as_completed` accepts a future of a request, and yields its result."""
     future = factory.future()
     factory.loop.call_soon(factory.answer, future)
     for coroutine in asyncio.as_completed([future]):

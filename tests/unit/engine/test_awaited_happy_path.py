@@ -114,7 +114,7 @@ async def test_both_paths_return_the_same_rows(name: str) -> None:
 async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
     """If a session has a request listener or a protocol handler, requests take the ordinary path.
 
-    Both need a message object, which the happy path does not create.
+    Listeners and handlers need a message object, which the happy path does not create.
     """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
@@ -148,9 +148,11 @@ async def test_changed_session_settings_apply_to_the_next_execution() -> None:
     with node_with_rows() as node:
         async with connected(node, execution_profiles=profile()) as (_, session):
             select = await session.prepare(QUERY)
+            # A value that is refused leaves the setting as it was.
             with pytest.raises(ValueError, match="no such form"):
                 session.default_vector_type = "no such form"
             assert session.default_vector_type == "list"
+            # Requests now have neither a timestamp nor a page size.
             session.use_client_timestamp = False
             session.timestamp_generator = None
             session.default_fetch_size = None
@@ -292,9 +294,9 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
 
 
 async def test_other_batches_take_the_ordinary_path() -> None:
-    """Only batches of one prepared statement with values take the short path of awaited requests.
+    """A batch takes the ordinary path unless all its statements are one prepared statement.
 
-    All other batches take the ordinary path.
+    Each entry of such a batch has its values beside the prepared statement.
     """
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)

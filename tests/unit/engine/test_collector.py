@@ -117,7 +117,7 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
 ) -> None:
     """While many outcomes are unread, no further statements are taken.
 
-    At most twice the concurrency are stored, so that a slow reader does not fill the memory.
+    At most ``2 * concurrency`` outcomes are stored, so that a slow reader does not fill the memory.
     """
     collector = new_collector(implementation, 4, in_order)
     source = statements(100)
@@ -273,6 +273,7 @@ def test_errors_of_the_statements_iterable_are_raised(implementation: Implementa
 
 
 def test_a_statement_must_be_a_pair(implementation: Implementation) -> None:
+    """A statement that is not a pair of a query and its values raises ValueError."""
     collector = new_collector(implementation, concurrency=4)
     with pytest.raises(ValueError, match="unpack"):
         collector.requests(iter([("q", 1, 2)]), [], limit=10)
@@ -283,6 +284,7 @@ def test_a_statement_must_be_a_pair(implementation: Implementation) -> None:
 def test_a_concurrency_below_one_is_refused(
     implementation: Implementation, concurrency: int
 ) -> None:
+    """A collector that may have no statement in flight could never end, so it is refused."""
     with pytest.raises(ValueError, match=f"at least 1, but is {concurrency}"):
         new_collector(implementation, concurrency)
 
@@ -294,6 +296,7 @@ def test_a_concurrency_must_be_an_integer(implementation: Implementation) -> Non
 
 
 def test_a_huge_concurrency_is_accepted(implementation: Implementation) -> None:
+    """A concurrency that does not fit into a C integer only means that there is no limit."""
     collector = new_collector(implementation, 10**30)
     assert len(take_positions(collector, statements(1000), limit=10**30)) == 1000
 
@@ -395,8 +398,10 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
     assert collector.is_ready
     assert [outcome.value for outcome in collector.take()] == [0, 1]
     take_positions(collector, source)
+    # Statements 2 to 5 are in flight. One of these four has ended, which is less than half.
     collector.put(position=3, success=True, value=3)
     assert not collector.is_ready
+    # Now only statement 2 is in flight, so the collector takes the last three statements.
     for position in (4, 5):
         collector.put(position, success=True, value=position)
     take_positions(collector, source)

@@ -175,6 +175,7 @@ OPTIONS_FRAME_ON_STREAM_1 = bytes.fromhex("04 00 0001 05 00000000")
 EVENT_FRAME = bytes.fromhex("84 00 ffff 0c 00000002 abcd")  # an event with the body ab cd
 # This is the response on stream 0, without options.
 SUPPORTED_FRAME = bytes.fromhex("84 00 0000 06 00000002 0000")
+# The body of a GRACEFUL_DISCONNECT event has only its name, a string after its length in 2 bytes.
 DRAIN_BODY = len("GRACEFUL_DISCONNECT").to_bytes(2, "big") + b"GRACEFUL_DISCONNECT"
 
 
@@ -234,9 +235,10 @@ class RecordingResponder:
 
 
 class WiredConnection:
-    """A connection on a fake transport, with a list of notifications to its owner.
+    """A connection on a fake transport, which records the notifications to its owner.
 
-    The list is `notified`.
+    `notified` lists the callbacks that the connection has called, for example "room" for
+    `on_room`.
 
     :param sock: the socket of the transport. None means that it has none.
     :param attributes: attributes to set on the connection.
@@ -413,8 +415,10 @@ async def test_request_returns_the_answer(timeout: float | None) -> None:
 async def test_a_peer_that_breaks_the_protocol_is_disconnected(frame: str, message: str) -> None:
     """A message that the protocol does not allow closes the connection with a ProtocolError.
 
-    It sends a frame on an unused stream, a response as an event, or a request.
+    The peer sends a frame on an unused stream, a response as an event, or a request.
+
     :param frame: version, flags, stream, opcode, length and body in hex.
+    :param message: a part of the expected error's message.
     """
     wired = WiredConnection().open()
     pending = wired.send()
@@ -439,6 +443,7 @@ async def test_an_event_is_passed_on() -> None:
 
 
 async def test_without_a_listener_events_are_ignored() -> None:
+    """An event on a connection whose `on_event` is not set does not close the connection."""
     wired = WiredConnection().open()
     wired.receive(EVENT_FRAME)
     assert not wired.connection.closed
@@ -660,6 +665,7 @@ async def test_a_connection_of_a_pool_that_is_given_up_stays_open() -> None:
 
 
 async def test_a_connection_without_a_pool_that_is_given_up_is_closed() -> None:
+    """Without a pool, which would close the connection later, `give_up` closes it at once."""
     wired = WiredConnection().open()
     wired.connection.give_up("a USE was abandoned")
     assert str(wired.error()) == "connection to 127.0.0.1:9042: a USE was abandoned"
@@ -739,9 +745,9 @@ async def test_extensions_change_the_connections_wire_format() -> None:
 
 
 async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes() -> None:
-    """`read_answer` returns an ERROR as a message, but a malformed body closes the connection.
+    """`read_answer` returns an ERROR as a message.
 
-    It raises ProtocolError in this case.
+    If the body of a message is malformed, it closes the connection and raises ProtocolError.
     """
     wired = WiredConnection().open()
     body = bytes.fromhex("00000000 0004") + b"oops"  # error code 0, a server error
@@ -790,6 +796,7 @@ async def test_while_a_thread_writes_requests_wait_but_not_for_ever(
     monkeypatch.setattr(connection_module, "HOLD_INTERVAL", LONGEST_HOLD / 4)
     wired = WiredConnection().open()
     streams = wired.connection.streams
+    # Allow threads to write to this socket directly.
     own, peer = _socket.socketpair()
     wake = asyncio.get_running_loop().call_soon_threadsafe
     module: Any = connection_module

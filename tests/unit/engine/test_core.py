@@ -270,6 +270,7 @@ async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
         await core.close()
         assert isinstance(await exception_of(request_in_flight), ConnectionShutdown)
         assert core.throttler is None
+    # The first cluster is closed, so a second cluster can use the same throttler.
     node.prime(READ, int_row(1))
     async with connected(node, request_throttler=throttler) as (_, session):
         assert (await session.execute(READ)).one().k == 1

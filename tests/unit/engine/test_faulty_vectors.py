@@ -85,6 +85,7 @@ def test_vectors_whose_length_does_not_fit_are_named(node: FakeNode) -> None:
     ):
         failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of(vector))
         assert f'(column "embedding": the vector {note}' in notes_of(failure)[-1]
+    # The square of 2**60 still fits into a 32-bit float, so this vector gets no note.
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([2.0**60, 1.0, 1e-30]))
     assert not any("the vector" in note for note in getattr(failure, "__notes__", ()))
 

@@ -495,6 +495,7 @@ async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
             aborted.append(self.name)
 
     await opener.settle()  # without TLS connections, `settle` returns at once
+    # If the only connection ends in time, `settle` returns then, and aborts nothing.
     polite: Any = FakeTlsConnection("polite")
     stuck: Any = FakeTlsConnection("stuck")
     opener._tls_connections.add(polite)
@@ -503,6 +504,7 @@ async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
     await opener.settle()
     assert loop.time() - started == pytest.approx(GOODBYE_TIMEOUT / 2, abs=0.01)
     assert aborted == []
+    # One of two connections never ends, so `settle` waits for the whole time and aborts it.
     opener._tls_connections.add(polite)
     opener._tls_connections.add(stuck)
     loop.call_later(GOODBYE_TIMEOUT / 2, opener._on_tls_connection_lost, polite)

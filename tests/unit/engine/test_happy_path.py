@@ -63,7 +63,11 @@ class FakeResponder:
 
 
 class FakeConnection:
-    """A fake connection with the attributes that streams and requests use."""
+    """A fake connection with the attributes that streams and requests use.
+
+    `flushes` lists the calls that the stream table has scheduled on the loop, to write its frames.
+    `unsolicited` lists the frames that no request waits for.
+    """
 
     def __init__(self, implementation: Implementation) -> None:
         self.version = self.peer_version = 4
@@ -120,6 +124,7 @@ def send_request(connection: FakeConnection, body: bytes = b"") -> int:
 
 
 class TestExchange:
+    """`StreamTable`, which assigns streams to requests and passes responses to their responders."""
     def test_the_lowest_free_stream_is_used(self, connection: FakeConnection) -> None:
         """The lowest free stream is used, even if streams that were never used are left."""
         streams = connection.streams
@@ -521,6 +526,7 @@ def harness(implementation: Implementation) -> RequestHarness:
 
 
 class TestRequest:
+    """`RequestBase`, the part of a request that is the same in the blocking and the asyncio API."""
     def test_an_endless_plan_ends(self, harness: RequestHarness) -> None:
         """If no host of an endless query plan has a free stream, the plan counts as exhausted.
 
@@ -655,6 +661,7 @@ class TestRequest:
         rows_body = b"\x00\x00\x00\x02rows"
         harness.connections[0].answer(0, rows_body)
         tracing = 0x02
+        # Send the same attempt a second time, so that a second response can come for it.
         harness.connections[0].streams.send(request.attempts[0], EXECUTE, 0, b"")
         harness.connections[0].answer(0, VOID_BODY, flags=tracing)
         assert request.calls == [
@@ -857,6 +864,7 @@ def profile(**changes: Any) -> Any:
 
 
 class TestBoundRequest:
+    """`bound_request` and `resolve`, which collect the options of a request from their sources."""
     def new_request(
         self, implementation: Implementation, statement: FakeStatement, **changes: Any
     ) -> Any:

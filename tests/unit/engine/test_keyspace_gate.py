@@ -814,6 +814,7 @@ async def test_a_refused_keyspace_fails_its_requests_only(gate: Gate) -> None:
 
 
 async def test_requests_that_are_over_are_not_sent(gate: Gate) -> None:
+    """A request that ends while the gate holds it is not sent, and needs no USE."""
     gate.hold("1", expected="ba").is_answered = True
     gate.hold("2", expected="a").is_answered = True
     await gate.until_closed()
@@ -881,6 +882,7 @@ async def test_requests_in_flight_that_depend_on_the_keyspace_are_waited_for(
 
 
 async def test_a_switch_needs_a_free_stream(gate: Gate) -> None:
+    """If no stream is free for a USE, the connection is given up."""
     gate.connection.has_room = False
     gate.hold("1", expected="ba")
     await gate.until_closed()
@@ -943,6 +945,7 @@ async def test_a_mistake_of_the_driver_closes_the_connection(gate: Gate) -> None
 
 
 async def test_requests_of_a_closed_connection_use_another_one(gate: Gate) -> None:
+    """The gate of a closed connection sends nothing: its requests must use another connection."""
     gate.connection.closed = True
     gate.hold("1", expected="a")
     await gate.until_closed()

@@ -26,6 +26,7 @@ INSERT = "INSERT INTO t (k, l, m) VALUES (?, ?, ?)"
 LIST = list_of(t.Int32Type)
 COLUMNS = [("k", "int"), ("l", "list<int>"), ("m", "map<text, list<int>>")]
 ITEM = t.UserType.make_udt_class("k", "item", ["a", "tags"], [t.Int32Type, set_of(t.UTF8Type)])
+# The start of the position in a note about a null in the column l.
 IN_L = 'column "l" (list<int>): element'
 SERVER_ERROR = ServerError(0, "java.lang.NullPointerException")
 
@@ -174,6 +175,7 @@ def test_a_message_of_a_handler_has_the_same_note() -> None:
 
 
 def test_the_search_ends_after_a_number_of_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for nulls ends after `_MAX_ITEMS` items, so a later null gets no note."""
     monkeypatch.setattr(module, "_MAX_ITEMS", 10)
     assert null_positions(SERVER_ERROR, body_with(LIST, [0] * 9 + [None])) is not None
     assert null_positions(SERVER_ERROR, body_with(LIST, [0] * 10 + [None])) is None

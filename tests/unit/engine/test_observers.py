@@ -125,6 +125,7 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
     # With 0 seconds, every call counts as slow.
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
+    # Let the observer's thread end soon after its last event.
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     observers = Observers()
     threads: list[int] = []
@@ -338,6 +339,7 @@ def blocked_wrapper(observer: RequestObserver) -> Any:
     """Return the wrapper of an observer whose thread blocks in `on_start`."""
     wrapper: Any = Observers().watched(observer)
     hook = wrapper.hook("on_start")
+    # Report so many slow calls that the next call is made in a thread.
     for _ in range(observers_module.MOST_SLOW_CALLS):
         wrapper.on_slow("on_start", 2 * observers_module.SLOW)
     hook.call(None)

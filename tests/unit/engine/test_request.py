@@ -210,6 +210,7 @@ async def test_a_broken_connection_causes_no_retry_of_non_idempotent_requests(
     """If a connection breaks, its requests that are not idempotent fail and are not retried."""
     held_answers = hold()
     nodes[0].prime(READ, held_answers)
+    # The query "end" makes the node break the connection.
     nodes[0].prime("end", break_connection, times=1)
     request_count = 20
     async with connected(nodes) as (_, session):
@@ -512,6 +513,7 @@ async def test_an_error_of_use_is_raised_though_a_policy_ignores_it(nodes: FakeC
     """
     nodes.prime('USE "other"', error(ErrorCode.SERVER_ERROR))
     nodes.prime("USE other", error(ErrorCode.SERVER_ERROR))
+    # Six decisions are enough for both calls.
     ignore = (RetryPolicy.IGNORE, None)
     async with connected(nodes, {"retry_policy": ScriptedRetryPolicy(*[ignore] * 6)}) as (
         _,
@@ -1285,6 +1287,8 @@ async def test_a_request_that_waits_at_a_draining_host_is_planned_again(
     The plan is made like the first: if the call has a token, its owner comes first.
     """
     async with connected(nodes) as (cluster, session):
+        # Let requests use every stream, so that the next request must wait. The policy tries the
+        # hosts in the order of their addresses. The third host owns the token.
         full = FullPools(nodes, session)
         await full.fill()
         draining, next_by_address, owner = full.pools

@@ -554,6 +554,7 @@ def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> No
 
 
 def test_an_execute_needs_no_keyspace() -> None:
+    """An EXECUTE counts as a request that names its keyspace: that of the prepared statement."""
     body = all_bodies()["execute"]
     assert body.names_keyspace
     assert body.carry_keyspace()

@@ -685,6 +685,7 @@ async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
         request_body=HeldBody("ks"), send=lambda *args: sent.append(args), _waits=0
     )
     attempt: Any = SimpleNamespace(host=HOST_A, connection=wrong)
+    # False means that the caller must not send the request itself.
     assert session.pass_or_hold(request, attempt, wrong) is False
     assert sent == [(attempt, right)]
     assert attempt.connection is right

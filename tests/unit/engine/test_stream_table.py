@@ -225,7 +225,8 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
     """A thread may not write to the socket if something else is being sent, or must be sent first.
 
     :param reason: "held" means that another thread holds the claim (the write lock). "direct" means
-        that another thread's request is in flight.
+        that another thread's request is in flight. "unsettled" means that the loop may still have
+        bytes to write.
     """
     streams = connection.streams
     if reason == "in flight":
@@ -259,7 +260,10 @@ def test_without_a_socket_nothing_is_written_directly(implementation: Implementa
 
 
 def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketConnection) -> None:
-    """A table can settle if nothing is in flight and no bytes wait to be written."""
+    """`could_settle` is True if nothing is in flight and no bytes wait to be written.
+
+    The connection may then allow threads to write directly again.
+    """
     streams = connection.streams
     # The table is already settled.
     assert not streams.could_settle

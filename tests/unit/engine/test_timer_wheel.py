@@ -381,7 +381,7 @@ def test_threads_add_while_the_loop_discards_and_expires(
             threads_loop.advance(max(0.0, time.monotonic() - threads_loop.now))
             while added:
                 slot, item = added.popleft()
-                # true for about half of the items
+                # Keep the first item, and items with an odd id.
                 is_kept = len(kept_items) % 3 == 0 or id(item) % 2 == 1
                 if is_kept:
                     kept_items.append(item)
