@@ -48,8 +48,7 @@ class FutureFactory:
         happy_path = implementation.happy_path
         # The tests send no requests, so strings and simple objects replace the session, the engine
         # and the profile.
-        # The tests send no requests, so strings and simple objects replace the session, the engine and
-        # the call's profile.
+
         self.path = happy_path.HappyPath(
             "session",
             self.engine,

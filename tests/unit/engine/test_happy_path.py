@@ -125,6 +125,7 @@ def send_request(connection: FakeConnection, body: bytes = b"") -> int:
 
 class TestExchange:
     """`StreamTable`, which assigns streams to requests and passes responses to their responders."""
+
     def test_the_lowest_free_stream_is_used(self, connection: FakeConnection) -> None:
         """The lowest free stream is used, even if streams that were never used are left."""
         streams = connection.streams
@@ -527,6 +528,7 @@ def harness(implementation: Implementation) -> RequestHarness:
 
 class TestRequest:
     """`RequestBase`, the part of a request that is the same in the blocking and the asyncio API."""
+
     def test_an_endless_plan_ends(self, harness: RequestHarness) -> None:
         """If no host of an endless query plan has a free stream, the plan counts as exhausted.
 
@@ -865,6 +867,7 @@ def profile(**changes: Any) -> Any:
 
 class TestBoundRequest:
     """`bound_request` and `resolve`, which collect the options of a request from their sources."""
+
     def new_request(
         self, implementation: Implementation, statement: FakeStatement, **changes: Any
     ) -> Any:

@@ -76,10 +76,11 @@ from tests.waiting import WAIT, until
 WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
 READ = "SELECT v FROM t"
 ODD = "SELECT odd FROM t"
-MANY = 60  # the number of requests one after another within which the loop lends the reading
+# The loop lets a thread read its responses itself after at most so many requests in a row.
+MANY = 60
 
-# Without the GIL, the compiled version can be interrupted, too, so the loop lends the reading to no
-# thread.
+# Without the GIL, the compiled version can be interrupted, too, so the loop reads all responses
+# itself.
 LENDS = _impl.implementation == "c" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 pytestmark = [
@@ -96,9 +97,9 @@ def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def never_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the loop from taking the reading back, although no thread reads.
+    """Let a thread keep the reading of a connection, even if it does not read.
 
-    A test can thus check this state.
+    Normally, the loop soon reads such a connection itself again.
     """
     monkeypatch.setattr(engine_connection, "LENT_CHECK", 3600.0)
 
@@ -215,6 +216,7 @@ def test_with_observers_the_loop_reads(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not LENDS, reason="the Python implementation does not lend")
 def test_an_idle_connection_is_read_by_the_loop_again(session: Session) -> None:
+    """If the thread that reads a connection executes no more requests, the loop reads again."""
     borrow(session)
     until(lambda: not streams_of(session).is_lent)
     assert session.execute(READ).all() == [(7,)]
@@ -225,6 +227,7 @@ def test_an_idle_connection_is_read_by_the_loop_again(session: Session) -> None:
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_asynchronous_requests_are_answered(session: Session) -> None:
+    """Responses to `execute_async` arrive, although the connection is read by a calling thread."""
     borrow(session)
     assert session.execute_async(READ).result().all() == [(7,)]
     borrow(session)
@@ -262,6 +265,7 @@ def test_answers_to_two_threads_come_together(node: FakeNode, session: Session) 
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_further_pages(node: FakeNode, session: Session) -> None:
+    """Rows of further pages arrive on a connection that the calling thread reads itself."""
     node.prime(ODD, paged([("v", "int")], [(number,) for number in range(50)]))
     borrow(session)
     statement = SimpleStatement(ODD, fetch_size=5)
@@ -319,6 +323,7 @@ def test_other_answers_have_the_same_effect_as_on_the_loop(
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_rows_of_the_wrong_form_close_the_connection(node: FakeNode, session: Session) -> None:
+    """If the rows in a response are damaged, `execute` raises, and later requests work."""
     node.prime(ODD, message(Opcode.RESULT, b"\0\0\0\2\0\0\0\1\0\0\0\1"))
     borrow(session)
     with pytest.raises(Exception, match=r"(?i)read|malformed|end"):
@@ -340,6 +345,7 @@ def test_an_answer_that_comes_twice_breaks_the_connection(node: FakeNode, sessio
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_an_answer_that_comes_byte_by_byte(node: FakeNode, session_of_either_kind: Session) -> None:
+    """A caller that reads its own response waits until all bytes of the response have come."""
     node.prime(ODD, dribble(rows([("v", "int"), ("w", "text")], [(1, "x" * 200)])))
     borrow(session_of_either_kind)
     for _ in range(3):
@@ -348,6 +354,7 @@ def test_an_answer_that_comes_byte_by_byte(node: FakeNode, session_of_either_kin
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_an_answer_larger_than_the_buffer(node: FakeNode, session_of_either_kind: Session) -> None:
+    """A caller can read a response of 5 MB, which does not fit into the connection's buffer."""
     node.prime(ODD, rows([("v", "blob")], [(b"y" * 5_000_000,)]))
     borrow(session_of_either_kind)
     for _ in range(3):
@@ -358,6 +365,7 @@ def test_an_answer_larger_than_the_buffer(node: FakeNode, session_of_either_kind
 def test_warnings_of_the_server_are_logged(
     node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A server's warnings are available if the caller reads the response itself."""
     node.prime(ODD, rows([("v", "int")], [(1,)]).having(warnings=["be careful"]))
     borrow(session)
     with caplog.at_level(logging.WARNING):
@@ -369,6 +377,7 @@ def test_warnings_of_the_server_are_logged(
 
 @pytest.mark.usefixtures("never_taken_back")
 def test_a_request_times_out_while_its_caller_reads(node: FakeNode, session: Session) -> None:
+    """A caller that reads its own response stops waiting after its timeout."""
     node.prime(ODD, silence())
     borrow(session)
     with pytest.raises(OperationTimedOut):
@@ -394,13 +403,17 @@ def test_a_late_answer_is_dropped(node: FakeNode, session: Session) -> None:
 def test_the_node_closes_an_idle_connection(
     node: FakeNode, session: Session, with_reset: bool
 ) -> None:
+    """If the node closes the connection while no request is in flight, later requests work."""
     borrow(session)
     node.drop_connections(reset=with_reset)
     check_that_it_works(session)
 
 
 def test_the_end_of_an_idle_connection_is_noticed(node: FakeNode, session: Session) -> None:
-    """The loop notices the end of a connection whose reading is lent, although no thread reads."""
+    """The loop notices the end of a connection that is left to a calling thread to read.
+
+    The thread does not read, because it executes no request.
+    """
     borrow(session)
     ((connection,),) = (pool.connections for pool in session._engine.pools.values())
     node.drop_connections()
@@ -420,7 +433,7 @@ def test_a_request_is_not_sent_into_a_connection_that_has_ended(with_reset: bool
             node.prime(READ, rows([("v", "int")], [(7,)]))
         with connected(nodes[0]) as session:
             until(lambda: len(session._engine.pools) == 2)
-            # Execute enough requests for the loop to lend the reading of both connections.
+            # After so many requests, the calling thread reads both connections itself.
             for _ in range(2 * MANY):
                 session.execute(READ)
             pools = session._engine.pools
@@ -749,9 +762,10 @@ def test_a_caller_that_disappears_between_sending_and_reading(
 ) -> None:
     """If a thread sends a request but never reads its response, the loop reads the response.
 
-    If this happens repeatedly, the loop lends the reading to no thread any more.
+    If this happens repeatedly, the loop reads all later responses itself.
     """
     for _ in range(MANY):
+        # Send a request as `execute` does, but do not wait for its response.
         future = session._begin(READ, None, USUAL_OPTIONS, None, None, None, None, is_awaited=True)
         until(partial(getattr, future, "is_over"))
         assert future.result().all() == [(7,)]
@@ -923,6 +937,7 @@ def test_threads_of_all_kinds_get_their_own_answers(seed: int) -> None:
                 for _ in range(150):
                     number = choices.randrange(10)
                     kind = choices.random()
+                    # 2 % of the requests get no response, and another 8 % are asynchronous.
                     try:
                         if kind < 0.02:
                             session.execute("SELECT slow", timeout=0.01)
