@@ -382,6 +382,7 @@ async def test_a_failed_reading_replaces_the_connection() -> None:
 
 
 async def test_refresh_nodes_reads_and_rebuilds() -> None:
+    """`refresh_nodes` reads the node list, and passes it on together with `rebuild`."""
     harness = ControlHarness()
     await harness.control.connect()
     await harness.control.refresh_nodes(rebuild=True)

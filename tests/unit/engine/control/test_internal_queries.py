@@ -78,6 +78,7 @@ def internal_queries(**changed: Any) -> InternalQueries:
 
 
 async def test_send_returns_the_decoded_message() -> None:
+    """`send` decodes the response, and uses `control_connection_timeout` (3.5 s)."""
     peer = Peer((SUPPORTED, 0, b"\0\0"))
     answer = await internal_queries().send(peer.connection, OPTIONS, b"", "OPTIONS")
     assert type(answer).__name__ == "SupportedMessage"
@@ -99,6 +100,10 @@ async def test_rows_returns_dicts_and_reads_at_consistency_one() -> None:
 
 
 async def test_a_timeout_names_the_query() -> None:
+    """A timeout raises OperationTimedOut, which names the host and the query.
+
+    The connection stays open.
+    """
     peer = Peer(asyncio.TimeoutError())
     with pytest.raises(OperationTimedOut, match=r"10\.0\.0\.1:9042 did not answer 'SELECT a FROM"):
         await internal_queries().query(peer.connection, SELECT)
@@ -120,6 +125,10 @@ async def test_an_error_of_the_server_is_raised() -> None:
     ids=["another opcode", "unknown kind of result", "empty body"],
 )
 async def test_an_unexpected_message_closes_the_connection(answer: Any) -> None:
+    """A response that cannot be the answer to a query raises ProtocolError.
+
+    The connection is closed.
+    """
     peer = Peer(answer)
     with pytest.raises(ProtocolError):
         await internal_queries().query(peer.connection, SELECT)

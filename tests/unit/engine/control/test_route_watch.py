@@ -52,6 +52,7 @@ def event(watched: Watched) -> None:
 
 @pytest.mark.parametrize("failures", [0, 3])
 async def test_routes_are_read_until_a_reading_succeeds(failures: int) -> None:
+    """After an event, the routes are read until a reading succeeds, and then no more."""
     watched = Watched(failures)
     event(watched)
     await until_on_loop(lambda: watched.readings == failures + 1)
@@ -67,6 +68,7 @@ async def test_a_reading_that_fails_outside_the_task_is_repeated_by_it() -> None
 
 
 async def test_an_event_during_a_reading_causes_another_one() -> None:
+    """An event that arrives while the routes are being read causes one more reading."""
     watched = Watched()
     watched.on_reading = lambda: event(watched) if watched.readings == 1 else None
     event(watched)

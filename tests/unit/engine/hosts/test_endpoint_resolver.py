@@ -55,6 +55,10 @@ async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
 
 
 async def test_a_host_known_by_its_advertised_address_keeps_it() -> None:
+    """If the driver knows a host by the address in the host's row, the host keeps this address.
+
+    Here, the control connection was opened to another address of the host.
+    """
     contact = DefaultEndPoint("192.168.0.9")
     endpoint = await new_resolver(new_host("10.0.0.1")).of_local(contact, ROW)
     assert endpoint == DefaultEndPoint("10.0.0.1")

@@ -122,8 +122,10 @@ async def test_a_full_queue_is_passed_over(nodes: FakeCluster) -> None:
     async with connected(nodes, max_waiting_requests=1) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()
+        # One request waits at the first pool. Each queue takes one request, so this queue is full.
         named = asyncio.ensure_future(session.execute(READ, host=full.pools[0].host))
         await until_on_loop(lambda: full.waiting[0] == 1)
+        # This request waits at the other pools, so there is no queue left for a third request.
         request = asyncio.ensure_future(session.execute(READ))
         await until_on_loop(lambda: full.waiting[1] == 1)
         refused = await exception_of(session.execute(READ))
@@ -267,12 +269,15 @@ async def test_a_busy_host_that_is_idle_again_gets_the_request(nodes: FakeCluste
     async with connected(nodes, idle_heartbeat_interval=0) as (_, session):
         full = FullPools(nodes, session)
         await full.fill()
+        # The second node gets the request and holds its response. Then the first node becomes
+        # idle.
         await full.free(1)
         held = hold()
         nodes.nodes[1].prime(READ, held)
         request = asyncio.ensure_future(session.execute(IDEMPOTENT_READ, timeout=None))
         await until_on_loop(lambda: len(held.held) == 1)
         await full.free(0)
+        # The connection to the second node breaks, so the request is tried on the next host.
         nodes.nodes[1].drop_connections(reset=True)
         await until_on_loop(lambda: request.done() or any(full.waiting))
         assert request.done()
@@ -287,9 +292,11 @@ async def test_a_connection_that_was_replaced_before_it_broke_needs_no_wait() ->
         node.prime(READ, sequence(held, int_row(7)))
         async with connected(node, idle_heartbeat_interval=0) as (_, session):
             (pool,) = session._engine.pools.values()
+            # After this time of silence, the driver may have missed that the connection is broken.
             await asyncio.sleep(2 * SILENCE)
             request = asyncio.ensure_future(session.execute(IDEMPOTENT_READ, timeout=None))
             await until_on_loop(lambda: len(held.held) == 1)
+            # The pool replaces the connection while the request still waits for its response on it.
             (previous,) = pool.connections
             pool._replace(previous)
             await until_on_loop(lambda: bool(pool.connections) and not pool.is_opening)

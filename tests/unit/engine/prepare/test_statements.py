@@ -139,6 +139,7 @@ async def test_one_host_is_chosen_by_the_plan_and_the_others_are_asked_directly(
 
 
 async def test_without_prepare_on_all_hosts_only_one_host_is_asked() -> None:
+    """With `prepare_on_all_hosts=False`, no PREPARE is sent beyond the one of the query plan."""
     harness = PreparerHarness(prepare_on_all_hosts=False)
     await harness.prepare()
     assert harness.direct_addresses == []
@@ -404,6 +405,7 @@ def metadata(*key: str) -> Any:
 
 
 def test_positions_are_in_the_order_of_the_key() -> None:
+    """The positions are the indexes of the key columns' markers, in the order of the key."""
     assert key_positions(metadata("a", "b"), markers("b", "v", "a")) == [2, 0]
     # A column that is named twice also occurs in a condition. Only its first marker is the key.
     assert key_positions(metadata("a"), markers("v", "a", "a")) == [1]

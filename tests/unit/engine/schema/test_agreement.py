@@ -69,6 +69,7 @@ def agreement_of(versions: FakeVersions, control: Any = None, is_over: bool = Fa
 
 
 async def test_nodes_that_are_down_do_not_count() -> None:
+    """A node that is down may have another version, and cannot be waited for."""
     assert await agreement_of(FakeVersions()).wait(fake_connection())
 
 
@@ -78,6 +79,7 @@ async def test_a_peer_without_a_version_does_not_count() -> None:
 
 
 async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
+    """While the nodes disagree, their versions are queried again and again, until the wait ends."""
     versions = FakeVersions(up="two")
     assert not await agreement_of(versions).wait(fake_connection(), max_wait=0.3)
     queries_per_round = 2
@@ -85,6 +87,7 @@ async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
 
 
 async def test_without_time_no_query_is_sent() -> None:
+    """With a wait of 0 or fewer seconds, `wait` returns True without a query."""
     versions = FakeVersions()
     for seconds in (0, -1):
         assert await agreement_of(versions).wait(fake_connection(), max_wait=seconds)
@@ -92,12 +95,14 @@ async def test_without_time_no_query_is_sent() -> None:
 
 
 async def test_after_a_lost_answer_the_versions_are_queried_again() -> None:
+    """If a query of versions fails with a lost connection, the versions are queried once more."""
     versions = FakeVersions()
     versions.errors = [ConnectionException("lost")]
     assert await agreement_of(versions).wait(fake_connection(), max_wait=5)
 
 
 async def test_if_the_connection_is_closed_the_control_connection_is_used() -> None:
+    """If the given connection is closed, the versions are queried on the control connection."""
     versions = FakeVersions()
     control = fake_connection("10.0.0.7")
     assert await agreement_of(versions, control).wait(fake_connection(closed=True))
@@ -105,6 +110,7 @@ async def test_if_the_connection_is_closed_the_control_connection_is_used() -> N
 
 
 async def test_if_the_cluster_is_shut_down_the_wait_raises() -> None:
+    """If the cluster is shut down, `wait` raises the error of the query, and does not try again."""
     versions = FakeVersions()
     versions.errors = [ConnectionShutdown("the cluster is shut down")]
     with pytest.raises(ConnectionShutdown):
@@ -160,6 +166,7 @@ async def test_a_host_without_an_answer_prevents_agreement() -> None:
 
 
 async def test_an_unexpected_exception_is_raised() -> None:
+    """An error that is not the driver's, such as ZeroDivisionError, is raised to the caller."""
     versions = FakeVersions()
     versions.errors = [ZeroDivisionError()]
     with pytest.raises(ZeroDivisionError):

@@ -60,7 +60,6 @@ class RefresherHarness:
 
     By default, it handles events at once. `agreed` is the result of waiting for schema agreement.
 
-    By default, it handles events at once. `agreed` is the result of waiting for schema agreement.
     :param settings: settings of the engine.
     """
 
