@@ -192,6 +192,7 @@ async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
 
 
 async def test_the_timeout_covers_preparing(node: FakeNode) -> None:
+    """The timeout of a batch also limits the time for preparing its query strings."""
     node.prime(Opcode.PREPARE, silence())
     async with connected(node) as (_, session):
         failure = await exception_of(session.execute(text_batch(), timeout=0.05))

@@ -51,6 +51,7 @@ def test_timeouts_must_be_finite_numbers_or_none(timeout: Any, error: type[Excep
 
 
 def test_a_timeout_in_milliseconds_is_warned_of() -> None:
+    """A number that is a usual amount of milliseconds, but not of seconds, causes a warning."""
     with pytest.warns(RuntimeWarning, match=r"timeout=5000 is in.*write timeout=5 for 5000 milli"):
         checks.check_timeout(5000)
     for seconds in (4999, 7200, 86_400, 10**9):
@@ -70,6 +71,8 @@ def test_a_timeout_in_the_place_of_trace_is_warned_of() -> None:
 
 
 def test_typed_factory_returns_objects_of_the_row_type() -> None:
+    """`typed_factory` returns a row factory that makes each row an object of the class."""
+
     class Row(NamedTuple):
         a: int
 
@@ -108,6 +111,7 @@ def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_list_of_queries_must_have_strings() -> None:
+    """`list_of_queries` accepts a sequence of strings, but no single string and no other items."""
     queries = ("a", "b")
     assert checks.list_of_queries(queries) == ["a", "b"]
     with pytest.raises(TypeError, match="not a single text"):
@@ -117,6 +121,7 @@ def test_a_list_of_queries_must_have_strings() -> None:
 
 
 def test_one_statement_with_its_rows_is_no_list_of_pairs() -> None:
+    """An object that has no items is refused, and the error says how to write pairs."""
     with pytest.raises(TypeError, match=r"but got an object .*row in rows\)"):
         checks.check_pairs(object())
 

@@ -82,6 +82,7 @@ def test_the_service_returns_the_end_points_of_the_nodes(astra: Astra, bundle: s
 
 
 def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
+    """Each call of `ask` queries the service again, so it returns the service's current nodes."""
     service = read_bundle(bundle)
     service.ask()
     astra.answer = (200, json.dumps(service_answer(["c"], "proxy.example:7")).encode())
@@ -91,6 +92,7 @@ def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
 
 
 def test_no_end_points_before_the_service_has_answered() -> None:
+    """Before the first call of `ask`, the factory does not know the proxy, and raises an error."""
     factory = CloudEndPointFactory()
     with pytest.raises(DriverException, match="has not been asked yet"):
         factory.create({})
@@ -107,6 +109,7 @@ def service_answer(ids: Any, proxy: Any) -> dict[str, Any]:
     return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
 
 
+# Each entry is a proxy's address as the service returns it, and the host and port in it.
 GOOD_PROXIES: list[tuple[str, str, int]] = [
     ("a:1", "a", 1),
     ("10.0.0.1:65535", "10.0.0.1", 65535),
@@ -134,6 +137,8 @@ def test_an_invalid_node_id_is_refused(name: Any) -> None:
         cloud._parse_nodes(service_answer(["a", name], "a:1"))
 
 
+# Each entry is the HTTP status and the body of a response (or its JSON document), and a part of the
+# error.
 BAD_ANSWERS: list[tuple[int, Any, str]] = [
     (500, b"out of tea", "could not be asked: it answers 500"),
     (200, b"not json", "could not be asked"),
@@ -174,6 +179,7 @@ def test_an_invalid_answer_is_refused(
 
 
 def test_an_answer_of_the_largest_size_is_accepted(astra: Astra, bundle: str) -> None:
+    """A response with MOST_BYTES bytes and 1000 nodes is accepted: both are the limits."""
     body = json.dumps(service_answer(["a"] * 1000, "a:1")).encode()
     astra.answer = (200, body + b" " * (cloud.MOST_BYTES - len(body)))
     assert len(read_bundle(bundle).ask()) == 1000
@@ -194,6 +200,7 @@ def test_a_service_with_another_ca_is_an_error(astra: Astra, tmp_path: Path) -> 
 
 
 def test_time_left_raises_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`_time_left` returns the seconds until a deadline, and raises TimeoutError from then on."""
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     assert cloud._time_left(100.5) == 0.5
     for deadline in (100.0, 99.0):
@@ -295,6 +302,7 @@ def test_keys_are_written_only_to_temporary_private_files(
     assert list(folder.iterdir()) == []
 
 
+# Each entry is a value of the setting `cloud`, the class of the error, and a part of its message.
 BAD_SETTINGS: list[tuple[Any, type[Exception], str]] = [
     (5, TypeError, "cloud must be a mapping, but is of type int"),
     ({}, ValueError, "cloud needs 'secure_connect_bundle'"),
@@ -322,6 +330,7 @@ def test_valid_cloud_settings_are_accepted(bundle: str) -> None:
     assert service._timeout == threading.TIMEOUT_MAX
 
 
+# Each entry is the content of a config.json, and a part of the error.
 BAD_CONFIGS: list[tuple[Any, str]] = [
     ("not json", r"it is not JSON \(JSONDecodeError\)"),
     ("[" * 100_000, r"it is not JSON \(RecursionError\)"),
@@ -349,6 +358,8 @@ def test_an_invalid_config_json_is_refused(
         read_bundle(path)
 
 
+# Each entry has the files of a bundle that are changed (None removes a file), and a part of the
+# error.
 BAD_BUNDLES: list[tuple[dict[str, Any], str]] = [
     ({"config_json": None}, r"it has no file config\.json"),
     ({"ca_crt": None}, r"it has no file ca\.crt"),

@@ -26,6 +26,7 @@ from tests.unit.protocol.pages import message_of
 from tests.unit.protocol.wire import int32, value
 
 COLUMNS = {"id": t.Int32Type, "name": t.UTF8Type}
+# The methods that convert a result to columns.
 FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
 
 
@@ -170,6 +171,7 @@ def as_lists(table: Any, form: str) -> list[list[Any]]:
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_all_remaining_pages_are_read(api: Api, form: str) -> None:
+    """Each method that converts a result fetches all its pages, among them an empty page."""
     result = api.result(page((1, "a"), (2, None)), page(), page((None, "é")))
     table = await api.convert(result, form)
     assert as_lists(table, form) == [[1, 2, None], ["a", None, "é"]]
@@ -199,6 +201,7 @@ async def test_reading_begins_at_the_current_page(api: Api, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_after_iteration_columns_cannot_be_read(api: Api, form: str) -> None:
+    """A result whose rows were already read by iteration cannot become columns."""
     result = api.result(page((1, "a")), page((2, "b")))
     await api.rows(result)
     with pytest.raises(RuntimeError, match="reading has begun"):
@@ -206,6 +209,7 @@ async def test_after_iteration_columns_cannot_be_read(api: Api, form: str) -> No
 
 
 def test_after_indexing_columns_cannot_be_read() -> None:
+    """A result that was indexed cannot become columns."""
     result = Api("blocking").result(page((1, "a"), (2, "b")))
     assert result[1] == (2, "b")
     with pytest.raises(RuntimeError, match="reading has begun"):
@@ -319,6 +323,7 @@ async def test_to_numpy_is_quick_with_many_columns(api: Api) -> None:
 
 
 async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
+    """`to_numpy` returns a dict by name, so it refuses equal names. An Arrow table may have them."""
     message = message_of({"a": t.Int32Type, "b": t.Int32Type}, [[int32(1), int32(2)]])
     message.metadata.names = ("a", "a")
     with pytest.raises(ValueError, match="more than one column has the name a"):
@@ -600,6 +605,7 @@ def test_a_million_rows_in_little_memory() -> None:
 
 
 def test_the_earliest_and_latest_dates_are_exact() -> None:
+    """The first and the last date of CQL's range are converted without a change."""
     result = Api("blocking").result(
         message_of({"d": t.SimpleDateType}, [[b"\xff" * 4], [bytes(4)]])
     )

@@ -209,6 +209,7 @@ def test_profiles_clone_and_refuse_unknown_settings() -> None:
 
 
 def test_ssl_options_become_a_context() -> None:
+    """`ssl_options` alone become a TLS context, which verifies certificates by default."""
     tls = Cluster(ssl_options={"check_hostname": False})._settings().tls
     assert tls is not None
     assert isinstance(tls.source, ssl.SSLContext)
@@ -246,6 +247,7 @@ def test_bad_settings_of_tls(
 
 
 def test_server_hostname_can_be_set_with_a_context(cluster_class: Any) -> None:
+    """With an `ssl_context`, `ssl_options` may have a `server_hostname`, or be empty."""
     cluster = cluster_class(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})
     assert cluster._settings().tls.source is CONTEXT
     assert cluster_class(ssl_context=lambda: CONTEXT, ssl_options={})._settings().tls is not None
@@ -425,6 +427,7 @@ class Rebuilt(Cluster):
 
 
 def test_a_subclass_may_say_how_it_is_pickled() -> None:
+    """A subclass of Cluster that defines `__reduce__` can be pickled."""
     duplicate = pickle.loads(pickle.dumps(Rebuilt(["10.0.0.7"])))
     assert type(duplicate) is Rebuilt
     assert duplicate.contact_points == ["10.0.0.7"]
@@ -575,7 +578,9 @@ def test_the_settings_of_the_engine_follow_the_switches() -> None:
 
 
 def test_schema_reading_can_be_switched_off() -> None:
+    """On a connected cluster, `set_meta_refresh_enabled` switches its schema refreshes off."""
     cluster: Any = Cluster()
+    # Pretend that the cluster is connected.
     cluster._core = SimpleNamespace(schema=SimpleNamespace(enabled=True))
     cluster.set_meta_refresh_enabled(False)
     assert cluster._core.schema.enabled is False

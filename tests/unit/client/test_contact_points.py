@@ -19,6 +19,7 @@ from cassandra.errors import NoHostAvailable, UnresolvableContactPoints
 from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
 from tests.unit.engine.faults import call_in_thread, exception_of
 
+# Host names that cannot be resolved.
 BAD_NAMES = [
     "db..example.com",
     "a" * 64 + ".example.com",
@@ -29,6 +30,7 @@ BAD_NAMES = [
     ".",
     "%",
 ]
+# Responses to the query of system.local from which no node can be read.
 BAD_TABLES: dict[str, Any] = {
     "no columns": rows([], [()]),
     "no rows": rows([("host_id", "uuid")], []),
@@ -118,6 +120,7 @@ def test_a_malformed_string_is_both_errors(cluster_class: Any, point: str, messa
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_nodes_of_tests_in_the_place_of_their_addresses(cluster_class: Any) -> None:
+    """If a fake node is passed in place of addresses, the error says what to write."""
     with pytest.raises(TypeError, match=r"type FakeNode: write Cluster\(nodes\.contact_points"):
         cluster_class(FakeNode())
     with pytest.raises(TypeError, match=r"a list of addresses, but is an object of type int$"):

@@ -101,12 +101,17 @@ def trace_of_a_future() -> None:
     "call", [seconds_beside_a_level, seconds_in_a_variable, another_attribute, trace_of_a_future]
 )
 def test_other_timeouts_are_not(call: Any) -> None:
+    """A number of seconds causes no warning, even if a consistency level occurs in the call.
+
+    A level in a variable or in another parameter causes no warning either.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         call()
 
 
 def test_code_without_its_source() -> None:
+    """If the source of the calling code is not available, a level causes no warning."""
     code = compile("session.execute('', None, ConsistencyLevel.ONE)", "<nowhere>", "exec")
     names = {"session": SESSION, "ConsistencyLevel": ConsistencyLevel, "__name__": "application"}
     with warnings.catch_warnings():
@@ -115,6 +120,7 @@ def test_code_without_its_source() -> None:
 
 
 def test_the_number_of_looks_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a limited number of calls is inspected. After these, a level causes no warning."""
     monkeypatch.setattr(misplaced_levels, "_looks_left", 1)
     SESSION.execute("SELECT", None, 4)
     with warnings.catch_warnings():

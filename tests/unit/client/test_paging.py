@@ -320,6 +320,7 @@ async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
 
 
 async def test_two_tasks_request_a_page_once(node: FakeNode) -> None:
+    """If two tasks fetch the next page at the same time, the page is requested once."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         result = await first_page(cluster)
         await asyncio.gather(result.fetch_next_page(), result.fetch_next_page())

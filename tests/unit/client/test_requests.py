@@ -136,6 +136,7 @@ class TupleSubclass(tuple[Any, ...]):
 def test_parameters_are_written_into_the_text(
     node: FakeNode, session: Session, parameters: Any
 ) -> None:
+    """The driver writes parameters in place of the markers %s and %(name)s of a query string."""
     session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", parameters)
     assert last_request(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
     session.execute("INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)", {"k": 5, "v": "x"})
@@ -203,6 +204,7 @@ def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) ->
 
 
 def test_a_keyspace_is_sent_where_the_protocol_has_it(node: FakeNode, session: Session) -> None:
+    """The `keyspace` of a statement is sent in version 5. Version 4 has no field for it."""
     session.execute(SimpleStatement("SELECT 1", keyspace="other"))
     assert last_request(node).keyspace == ("other" if node.max_version >= 5 else None)
 

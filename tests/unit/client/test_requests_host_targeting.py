@@ -74,6 +74,7 @@ def test_the_target_is_a_host_its_end_point_or_its_address(
 def test_with_empty_parameters_percent_signs_are_sent_unchanged(
     nodes: FakeCluster, session: Session, empty: Any
 ) -> None:
+    """Without parameters, the query string has no markers, so "%%" is sent unchanged."""
     query = "INSERT INTO t (v) VALUES ('100%% a')"
     for host in session.cluster.metadata.all_hosts():
         request = execute(nodes, session, SimpleStatement(query), host, empty)
@@ -97,7 +98,10 @@ def test_a_query_string_with_markers_is_prepared(nodes: FakeCluster, session: Se
 def test_bound_statements_and_batches_are_executed_on_the_host(
     nodes: FakeCluster, session: Session
 ) -> None:
-    """With the option `host`, bound statements and batches are sent to this host."""
+    """A bound statement or batch in a HostTargetingStatement is sent to its host.
+
+    Parameters for a bound statement are ignored with a warning.
+    """
     bound = session.prepare(WRITE).bind((1,))
     for host in session.cluster.metadata.all_hosts():
         assert execute(nodes, session, bound, host).values == [b"\0\0\0\1"]

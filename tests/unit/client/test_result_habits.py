@@ -55,6 +55,7 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 @pytest.mark.parametrize("query", [READ, SimpleStatement("SELECT k FROM pages", fetch_size=2)])
 def test_reading_a_result_twice_warns(session: Session, query: str | SimpleStatement) -> None:
+    """Reading the rows of a result a second time returns nothing and causes a warning."""
     result = session.execute(query)
     assert list(result)
     with pytest.warns(RuntimeWarning, match=r"write rows = result\.all\(\) once") as record:
@@ -145,6 +146,7 @@ def test_the_truth_of_a_lightweight_transaction_warns(session: Session, node: Fa
 
 
 def test_cqlsh_may_test_whether_there_are_rows(session: Session) -> None:
+    """In code of cqlsh, testing a conditional result for truth causes no warning."""
     module = {"__name__": "cqlshlib.cqlshmain", "result": session.execute(CONDITIONAL)}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

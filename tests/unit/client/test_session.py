@@ -40,6 +40,7 @@ WRONG_VALUES = [
 def test_impossible_values_are_refused_by_name(
     session_class: Any, name: str, value: Any, error: type[Exception], message: str
 ) -> None:
+    # Settings are checked without a connection, so the test does not call the constructor.
     session = session_class.__new__(session_class)
     with pytest.raises(error, match=f"^{name} {message}"):
         setattr(session, name, value)
@@ -204,6 +205,7 @@ async def test_a_replaced_default_profile_is_used(
 async def test_old_style_settings_are_kept_if_the_default_profile_is_replaced(
     cluster_class: Any,
 ) -> None:
+    """A session's old-style setting still applies after the default profile was replaced."""
     async with connected(cluster_class) as (cluster, session, requests):
         session.default_consistency_level = ConsistencyLevel.TWO
         cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile()

@@ -185,6 +185,7 @@ def test_converters_apply_to_batches_and_concurrent_executions(
 
 
 def test_the_routing_key_has_the_converted_value(session: Session, node: FakeNode) -> None:
+    """The routing key of a bound statement is the encoded result of the converter."""
     prepared = session.prepare(SELECT)
     if node.max_version == 3:
         pytest.skip("servers of version 3 do not say where the key is")
@@ -209,6 +210,7 @@ def test_class_converters_apply_to_parameters_of_query_strings(
 
 
 def test_class_converters_apply_to_bound_values(session: Session, table: Table) -> None:
+    """The converter of a class is used for values of columns without a converter."""
     session.codecs.register_class(Color, lambda color: color.value)
     session.codecs.unregister_column("ks.t.c")
     session.execute(session.prepare(INSERT), (Color.BLUE, Color.RED, Money(5, "EUR")))
@@ -307,6 +309,7 @@ def test_a_converter_gets_instances_of_the_registered_class(session: Session) ->
 
 
 def test_converters_do_not_apply_to_columnar_results(session: Session) -> None:
+    """A result that becomes columns, here an Arrow table, has the plain CQL values."""
     pytest.importorskip("pyarrow")
     prepared = session.prepare(SELECT)
     for query, values in ((READ, None), (prepared, ("a",))):
@@ -352,6 +355,7 @@ def register_texts(registry: CodecRegistry) -> None:
 
 
 async def test_was_applied_is_not_converted_in_asyncio(node: FakeNode) -> None:
+    """In asyncio, `was_applied` is a bool, although booleans have a converter."""
     node.prime(UPDATE, rows(UPDATE_COLUMNS, [(False, "y")]))
     async with aio.Cluster([node.address], port=node.port) as cluster:
         register_texts(cluster.codecs)

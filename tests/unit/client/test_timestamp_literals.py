@@ -47,6 +47,7 @@ def session(node: FakeNode) -> Iterator[Session]:
     ],
 )
 def test_seconds_for_a_timestamp_warn(session: Session, query: Any, parameters: Any) -> None:
+    """A number of seconds for a timestamp column causes a warning that names the column."""
     for _ in range(2):  # the second time, the columns of the query string are already known
         with pytest.warns(RuntimeWarning, match=ADVICE) as warned:
             session.execute(query, parameters)
@@ -85,6 +86,7 @@ def test_nanoseconds_for_a_timestamp_warn(session: Session) -> None:
     ],
 )
 def test_other_numbers_do_not_warn(session: Session, query: str, parameters: Any) -> None:
+    """Milliseconds, values of other columns, and values of unknown columns cause no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -94,6 +96,7 @@ def test_other_numbers_do_not_warn(session: Session, query: str, parameters: Any
 
 
 def test_without_a_schema_there_is_no_warning(node: FakeNode) -> None:
+    """Without schema metadata, the driver does not know which columns are timestamps."""
     with Cluster([node.address], port=node.port, schema_metadata_enabled=False) as cluster:
         session = cluster.connect()
         session.set_keyspace("ks")

@@ -371,7 +371,8 @@ def test_planners_prefer_the_less_busy_of_two_hosts(implementation: Implementati
 def plan_with_tablets(implementation: Implementation, **settings: Any) -> Any:
     """Return a planner of the keyspace ks, which has tablets, and the map of its tablets.
 
-    All tokens of the table t are on the hosts c, b and a, of six hosts.
+    The cluster has six hosts. All tokens of the table t are on the hosts c, b and a.
+
     :param settings: further arguments of the planner.
     """
     hosts = [PlainHost(name, True) for name in "abcdef"]

@@ -97,6 +97,7 @@ def statement(
     """Return a fake statement with all attributes that planners read.
 
     The statement has a consistency level, because the fast path of planners reads it.
+
     :param more: further attributes of the statement.
     """
     attributes = {"consistency_level": None, **more}

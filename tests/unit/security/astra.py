@@ -25,6 +25,7 @@ class Astra:
 
     `request_count` counts the requests to the service. `received_server_names` lists the server
     names that clients sent to the proxy.
+
     :param authority: the CA of all certificates.
     :param nodes: the addresses of the nodes, by host id.
     """

@@ -167,7 +167,7 @@ async def test_statements_that_a_server_has_described_as_before_are_renewed_agai
 
 
 async def test_an_event_about_an_unused_type_sends_nothing() -> None:
-    """An event about a type that no statement uses causes no query, not even for schema versions."""
+    """An event about a type that no statement uses causes no query, not even of versions."""
     harness = ChangedTypesHarness()
     harness.changed_types.on_event(type_changed("unused"))
     await run_loop_turns()

@@ -373,7 +373,6 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
 
     It reads no other keyspace.
 
-
     :param tables: the number of tables.
     :param window: the setting `schema_event_refresh_window`, in seconds.
     :param most_readings: the allowed number of readings. It is far below the number of tables, but

@@ -16,6 +16,7 @@ def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
 
     The summary has the end time, the number of iterations, and the number and opcode of each
     request.
+
     :param settings: arguments of `FakeCluster`.
     """
     loop = SimulatedLoop(seed)
