@@ -323,7 +323,7 @@ async def test_to_numpy_is_quick_with_many_columns(api: Api) -> None:
 
 
 async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
-    """`to_numpy` returns a dict by name, so it refuses equal names. An Arrow table may have them."""
+    """`to_numpy` returns a dict, so it refuses equal names. An Arrow table may have them."""
     message = message_of({"a": t.Int32Type, "b": t.Int32Type}, [[int32(1), int32(2)]])
     message.metadata.names = ("a", "a")
     with pytest.raises(ValueError, match="more than one column has the name a"):

@@ -43,6 +43,7 @@ from tests.waiting import WAIT, until
 
 
 def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    """Two sessions of a cluster share its control connection, but not their pools."""
     first, second = blocking_cluster.connect(), blocking_cluster.connect()
     assert first is not second
     # There is one control connection, and a pool connection for each session.
@@ -62,6 +63,10 @@ def test_connecting_again_after_a_failure_succeeds(
 
 
 def test_connecting_to_a_missing_keyspace_raises(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    """If the keyspace is missing, `connect` raises the server's error.
+
+    Afterwards, the cluster can connect to another keyspace.
+    """
     shop.prime('USE "shop"', set_keyspace("shop"))
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     with pytest.raises(InvalidRequest, match="no such keyspace"):
@@ -133,6 +138,7 @@ def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
 
 
 def test_an_empty_keyspace_is_none(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    """An empty string as the keyspace means no keyspace. A number is refused."""
     assert blocking_cluster.connect("").keyspace is None
     assert not any("USE" in str(request.query) for request in shop.requests)
     wrong: Any = 5
@@ -304,6 +310,10 @@ def connect_and_drop(node: FakeNode) -> None:
 
 
 def test_a_cluster_that_is_dropped_is_closed_with_a_warning(shop: FakeNode) -> None:
+    """A cluster that is dropped without `shutdown` is closed by the garbage collector.
+
+    A ResourceWarning says so.
+    """
     with pytest.warns(ResourceWarning, match="was dropped without shutdown"):
         connect_and_drop(shop)
 
@@ -372,6 +382,7 @@ def pooled_datacenters(session: Session) -> set[Any]:
 
 
 def test_a_new_profile_has_its_connections_when_the_call_returns(eastern: Cluster) -> None:
+    """`add_execution_profile` returns when the pools that the new profile needs are open."""
     session = session_of(eastern)
     assert pooled_datacenters(session) == {"east"}
     eastern.add_execution_profile("west", western_profile())
@@ -405,6 +416,7 @@ def test_the_first_call_with_a_policy_waits_for_its_connections(eastern: Cluster
 
 
 def test_the_number_of_connections_can_be_changed(far: FakeCluster, eastern: Cluster) -> None:
+    """If a pool may have three connections instead of one, two more connections are opened."""
     count_before = len(far[0].connections)
     eastern.set_core_connections_per_host(HostDistance.LOCAL, 3)
     far[0].wait_for(lambda node: len(node.connections) == count_before + 2)

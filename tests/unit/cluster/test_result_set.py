@@ -43,10 +43,10 @@ class FakeFuture:
 
 
 def test_iteration_crosses_pages_once() -> None:
-    """An iteration returns the rows of all pages, even if a page is empty; a second one warns.
+    """An iteration returns the rows of all pages, even if a page is empty.
 
-    A second iteration warns. Here and below, the rows of the first page are 1 and 2, and the future
-    has the further pages.
+    A second iteration returns nothing and warns. Here and below, the rows of the first page are 1
+    and 2, and the arguments of `FakeFuture` are the further pages.
     """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [], [5]), [1, 2])
     assert list(rows) == [1, 2, 3, 4, 5]
@@ -118,6 +118,7 @@ def test_no_row_is_left_after_a_full_iteration() -> None:
 
 
 def test_unpacking_sees_each_row_once() -> None:
+    """Unpacking, as in ``first, *rest = result``, reads the rows of all pages once."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     first, *rest = rows
     assert (first, rest) == (1, [2, 3])
@@ -264,6 +265,7 @@ NOT_APPLIED = bytes.fromhex("00000001 00 00000004 00000007")
 )
 @pytest.mark.parametrize(("body", "expected"), [(APPLIED, True), (NOT_APPLIED, False)])
 def test_was_applied_with_every_row_factory(factory: Any, body: bytes, expected: bool) -> None:
+    """`was_applied` does not depend on the row factory, even if its rows have no columns."""
     future = FakeFuture()
     future.row_factory = factory
     message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], body, count=1)
@@ -461,6 +463,7 @@ class Summand:
 
 
 def test_objects_may_add_themselves_to_a_result() -> None:
+    """``result + x`` calls the `__radd__` of x, if x defines it."""
     result: Any = ResultSet(FakeFuture(), [1, 2])
     assert result + Summand() == "sum"
 

@@ -161,6 +161,7 @@ def test_paging_state_continues_an_earlier_read(shop: FakeNode, blocking_session
 
 
 def test_the_timeout_of_a_call_limits_it(shop: FakeNode, blocking_session: Session) -> None:
+    """The timeout of a call applies to `execute`, and to the future of `execute_async`."""
     shop.prime(READ, silence())
     with pytest.raises(OperationTimedOut):
         blocking_session.execute(READ, timeout=0.01)
@@ -196,6 +197,7 @@ def test_proxy_execution_is_refused(shop: FakeNode, blocking_session: Session) -
 def test_values_that_do_not_fit_are_refused_at_once(
     shop: FakeNode, blocking_session: Session
 ) -> None:
+    """A value that cannot be bound raises an error in `execute_async` itself, not in its future."""
     prepared = blocking_session.prepare(PREPARED)
     with pytest.raises(TypeError, match=r"'ann' \(str\) is not an integer"):
         blocking_session.execute_async(prepared, ["ann"])
@@ -220,6 +222,7 @@ def test_setting_the_attribute_changes_the_keyspace(
 def test_request_listeners_do_not_see_set_keyspace(
     shop: FakeNode, blocking_session: Session
 ) -> None:
+    """The USE that `set_keyspace` sends is not passed to request listeners."""
     futures: list[Any] = []
     blocking_session.add_request_init_listener(futures.append)
     blocking_session.set_keyspace("Shop")
@@ -238,6 +241,7 @@ def test_prepare_passes_its_keyspace_and_payload(shop: FakeNode, blocking_sessio
 
 
 def test_a_single_node_agrees_on_the_schema(blocking_session: Session) -> None:
+    """A single node agrees with itself in every scope. An unknown scope is refused."""
     assert blocking_session.wait_for_schema_agreement() is True
     assert blocking_session.wait_for_schema_agreement(wait_time=1, scope="rack") is True
     with pytest.raises(ValueError, match="planet"):

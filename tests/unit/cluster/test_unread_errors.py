@@ -98,6 +98,7 @@ def read_the_attribute(future: ResponseFuture) -> None:
 def test_an_error_that_is_retrieved_is_not_logged(
     session: Session, caplog: pytest.LogCaptureFixture, use: Callable[[ResponseFuture], None]
 ) -> None:
+    """An error is not logged if it was raised, passed to an errback or read as an attribute."""
     use(session.execute_async(INSERT))
     gc.collect()
     assert lines_of(caplog) == []
@@ -117,6 +118,7 @@ def concurrent(session: Session) -> None:
 def test_calls_that_raise_or_return_their_errors_log_none(
     session: Session, caplog: pytest.LogCaptureFixture, call: Callable[[Session], None]
 ) -> None:
+    """`execute` raises the error and `execute_concurrent` returns it, so it is not logged."""
     call(session)
     gc.collect()
     assert lines_of(caplog) == []
@@ -141,6 +143,7 @@ dropped_with_the_interpreter = session.execute_async({INSERT!r})
 
 
 def test_the_end_of_the_interpreter_prints_no_traceback() -> None:
+    """If a failed future still exists at the end of the process, no traceback is printed."""
     process = run_python(PROGRAM_THAT_ENDS_WITH_ITS_FUTURE)
     assert "Traceback" not in process.stderr
     assert "Exception ignored" not in process.stderr

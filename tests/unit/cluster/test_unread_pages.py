@@ -112,6 +112,7 @@ def read_the_result_too(future: ResponseFuture) -> None:
 def test_a_program_that_knows_of_the_pages_logs_nothing(
     session: Session, caplog: pytest.LogCaptureFixture, use: Callable[[ResponseFuture], None]
 ) -> None:
+    """If the application requests the further pages or keeps the paging state, nothing is logged."""
     use(session.execute_async(SELECT))
     assert lines_of(caplog) == []
 
@@ -119,6 +120,7 @@ def test_a_program_that_knows_of_the_pages_logs_nothing(
 def test_a_callback_that_gets_all_rows_logs_nothing(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If the first page has all rows, nothing is logged."""
     session.default_fetch_size = 5000
     read_one_page(session)
     assert lines_of(caplog) == []
@@ -211,6 +213,7 @@ def read_columns_afterwards(result: ResultSet[object]) -> None:
 def test_frames_of_a_program_that_knows_of_the_pages_log_nothing(
     session: Session, caplog: pytest.LogCaptureFixture, use: Callable[[ResultSet[object]], None]
 ) -> None:
+    """If code that reads `_current_rows` also asks for further pages, nothing is logged."""
     session.row_factory = Frame
     use(session.execute(SELECT))
     assert lines_of(caplog) == []
@@ -221,6 +224,8 @@ def test_two_threads_set_a_single_object(session: Session, is_first: bool) -> No
     """If one thread asks for the pages while another calls the callbacks, nothing is logged."""
     future = session.execute_async(SELECT)
     until(lambda: future.is_over)
+    # Each thread calls `_watch_pages`, in either order. KNOWN_PAGES says that the application has
+    # asked for the pages.
     unread = unread_pages.unread_by_callbacks(SELECT, [])
     objects = [unread, unread_pages.KNOWN_PAGES]
     for pages in objects if is_first else reversed(objects):
@@ -232,6 +237,7 @@ def test_two_threads_set_a_single_object(session: Session, is_first: bool) -> No
 def test_the_frame_of_all_rows_logs_nothing(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If `_current_rows` has all rows of the result, nothing is logged."""
     session.default_fetch_size = 5000
     session.row_factory = Frame
     assert len(session.execute(SELECT)._current_rows.keys) == 5

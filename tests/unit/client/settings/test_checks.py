@@ -224,11 +224,13 @@ def test_impossible_values_are_refused_by_name(
     ],
 )
 def test_values_that_cassandra_driver_accepts_are_accepted(name: str, value: Any) -> None:
+    """Unusual values that cassandra-driver accepts are stored unchanged."""
     cluster: Any = Cluster(**{name: value})
     assert getattr(cluster, name) == value
 
 
 def test_a_number_that_looks_like_milliseconds_warns() -> None:
+    """A timeout of 5000 seconds causes a warning: it is probably meant in milliseconds."""
     with pytest.warns(RuntimeWarning, match="write connect_timeout=5 for 5000 milli"):
         assert checks.seconds("connect_timeout", 5000) == 5000
     # Whole hours are plausible timeouts in seconds, so there is no warning.

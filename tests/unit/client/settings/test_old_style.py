@@ -50,6 +50,7 @@ def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class:
 
 @pytest.mark.parametrize("name", ["load_balancing_policy", "default_retry_policy"])
 def test_profiles_and_policies_exclude_each_other(name: str) -> None:
+    """A cluster with execution profiles refuses the old-style policies."""
     cluster = Cluster(execution_profiles={"one": ExecutionProfile()})
     with pytest.raises(ValueError, match=rf"Cluster\.{name} cannot be set"):
         setattr(cluster, name, None)

@@ -118,6 +118,8 @@ async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: A
 
 
 def test_a_subclass_may_have_a_property_in_the_place_of_a_setting() -> None:
+    """If a subclass replaces a setting by a property, the engine uses the property's value."""
+
     class Ours(Cluster):
         @property
         def connect_timeout(self) -> float:  # type: ignore[override]

@@ -156,6 +156,7 @@ def test_the_constructor_overrides_or_keeps_early_settings(cluster_class: Any, n
 def test_arguments_of_the_constructor_override_early_settings(
     cluster_class: Any, name: str
 ) -> None:
+    """An argument of the constructor replaces the value that the subclass has set before."""
     cluster = subclass_with_early_setting(cluster_class, name)(**{name: TABLE[name].default})
     assert getattr(cluster, name) is TABLE[name].default
 
