@@ -34,4 +34,5 @@ async def cluster(node: FakeNode) -> AsyncIterator[aio.Cluster]:
 
 @pytest.fixture
 async def session(cluster: aio.Cluster) -> aio.Session:
+    """Return a session of the cluster, which is connected to the node."""
     return await cluster.connect()

@@ -54,6 +54,7 @@ async def test_connect_may_run_in_a_task(cluster: aio.Cluster) -> None:
 async def test_using_a_connect_that_was_not_awaited_is_an_error(
     cluster: aio.Cluster, attribute: str
 ) -> None:
+    """Using the object that `connect()` returns as a session raises an error: await it first."""
     connecting: Any = cluster.connect()
     with pytest.raises(AttributeError, match=r"connect\(\) has not been awaited, .*" + attribute):
         getattr(connecting, attribute)
@@ -61,6 +62,7 @@ async def test_using_a_connect_that_was_not_awaited_is_an_error(
 
 
 async def test_using_a_load_that_was_not_awaited_is_an_error(cluster: aio.Cluster) -> None:
+    """Reading `rows` of a `load()` that was not awaited raises an error that says to await it."""
     session = await cluster.connect()
     loading: Any = session.load("shop.t", [(1,)])
     with pytest.raises(AttributeError, match=r"load\(\) has not been awaited, .*'rows'"):
@@ -122,6 +124,7 @@ async def test_calculating_with_a_call_that_was_not_awaited_is_an_error(
 
 
 async def test_a_plain_with_block_names_async_with(cluster: aio.Cluster) -> None:
+    """`with cluster.connect()` raises an error that says to write `async with`."""
     connecting: Any = cluster.connect()
     with pytest.raises(TypeError, match="write `async with cluster"), connecting:
         pass

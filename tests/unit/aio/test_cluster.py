@@ -178,6 +178,7 @@ def test_without_asyncio_connect_says_what_is_missing(node: FakeNode) -> None:
 
 
 def test_on_trio_the_advice_is_about_trio(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the application has imported trio, the error of `connect` says what to do with trio."""
     monkeypatch.setitem(sys.modules, "trio", types.ModuleType("trio"))
     with pytest.raises(RuntimeError, match=r'With anyio, choose its backend "asyncio"; with trio'):
         aio.Cluster([node.address], port=node.port).connect().send(None)

@@ -22,6 +22,7 @@ from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import run_loop_turns
 from tests.waiting import until_on_loop
 
+# The type of `outcomes_in_order` and `as_completed`, which are defined below.
 RunConcurrently = Any
 
 QUERY = "SELECT k FROM t WHERE k = ?"
@@ -74,6 +75,10 @@ async def select(node: FakeNode) -> AsyncIterator[Select]:
 
 
 async def test_outcomes_are_in_order(select: Select) -> None:
+    """By default, the outcomes have the order of their statements.
+
+    The 500 statements bind the values 0 to 499, and the node returns the bound value.
+    """
     outcomes = [outcome async for outcome in select(range(500), concurrency=7)]
     assert {type(outcome).__name__ for outcome in outcomes} == {"ExecutionResult"}
     assert [outcome.result_or_exc.one().k for outcome in outcomes] == list(range(500))
@@ -149,6 +154,10 @@ async def test_without_raise_on_first_error_errors_are_outcomes(
 
 
 async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select) -> None:
+    """If all 50 statements fail, the error of the first one is raised.
+
+    Then no request of the session is in flight any more.
+    """
     node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
     with pytest.raises(InvalidRequest, match="no 0"):
         await collect(select(range(50)))
@@ -352,11 +361,13 @@ async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select
 
 
 async def test_concurrency_is_checked(select: Select) -> None:
+    """A concurrency of 0 raises ValueError."""
     with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
         await anext(select([1], concurrency=0))
 
 
 async def test_without_statements_there_are_no_outcomes(select: Select) -> None:
+    """For an empty list of statements, the iteration ends at once."""
     assert await collect(select([])) == []
 
 
@@ -420,6 +431,7 @@ async def test_an_error_is_not_held_by_its_own_traceback(
 
 
 async def test_after_shutdown_all_outcomes_are_errors(select: Select) -> None:
+    """After the session's shutdown, each statement has an error as its outcome."""
     session: aio.Session = select.session  # type: ignore[attr-defined]
     await session.shutdown()
     outcomes = await collect(select(range(3), raise_on_first_error=False))
@@ -604,11 +616,13 @@ async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently)
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_a_concurrency_of_zero_is_refused(run: RunConcurrently) -> None:
+    """A concurrency of 0 raises ValueError, whether or not the outcomes are in order."""
     with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
         await anext(run(FakeSession(), pairs(1), concurrency=0))
 
 
 def drop_outcomes(session: aio.Session, statement: Any) -> None:
+    """Call `execute_concurrent`, and discard the iterator that it returns."""
     session.execute_concurrent([(statement, (1,))])
     gc.collect()
 
@@ -641,6 +655,10 @@ async def test_outcomes_that_are_read_cause_no_warning(node: FakeNode, select: S
 
 
 async def test_one_statement_and_its_rows_get_advice(select: Select) -> None:
+    """A statement and a list of rows, instead of pairs, raise TypeError.
+
+    The error says how to write the pairs.
+    """
     session: Any = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
     with pytest.raises(TypeError, match=r"pairs, but got .* PreparedStatement.*row in rows\)"):

@@ -26,6 +26,7 @@ CONDITIONAL = "UPDATE t SET v = 'a' WHERE k = 1 IF v = 'b'"
 
 @pytest.fixture
 async def result(session: aio.Session) -> Any:
+    """Return the result of READ, which has two rows."""
     return await session.execute(READ)
 
 
@@ -103,6 +104,7 @@ async def test_plain_methods_refuse_results_with_further_pages(
 async def test_was_applied_works_with_any_row_factory(
     node: FakeNode, session: aio.Session, applied: bool
 ) -> None:
+    """`was_applied` reads the column `[applied]`, whatever the row factory makes of the row."""
     node.prime(CONDITIONAL, rows([("[applied]", "boolean")], [(applied,)]))
     for row_factory in (dict_factory, lambda names, values: "odd"):
         session.row_factory = row_factory
@@ -315,15 +317,16 @@ async def test_an_attempt_for_a_shared_page_counts_once(
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     await asyncio.wait_for(asyncio.gather(*(result.fetch_next_page() for _ in range(3))), WAIT)
+    # One attempt was for the first page, and one for the second page.
     assert len(result.attempts) == 2
 
 
 async def test_tasks_that_iterate_over_one_result_miss_no_row(
     node: FakeNode, session: aio.Session
 ) -> None:
-    """If two tasks iterate over one result, each task gets each row only once and in order.
+    """Two tasks that iterate over one result miss no row, and neither task gets a row twice.
 
-    Each page is requested once.
+    Each of the four pages is requested once.
     """
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
@@ -417,12 +420,17 @@ async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
 
 
 async def test_a_row_by_position_gets_advice(result: Any) -> None:
+    """`result[0]` raises TypeError, which says to write `result.one()`."""
     with pytest.raises(TypeError, match=r"write result\.one\(\) for the first row"):
         result[0]
 
 
 @pytest.mark.parametrize("method", ["to_arrow", "to_pandas", "to_polars", "to_numpy"])
 async def test_columns_that_were_not_awaited_get_advice(result: Any, method: str) -> None:
+    """Using the object that, for example, `to_arrow()` returns as a table raises an error.
+
+    The error says that the object must be awaited.
+    """
     reading = getattr(result, method)()
     with pytest.raises(AttributeError, match=rf"^{method}\(\) has not been awaited.*result\.shape"):
         reading.shape  # noqa: B018

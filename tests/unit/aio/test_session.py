@@ -23,11 +23,14 @@ NUMBERS = [("k", "int")]
 
 
 class Row(NamedTuple):
+    """A row of READ."""
+
     k: int
     v: str
 
 
 async def test_row_type_returns_instances_of_a_class(session: aio.Session) -> None:
+    """With `row_type`, each row is an instance of this class. Another object is refused."""
     result = await session.execute(READ, row_type=Row)
     assert result.all() == [Row(1, "a"), Row(2, "b")]
     with pytest.raises(TypeError):
@@ -82,6 +85,7 @@ async def test_execute_concurrent_returns_all_outcomes(
 
 
 async def test_iterating_over_an_execution_says_to_await_it(session: aio.Session) -> None:
+    """`async for row in session.execute(...)`, without `await`, raises an error that says so."""
     execution: Any = session.execute("SELECT 1")
     with pytest.raises(TypeError, match=r"`async for row in await session.execute\(...\)`"):
         async for _ in execution:
@@ -147,6 +151,7 @@ async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluste
     """After `Session.shutdown`, `execute` raises ConnectionShutdown."""
     async with await cluster.connect() as session:
         assert repr(session) == "<aio.Session: keyspace=None, 1 hosts>"
+    # The end of the block has shut down the session. A second shutdown has no effect.
     await session.shutdown()
     assert session.is_shutdown
     assert repr(session) == "<aio.Session: keyspace=None, shut down>"
@@ -235,6 +240,7 @@ async def test_paging_state_continues_an_earlier_read(node: FakeNode, session: a
 
 
 async def test_the_timeout_of_a_call_limits_it(node: FakeNode, session: aio.Session) -> None:
+    """If the node does not respond, `execute` raises OperationTimedOut after its `timeout`."""
     node.prime(READ, silence())
     with pytest.raises(OperationTimedOut):
         await session.execute(READ, timeout=0.01)
@@ -265,6 +271,7 @@ async def test_a_host_or_a_token_choose_the_target(session: aio.Session) -> None
 async def test_misspelt_options_are_refused(
     node: FakeNode, session: aio.Session, call: str
 ) -> None:
+    """An unknown option raises TypeError, and no request is sent."""
     method: Callable[..., Awaitable[Any]] = getattr(session, call)
     with pytest.raises(TypeError, match="time_out"):
         await method(READ, time_out=5)
@@ -291,6 +298,7 @@ async def test_listeners_see_each_request_before_it_is_sent(
 
 
 async def test_values_that_do_not_fit_are_refused_at_once(session: aio.Session) -> None:
+    """A str for an int raises TypeError when `execute` is called, before it is awaited."""
     prepared = await session.prepare(PREPARED)
     with pytest.raises(TypeError, match=r"'ann' \(str\) is not an integer"):
         session.execute(prepared, ["ann"])
@@ -299,6 +307,7 @@ async def test_values_that_do_not_fit_are_refused_at_once(session: aio.Session) 
 async def test_prepare_passes_its_keyspace_and_payload(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """`prepare` sends its options `keyspace` and `custom_payload` to the node."""
     await session.prepare(PREPARED, custom_payload={"mark": b"1"}, keyspace="other")
     (request,) = [request for request in node.requests if request.opcode == Opcode.PREPARE]
     assert (request.keyspace, request.custom_payload) == ("other", {"mark": b"1"})
@@ -324,6 +333,7 @@ async def test_calls_from_another_loop_are_refused(session: aio.Session) -> None
 
 
 async def test_a_single_node_agrees_on_the_schema(session: aio.Session) -> None:
+    """With one node, the wait for schema agreement succeeds. An unknown scope raises ValueError."""
     assert await session.wait_for_schema_agreement() is True
     assert await session.wait_for_schema_agreement(wait_time=1, scope="rack") is True
     with pytest.raises(ValueError, match="planet"):
@@ -437,6 +447,7 @@ async def test_shutdown_closes_the_sessions_connections_only(
 
 
 def test_a_plain_with_says_to_write_async_with() -> None:
+    """`with session` raises an error that says to write `async with`."""
     enter: Any = aio.Session.__enter__  # type: ignore[attr-defined]
     session = None  # `__enter__` does not use the session
     with pytest.raises(TypeError, match="write `async with`"):

@@ -112,7 +112,7 @@ def read_the_result_too(future: ResponseFuture) -> None:
 def test_a_program_that_knows_of_the_pages_logs_nothing(
     session: Session, caplog: pytest.LogCaptureFixture, use: Callable[[ResponseFuture], None]
 ) -> None:
-    """If the application requests the further pages or keeps the paging state, nothing is logged."""
+    """If the application requests the further pages or keeps the state, nothing is logged."""
     use(session.execute_async(SELECT))
     assert lines_of(caplog) == []
 

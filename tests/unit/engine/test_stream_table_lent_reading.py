@@ -289,8 +289,7 @@ def test_a_change_of_the_keyspace_waits_for_the_caller(node: FakeNode, session: 
     assert session.keyspace == "other"
 
 
-# -- responses that are not plain
-# -------------------------------------------------------------------
+# -- responses that are not plain ------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("never_taken_back")

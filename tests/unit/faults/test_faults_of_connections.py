@@ -54,8 +54,7 @@ from tests.unit.engine.faults import (
     only_connection,
 )
 
-# -- incomplete responses
-# ---------------------------------------------------------------------------
+# -- incomplete responses --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", ["close", "reset"])
@@ -132,6 +131,7 @@ async def test_a_page_that_is_cut_fails_the_iteration(node: FakeNode) -> None:
 
 
 async def test_pages_of_all_sizes_have_all_rows(node: FakeNode) -> None:
+    """1000 rows of 1000 bytes each arrive completely, in one page or in several pages."""
     wide_rows = [(value, "x" * 1000) for value in range(1000)]
     node.prime(READ, paged([("k", "int"), ("v", "text")], wide_rows))
     async with connected(node) as (_, session):

@@ -456,6 +456,7 @@ def test_session_shutdown_fails_requests_but_not_the_cluster(node: FakeNode) -> 
 # -- mistakes in a call ----------------------------------------------------------------------------
 
 
+# Each entry has wrong arguments of `execute`, and the class and the message of their error.
 MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"parameters": 5},

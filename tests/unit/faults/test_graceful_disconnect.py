@@ -79,6 +79,7 @@ async def answering_node(session: aio.Session) -> int:
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 async def test_each_connection_registers_for_the_event(version: int) -> None:
+    """Every connection, not only the control connection, registers for GRACEFUL_DISCONNECT."""
     with start_three_nodes(max_version=version) as nodes:
         async with connected(nodes, connections_per_host=2):
             for node in nodes.nodes:
@@ -350,8 +351,7 @@ async def test_a_single_node_that_drains_is_down() -> None:
             await session.execute(SLOW)
 
 
-# -- events at inconvenient times
-# -------------------------------------------------------------------
+# -- events at inconvenient times ------------------------------------------------------------------
 
 
 async def test_the_event_during_the_opening_of_a_connection() -> None:

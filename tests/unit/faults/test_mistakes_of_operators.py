@@ -58,6 +58,7 @@ def test_a_web_server_on_the_port_is_recognised() -> None:
 
 
 def test_the_error_says_if_connect_timeout_is_too_short(node: FakeNode) -> None:
+    """If no node responds within a timeout of 1 ms, the error names `connect_timeout`."""
     node.accept_but_hang()
     message = refusal(node.port, connect_timeout=0.001)
     assert "did not answer within 0.001 s, in which few nodes can (Cluster.connect_t" in message
@@ -73,6 +74,7 @@ def test_the_error_says_if_connect_timeout_is_too_short(node: FakeNode) -> None:
     ],
 )
 def test_short_times_in_milliseconds_warn(name: str) -> None:
+    """A value of 2000 seconds warns for these settings, because 2000 ms were probably meant."""
     with pytest.warns(RuntimeWarning, match=rf"{name}=2000 is in seconds.* write {name}=2 for"):
         make_cluster(**{name: 2000})
 
@@ -100,6 +102,7 @@ def test_policies_that_ignore_all_hosts_are_named(node: FakeNode) -> None:
         assert f"{type(policy).__name__} must include one of {node.endpoint}" in message
 
 
+# A context for TLS servers. Clients cannot connect with it.
 SERVER_CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
@@ -150,6 +153,7 @@ SERVER_CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 def test_the_error_says_what_to_write(
     call: Callable[[], object], error: type[Exception], message: str
 ) -> None:
+    """Each of these calls has a wrong argument. The error names the argument and its right form."""
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)

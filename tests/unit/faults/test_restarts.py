@@ -134,7 +134,7 @@ def test_all_nodes_shutting_down_are_an_error(
 def test_statements_that_may_have_been_executed_are_repeated_only_if_idempotent(
     nodes: FakeCluster, connect: Callable[..., Session], answer: Any, error_class: Any
 ) -> None:
-    """After these faults, the first node may have executed the statement.
+    """A broken connection or one of these errors does not say whether the node executed the write.
 
     An idempotent statement is sent to the next node. For any other statement, the error is raised.
     """

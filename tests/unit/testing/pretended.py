@@ -8,9 +8,11 @@ from cassandra.testing.java import JavaRuntime
 from cassandra.testing.progress import Progress
 from cassandra.testing.versions import parse_version
 
+# the newest known releases of these series
 V6, V5, V4 = (parse_version(series) for series in ("6.0", "5.0", "4.0"))
 # a progress display that prints nothing
 QUIET = Progress(enabled=False)
+# a Java runtime that does not exist
 RUNTIME = JavaRuntime(
     executable="/java/bin/java", home="/java", major=17, version="17.0.9", source="a test"
 )

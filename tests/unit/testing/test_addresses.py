@@ -67,6 +67,7 @@ def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
 
 
 def test_first_cluster_gets_the_first_addresses(ports: tuple[int, int]) -> None:
+    """If no other cluster runs, a cluster gets the subnet 0, with the addresses from 127.0.0.1 on."""
     subnet = addresses.claim_subnet(nodes=3, ports=ports)
     assert [subnet.address(n) for n in (1, 2, 3)] == ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     # The JMX ports of this subnet begin after 19100.
@@ -129,6 +130,7 @@ def test_a_port_in_use_on_all_addresses_is_named(ports: tuple[int, int]) -> None
 
 
 def test_more_than_99_nodes_are_refused() -> None:
+    """A subnet has addresses and JMX ports for 99 nodes, so 100 nodes are refused."""
     with pytest.raises(ValueError, match="99 at most"):
         addresses.claim_subnet(nodes=100, ports=PORTS)
 
@@ -182,6 +184,7 @@ def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
 
 
 def test_tmpdir_is_the_second_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the directory /tmp is missing, the locks are in Python's directory for temporary files."""
     monkeypatch.setattr(addresses, "_TEMPORARY", str(tmp_path / "missing"))
     assert addresses._lock_directory() == str(tmp_path / "turbocql-locks")
 

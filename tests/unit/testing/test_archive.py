@@ -24,12 +24,14 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
 ) -> None:
     """A temporary failure is retried at the next start; a permanent failure is recorded."""
     base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
+    # Another process that creates the archive holds this lock.
     with FileLock(f"{base}.lock"):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
 
     class FakeSubnet:
         lock = FileLock(str(tmp_path / "subnet"))
 
+    # `_train` would start a node to create the archive. Here, it fails in three different ways.
     monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: FakeSubnet)
     monkeypatch.setattr(archive, "_dump_base", lambda *arguments: None)
     permanent_failure = CommandFailed("no", code=1, output="")
@@ -42,8 +44,8 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
     for is_recorded in (False, False, True):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
         assert os.path.exists(f"{base}.failed") is is_recorded
-    # The permanent failure was recorded, so no archive is tried again: `fail` would have no further
-    # error to raise.
+    # The permanent failure was recorded, so the driver does not try to create an archive again: if
+    # `fail` was called again, `errors.pop` would raise an IndexError.
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
     name = os.path.basename(base)
     assert sorted(os.listdir(os.path.dirname(base))) == [f"{name}.failed", f"{name}.lock"]
@@ -54,7 +56,7 @@ def test_cancelling_is_not_recorded_as_a_failure(
 ) -> None:
     """A failure to create the archive is recorded in a file, but cancelling is not.
 
-    After a recorded failure, no archive is tried again.
+    After a recorded failure, no process tries again to create the archive.
     """
 
     class FakeSubnet:

@@ -55,6 +55,7 @@ def test_concurrent_processes_download_once(maven: Callable[[str], None], tmp_pa
 def test_the_error_contains_the_output_of_a_failed_maven(
     maven: Callable[[str], None], tmp_path: Path
 ) -> None:
+    """If Maven fails, the error has Maven's output, and no directory of jars is left."""
     maven("#!/bin/sh\necho '[ERROR] Could not find artifact'\nexit 1\n")
     with pytest.raises(
         CommandFailed, match=r"(?s)could not fetch Cassandra 4\.0\.19.*Could not find artifact"

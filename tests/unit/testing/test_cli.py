@@ -68,6 +68,7 @@ def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[
 def test_usage_errors_say_what_to_write(
     capsys: pytest.CaptureFixture[str], arguments: list[str], advice: str
 ) -> None:
+    """For arguments that other tools would accept, and for misspellings, the error says what to write."""
     with pytest.raises(SystemExit):
         main(arguments)
     assert advice in capsys.readouterr().err
@@ -100,6 +101,7 @@ def test_status_with_nothing_and_after_an_unexpected_end(
 def test_a_timeout_that_makes_no_sense_is_refused(
     timeout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """`--timeout` must be a finite number of seconds above 0."""
     with pytest.raises(SystemExit):
         main(["start", "--timeout", timeout])
     assert f"expected a number of seconds above 0, got '{timeout}'" in capsys.readouterr().err
@@ -112,6 +114,10 @@ def test_a_timeout_that_makes_no_sense_is_refused(
 def test_commands_of_other_tools_get_advice(
     capsys: pytest.CaptureFixture[str], command: str, advice: str | None
 ) -> None:
+    """A command of another tool, such as `up`, is refused with the matching command of this tool.
+
+    For a word without a matching command, such as `dance`, the error has no advice.
+    """
     with pytest.raises(SystemExit):
         main([command])
     output = capsys.readouterr().err

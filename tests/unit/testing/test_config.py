@@ -43,6 +43,7 @@ def test_addresses_seeds_tokens_and_directories() -> None:
 
 
 def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
+    """Without tokens, a node joins a running cluster: it bootstraps and chooses its tokens itself."""
     options = node_settings("5.0.9", tokens=None)
     assert options["auto_bootstrap"] is True
     assert "initial_token" not in options
@@ -119,6 +120,7 @@ def test_overrides_replace_settings_and_none_removes_them() -> None:
 
 
 def test_a_value_that_yaml_cannot_represent_is_named() -> None:
+    """If a value of `config` cannot be written as YAML, the error names its key and its type."""
     with pytest.raises(TypeError, match=r"config\['read_request_timeout'\].*object"):
         config.render_yaml({"read_request_timeout": object()})
 

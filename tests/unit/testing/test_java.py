@@ -69,6 +69,7 @@ def test_only_the_argument_java_is_used_if_given(tmp_path: Path) -> None:
 
 
 def test_java_11_only_runs_cassandra_4(tmp_path: Path) -> None:
+    """Java 11 can run Cassandra 4.0, but not Cassandra 5.0."""
     java_11 = str(pretended_java(tmp_path / "eleven", "11.0.13"))
     assert find_java(V4, java_11).major == 11
     with pytest.raises(MissingRequirement, match=r"needs a Java 17 runtime"):
@@ -97,13 +98,14 @@ def test_version_strings_of_java(tmp_path: Path, version: str, major: int) -> No
 
 
 def test_a_program_that_is_not_java_is_refused(tmp_path: Path) -> None:
+    """If a program prints no properties of Java, the error says so and has the output."""
     path = program(tmp_path / "j" / "java", "#!/bin/sh\necho hello\n")
     with pytest.raises(ValueError, match=r"is not a Java runtime .*hello"):
         inspect_java(str(path), "a test")
 
 
 def test_runtimes_at_different_places_have_different_archives() -> None:
-    """Runtimes with different homes have different class archives.
+    """Runtimes with different homes have different class archives, with which Java starts faster.
 
     The name of a class archive has the `identity` of the runtime, which includes its home.
     """
@@ -112,6 +114,7 @@ def test_runtimes_at_different_places_have_different_archives() -> None:
 
 
 def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Path) -> None:
+    """Without Java or without Maven, `start` raises MissingRequirement, and creates no directory."""
     cluster = LocalCluster(1, directory=tmp_path / "here", progress=False)
     with pytest.raises(MissingRequirement, match="needs a Java 17 runtime"):
         cluster.start()

@@ -41,6 +41,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 def test_wrong_arguments_are_refused(
     arguments: dict[str, Any], error: type[Exception], message: str
 ) -> None:
+    """Each wrong argument raises an error that names it, and often says what to write."""
     with pytest.raises(error, match=message):
         LocalCluster(**arguments)
 
@@ -83,11 +84,16 @@ def test_a_version_in_place_of_the_number_of_nodes(version: Any) -> None:
 
 
 def test_a_number_of_nodes_as_text() -> None:
+    """A number of nodes in quotes raises TypeError, which shows the call without quotes."""
     with pytest.raises(TypeError, match=r"write LocalCluster\(3\), not LocalCluster\('3'\)"):
         LocalCluster("3")  # type: ignore[arg-type]
 
 
 def test_names_of_other_tools_get_advice() -> None:
+    """An attribute that other classes have raises AttributeError, which says what to write.
+
+    For `hasattr` and `dir`, the attribute does not exist.
+    """
     cluster: Any = LocalCluster(1)
     for name, advice in (
         ("session", r"write Cluster\(local\.contact_points, port=local\.port\)\.connect\(\)"),
@@ -105,6 +111,10 @@ def test_names_of_other_tools_get_advice() -> None:
 
 @pytest.mark.parametrize("node", [[1], "127.0.0.1", SimpleNamespace(number=2)])
 def test_a_node_is_named_by_its_number(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`kill` takes the number of a node. For another object, the error shows the right call.
+
+    The cluster is not started. Two attributes are replaced, so that it seems to run with two nodes.
+    """
     cluster = LocalCluster(1)
     monkeypatch.setattr(cluster, "_supervisor_and_subnet", lambda: None)
     monkeypatch.setattr(cluster, "_nodes", {1: None, 2: None})

@@ -29,6 +29,10 @@ def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_cache_directory_that_cannot_be_made_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If the cache directory cannot be created, the error says to set TURBOCQL_CACHE.
+
+    Here, TURBOCQL_CACHE is the path of a file, so no directory can be created in it.
+    """
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "file"))
     with pytest.raises(

@@ -71,12 +71,17 @@ def test_probe_logs_in_with_a_password(servers: list[FixedServer]) -> None:
 
 
 def test_a_required_login_without_a_password_is_an_error(servers: list[FixedServer]) -> None:
+    """If the server asks for a login, but the probe has no password, ProbeError is raised.
+
+    The server's response is AUTHENTICATE with the class name "A".
+    """
     servers.append(FixedServer(bytes.fromhex("84 00 0000 03 00000003 0001 41")))
     with pytest.raises(ProbeError, match="wants a login: A"):
         Probe("127.0.0.1", servers[0].port)
 
 
 def test_probe_shows_an_error_with_its_code(servers: list[FixedServer]) -> None:
+    """An ERROR response raises ProbeError with the message and the code of the response."""
     servers.append(FixedServer(bytes.fromhex("84 00 0000 00 00000009 00000100 0003 626164")))
     with pytest.raises(ProbeError, match="error 0x0100: bad") as caught:
         Probe("127.0.0.1", servers[0].port)

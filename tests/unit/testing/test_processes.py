@@ -31,7 +31,7 @@ def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
     assert supervisor.wait(pid, timeout=20) == 3
-    # The process has already ended.
+    # The process has already ended, so `signal` returns False.
     assert supervisor.signal(pid, signal.SIGTERM) is False
     pid = supervisor.spawn(["sleep", "600"], cwd="/", output=out)
     assert supervisor.wait(pid, timeout=0) is None
@@ -85,6 +85,7 @@ def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_
 
 
 def test_a_missing_program_is_an_error(supervisor: Supervisor, tmp_path: Path) -> None:
+    """If a program does not exist, the error names it, and the supervisor can still be used."""
     with pytest.raises(LocalClusterError, match="no-such-program"):
         supervisor.spawn(["/no-such-program"], cwd="/", output=str(tmp_path / "out"))
     assert supervisor.run(["true"], cwd="/", output=str(tmp_path / "out"), timeout=20) == ""
@@ -167,6 +168,7 @@ def test_a_supervisor_keeps_descriptors_open_until_it_ends(tmp_path: Path) -> No
 
 
 def test_a_closed_supervisor_takes_no_commands(tmp_path: Path) -> None:
+    """After `close`, `spawn` raises an error which says that the supervisor is gone."""
     supervisor = Supervisor()
     supervisor.close()
     supervisor.close()  # A second call has no effect.

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_importing_the_plugin_imports_no_other_module() -> None:
+    """Importing the plugin adds only the plugin itself to `sys.modules`."""
     code = (
         "import sys, pytest\n"
         "before = set(sys.modules)\n"
@@ -294,6 +295,7 @@ def test_tests_can_use_a_running_cluster(tmp_path: Path, setting: str) -> None:
 def test_the_option_of_hosts_is_split_into_addresses_and_a_port(
     hosts: str, expected: tuple[list[str], int]
 ) -> None:
+    """The option has addresses, each with or without a port. The default port is 9042."""
     cluster = turbocql_pytest._running_cluster(hosts)
     assert (cluster.contact_points, cluster.port) == expected
 

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 @pytest.mark.parametrize("name", ["", "../up", "-a", ".a", "a b", "a" * 65, "a/b", "a\n"])
 def test_names_that_are_refused(name: str) -> None:
+    """A name that is empty or too long, or that has other characters than a file name may have, is refused."""
     with pytest.raises(ValueError, match="not a name for a cluster"):
         Entry(name)
 
@@ -40,6 +41,7 @@ def test_state_is_written_read_and_forgotten() -> None:
 
 
 def test_a_damaged_state_file_is_ignored() -> None:
+    """If the state file is not valid JSON, `read` returns None."""
     entry = Entry("one")
     entry.write({"nodes": 3})
     Path(entry.directory, "one.json").write_text('{"nodes":')
@@ -60,6 +62,7 @@ def test_a_cluster_runs_while_its_lock_is_held() -> None:
 
 @pytest.mark.parametrize(("name", "hint"), [("default", "start'?$"), ("x", "start --name x")])
 def test_a_name_that_does_not_run(name: str, hint: str) -> None:
+    """A command to a cluster that is not running raises an error with the command that starts it."""
     with pytest.raises(LocalClusterError, match=f"no cluster named '{name}' is running.*{hint}"):
         Entry(name).ask("status")
 
@@ -107,6 +110,7 @@ def test_an_error_of_the_cluster() -> None:
 
 
 def test_a_cluster_that_ends_before_it_answers() -> None:
+    """If the cluster closes the connection without a response, the error says that the cluster ended."""
     _, outcome = ask_with_reply(b"")
     assert "ended before it answered" in outcome
 

@@ -59,6 +59,7 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
 def test_without_cryptography_an_error_names_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If the package `cryptography` is missing, the error says how to install it."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LocalClusterError, match="pip install cryptography"):
         tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
@@ -76,11 +77,13 @@ def test_without_cryptography_an_error_names_the_package(
     ],
 )
 def test_the_argument_of_a_cluster_names_the_mode(argument: Any, mode: str | None) -> None:
+    """The argument `tls` is a mode, True for "required", or False or None for no TLS."""
     assert tls.check_tls_mode(argument) == mode
 
 
 @pytest.mark.parametrize("argument", ["on", 1, ""])
 def test_other_arguments_of_a_cluster_are_refused(argument: Any) -> None:
+    """Any other argument raises ValueError with the names of the modes."""
     with pytest.raises(ValueError, match="expected one of 'required', 'optional', 'mutual'"):
         tls.check_tls_mode(argument)
 
@@ -113,6 +116,7 @@ def test_certificates_of_a_directory_are_used_again(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such permissions")
 def test_only_the_user_can_read_the_files(tmp_path: Path) -> None:
+    """The directory of certificates and its files can only be read by their owner."""
     directory = tmp_path / "tls"
     tls.TlsMaterial.make(str(directory), "required")
     assert directory.stat().st_mode & 0o777 == 0o700
@@ -125,10 +129,11 @@ def test_key_stores_have_the_key_and_the_password(tmp_path: Path) -> None:
 
     options = tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
     password = options["keystore_password"].encode()
+    # The key store has the node's key and certificate, and the certificate of the CA (certificate
+    # authority) as the chain.
     _, _, chain = pkcs12.load_key_and_certificates(Path(options["keystore"]).read_bytes(), password)
-    # The chain of a node contains the CA. Java trusts the certificate of the entry with the CA
-    # itself.
     assert len(chain) == 1
+    # The trust store has the key and the certificate of the CA. Java trusts this certificate.
     key, certificate, chain = pkcs12.load_key_and_certificates(
         Path(options["truststore"]).read_bytes(), options["truststore_password"].encode()
     )

@@ -40,6 +40,7 @@ def test_layout(arguments: dict[str, Any], expected: list[str]) -> None:
     ],
 )
 def test_wrong_layouts_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """Arguments that contradict each other, or that lay out no node, raise ValueError."""
     with pytest.raises(ValueError, match=message):
         lay_out(**arguments)
 

@@ -34,5 +34,6 @@ def test_version(argument: str, expected: str) -> None:
     ],
 )
 def test_version_that_cannot_be_run(argument: str, message: str) -> None:
+    """A text that is no version, and a version of an unknown series, raise ValueError."""
     with pytest.raises(ValueError, match=message):
         parse_version(argument)

@@ -9,6 +9,7 @@ import pytest
 
 from cassandra.testing import wire
 
+# A STARTUP request with the option CQL_VERSION, and a READY response, as complete frames.
 STARTUP = (
     bytes.fromhex("04 00 0000 01 00000016 0001 000b")
     + b"CQL_VERSION"
@@ -83,6 +84,7 @@ def test_rows_with_a_table_for_each_column_and_more_pages() -> None:
 
 
 def test_other_results_have_no_rows() -> None:
+    """Results of the kinds Void and SetKeyspace are decoded to no rows."""
     void = bytes.fromhex("00000001")
     set_keyspace = bytes.fromhex("00000003 0001 6b")
     for body in (void, set_keyspace):
@@ -90,5 +92,6 @@ def test_other_results_have_no_rows() -> None:
 
 
 def test_a_truncated_body_is_an_error() -> None:
+    """If a body ends within a value, the error names the missing bytes and their position."""
     with pytest.raises(wire.WireError, match="4 bytes wanted at 4 of a body of 6"):
         wire.decode_rows(bytes.fromhex("00000002 0000"))
