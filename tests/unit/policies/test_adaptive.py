@@ -92,6 +92,10 @@ def report_latencies(
 
 
 def test_load_spreads_over_replicas_that_are_equal() -> None:
+    """If all replicas respond equally fast, each gets a third of the requests.
+
+    The requests never end here, so `busy` counts how many requests each host has got.
+    """
     policy, engine, _, _ = attached_policy()
     for _ in range(3000):
         engine.busy[first_host(policy)] += 1
@@ -100,6 +104,7 @@ def test_load_spreads_over_replicas_that_are_equal() -> None:
 
 
 def test_a_busy_replica_is_chosen_only_if_the_other_choice_is_busier() -> None:
+    """The policy compares two random replicas, so the busiest of three replicas is never first."""
     policy, engine, hosts, _ = attached_policy()
     engine.busy[hosts[0]] = 1000
     chosen = Counter(first_host(policy) for _ in range(600))
@@ -109,6 +114,7 @@ def test_a_busy_replica_is_chosen_only_if_the_other_choice_is_busier() -> None:
 
 
 def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
+    """A host that never responds keeps its requests in flight, so it gets no more requests."""
     # One host never responds to its requests, and the others respond at once.
     policy, engine, hosts, _ = attached_policy()
     for _ in range(500):
@@ -121,8 +127,13 @@ def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
 
 
 def test_two_random_choices_balance_the_load() -> None:
+    """If 60 requests are always in flight, each host has about a third of them.
+
+    A random request ends whenever a new one begins.
+    """
     policy, engine, _, _ = attached_policy()
     random_source = random.Random(5)
+    # the host of each request in flight
     under_way: list[Host] = []
     highest_load = 0
     for _ in range(3000):
@@ -136,6 +147,7 @@ def test_two_random_choices_balance_the_load() -> None:
 
 
 def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
+    """Without a routing key, all hosts are in the plan, and a busy host is not the first."""
     policy, engine, hosts, _ = attached_policy()
     engine.busy[hosts[2]] = 50
     plans = [plan(policy) for _ in range(30)]
@@ -190,6 +202,7 @@ def test_earlier_plans_do_not_keep_a_slow_replica_in_front() -> None:
 
 
 def test_a_policy_attached_after_its_first_plan_avoids_busy_hosts() -> None:
+    """A plan that was made before `attach` does not keep the policy from using the new engine."""
     policy, _, hosts, _ = attached_policy()
     first_host(policy)
     engine = Engine()
@@ -199,6 +212,7 @@ def test_a_policy_attached_after_its_first_plan_avoids_busy_hosts() -> None:
 
 
 def test_at_most_half_of_the_hosts_are_demoted() -> None:
+    """Of three hosts, at most one is demoted, even if two of them are slow."""
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, dict.fromkeys(hosts, 5.0))
     # All hosts are equally slow, so no host is slower than the others.
@@ -212,6 +226,7 @@ def test_at_most_half_of_the_hosts_are_demoted() -> None:
 
 
 def test_demoted_replicas_are_used_if_no_others_are_up() -> None:
+    """If all other hosts are down, the plan has the demoted host."""
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
     for host in hosts[1:]:
@@ -221,6 +236,7 @@ def test_demoted_replicas_are_used_if_no_others_are_up() -> None:
 
 
 def test_small_differences_and_few_responses_are_ignored() -> None:
+    """A host is not demoted for 5 ms more latency, one slow response, or a few slow responses."""
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
     engine.now += JUDGE_INTERVAL
@@ -267,6 +283,7 @@ def test_a_host_that_refuses_requests_is_demoted(code: int) -> None:
 
 
 def test_hosts_that_refuse_few_requests_are_not_demoted() -> None:
+    """A host that refuses a sixth of its requests is not demoted. Some errors do not count."""
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, dict.fromkeys(hosts, 0.005))
     for _ in range(100):  # every sixth response is a refusal
@@ -282,6 +299,7 @@ def test_hosts_that_refuse_few_requests_are_not_demoted() -> None:
 
 
 def test_at_most_half_of_the_hosts_are_demoted_for_refusals() -> None:
+    """If all three hosts refuse requests, only one of them is demoted."""
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, dict.fromkeys(hosts, 0.005))
     for host in hosts:
@@ -304,6 +322,7 @@ def test_only_hosts_at_the_same_distance_are_compared() -> None:
 
 
 def test_slow_replica_avoidance_can_be_disabled() -> None:
+    """With `slow_replica_avoidance=False`, the policy does not observe latencies."""
     policy, engine, hosts, _ = attached_policy(slow_replica_avoidance=False)
     assert engine.observers == []
     assert {first_host(policy) for _ in range(50)} == set(hosts)
@@ -312,6 +331,7 @@ def test_slow_replica_avoidance_can_be_disabled() -> None:
 
 
 def test_wrapping_policies_attach_their_child_to_the_engine() -> None:
+    """If an AdaptivePolicy is the child of another policy, it observes latencies, too."""
     inner = AdaptivePolicy(RoundRobinPolicy())
     outer = HostFilterPolicy(inner, lambda host: True)
     populated(outer, hosts_at())
@@ -321,6 +341,7 @@ def test_wrapping_policies_attach_their_child_to_the_engine() -> None:
 
 
 def test_data_about_a_host_is_removed_with_it() -> None:
+    """A demoted host that is removed and added again is not demoted any more."""
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01})
     policy.on_remove(hosts[0])
@@ -343,6 +364,8 @@ def test_a_host_that_has_left_is_not_recorded_again() -> None:
 
 
 def test_an_application_s_child_policy_is_accepted() -> None:
+    """The child may be an application's policy. Busy hosts are avoided here, too."""
+
     class LocalEverywhere(RoundRobinPolicy):
         """An application's policy, whose distances are plain numbers."""
 
@@ -363,11 +386,13 @@ def test_an_application_s_child_policy_is_accepted() -> None:
     ],
 )
 def test_settings_are_checked(settings: dict[str, float], message: str) -> None:
+    """Settings that make no sense raise ValueError."""
     with pytest.raises(ValueError, match=message):
         AdaptivePolicy(**settings)  # type: ignore[arg-type]
 
 
 def test_the_default_child_knows_data_centres() -> None:
+    """Without a child, an AdaptivePolicy uses only hosts of the local data centre."""
     hosts = hosts_at()
     policy = AdaptivePolicy()
     populated(policy, hosts)

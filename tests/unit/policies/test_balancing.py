@@ -86,6 +86,7 @@ def plan(policy: LoadBalancingPolicy, query: Any = None) -> list[Any]:
 
 
 def test_round_robin_plans_contain_each_host_once_and_rotate() -> None:
+    """Each plan has all four hosts, and four consecutive plans begin with different hosts."""
     hosts = [host_of(str(number)) for number in range(4)]
     policy = populated(RoundRobinPolicy(), hosts)
     plans = [plan(policy) for _ in range(8)]
@@ -97,6 +98,7 @@ def test_round_robin_plans_contain_each_host_once_and_rotate() -> None:
 
 
 def test_round_robin_accepts_hosts_of_any_class() -> None:
+    """RoundRobinPolicy reads no attribute of the hosts, so here the hosts are numbers."""
     policy: Any = populated(RoundRobinPolicy(), [1, 2, 3])
     policy.on_down(2)
     policy.on_add(7)
@@ -104,6 +106,7 @@ def test_round_robin_accepts_hosts_of_any_class() -> None:
 
 
 def test_round_robin_without_hosts_is_empty() -> None:
+    """Without hosts, the plan is empty."""
     assert plan(populated(RoundRobinPolicy(), [])) == []
 
 
@@ -113,6 +116,10 @@ def test_round_robin_without_hosts_is_empty() -> None:
     )
 )
 def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -> None:
+    """After any events, a plan has each live host exactly once.
+
+    `events` are random pairs of an event and the index of its host.
+    """
     hosts = [host_of(str(index), f"dc{index % 2}", f"r{index % 3}") for index in range(6)]
     policies = [
         RoundRobinPolicy(),
@@ -138,6 +145,10 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
 
 @pytest.mark.parametrize("is_rack_aware", [False, True])
 def test_remote_data_centres_have_the_order_of_preference(is_rack_aware: bool) -> None:
+    """Local hosts come first, then hosts of the preferred data centres, then the others.
+
+    The preferred data centre "gone" has no hosts, so it is skipped.
+    """
     hosts = [host_of(dc + str(i), dc) for dc in ("far", "near", "here", "mid") for i in range(2)]
     options: dict[str, Any] = {
         "used_hosts_per_remote_dc": 1,
@@ -154,6 +165,7 @@ def test_remote_data_centres_have_the_order_of_preference(is_rack_aware: bool) -
 
 
 def test_an_order_of_preference_without_effect_is_refused() -> None:
+    """`preferred_remote_dcs` must be a list, and needs `used_hosts_per_remote_dc`."""
     with pytest.raises(ValueError, match="no effect without used_hosts_per_remote_dc"):
         DCAwareRoundRobinPolicy("here", preferred_remote_dcs=["near"])
     with pytest.raises(TypeError, match=r"write \['near'\]"):
@@ -178,6 +190,7 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
 
 
 def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() -> None:
+    """A host that comes up while a plan is made is in the next plan."""
     first, second = host_of("1"), host_of("2")
     policy = DCAwareRoundRobinPolicy("dc1")
 
@@ -204,6 +217,7 @@ def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() ->
 
 
 def test_the_contact_points_data_centre_is_local_by_default() -> None:
+    """By default, the data centre of the control connection's host is the local one."""
     hosts = [host_of("a", "dc9"), host_of("b", "dc9"), host_of("c", "other")]
     cluster = cluster_of(hosts)
     cluster.get_control_connection_host = lambda: hosts[0]
@@ -260,6 +274,7 @@ def test_a_policy_that_has_found_its_data_centre_can_be_pickled() -> None:
 
 
 def test_a_local_data_centre_that_the_application_names_is_kept() -> None:
+    """If the application sets `local_dc`, another cluster does not change it."""
     policy = DCAwareRoundRobinPolicy()
     policy.populate(*cluster_in("dc1"))
     policy.local_dc = "dc2"
@@ -293,6 +308,7 @@ def statement(key: bytes | None = b"k", lwt: bool = False) -> Any:
 
 
 def test_replicas_come_first_and_nothing_twice() -> None:
+    """A plan begins with the replicas, and has each host once."""
     hosts = [host_of(str(i)) for i in range(6)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[2:5])
     for _ in range(20):
@@ -303,6 +319,7 @@ def test_replicas_come_first_and_nothing_twice() -> None:
 
 
 def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
+    """Replicas are shuffled, except for lightweight transactions or `shuffle_replicas=False`."""
     hosts = [host_of(str(i)) for i in range(6)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:5])
     orders = {tuple(map(repr, plan(policy, statement())[:5])) for _ in range(60)}
@@ -317,6 +334,7 @@ def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
 
 
 def test_replicas_that_are_down_are_not_first() -> None:
+    """If the first replica is down, the plan begins with the second one."""
     hosts = [host_of(str(i)) for i in range(3)]
     hosts[0].is_up = False
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
@@ -324,12 +342,14 @@ def test_replicas_that_are_down_are_not_first() -> None:
 
 
 def test_without_a_routing_key_the_child_s_plan_is_used() -> None:
+    """Without a routing key, the replicas are unknown, so the plan is the child policy's."""
     hosts = [host_of(str(i)) for i in range(3)]
     policy = populated(TokenAwarePolicy(RoundRobinPolicy()), hosts, hosts[:2])
     assert set(plan(policy, statement(key=None))) == set(hosts)
 
 
 def test_white_lists_and_filters_exclude_other_hosts() -> None:
+    """Hosts that are not in the white list, or that the filter rejects, are ignored."""
     hosts = [host_of(f"10.0.0.{i}") for i in range(4)]
     listed = populated(WhiteListRoundRobinPolicy(["10.0.0.1", "10.0.0.3"]), hosts)
     assert set(plan(listed)) == {hosts[1], hosts[3]}
@@ -345,6 +365,11 @@ def test_white_lists_and_filters_exclude_other_hosts() -> None:
 
 
 def test_white_lists_accept_host_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A white list may have names, which are resolved. A name that is unknown is ignored.
+
+    A host matches by its address or by its `broadcast_rpc_address`.
+    """
+
     def resolve(name: str, port: Any, **hints: Any) -> list[Any]:
         if name == "gone":
             raise OSError("no such name")
@@ -367,6 +392,7 @@ def test_white_lists_accept_host_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_default_policy_honours_the_target_host() -> None:
+    """A statement's `target_host` is the first host of the plan, if this host is up."""
     hosts = [host_of(str(i)) for i in range(3)]
     policy = populated(DefaultLoadBalancingPolicy(RoundRobinPolicy()), hosts)
     planned = plan(policy, SimpleNamespace(target_host="2"))
@@ -379,6 +405,8 @@ def test_default_policy_honours_the_target_host() -> None:
 
 
 def test_user_policies_may_subclass() -> None:
+    """An application may subclass a policy, and change the plans of its base class."""
+
     class DescendingPolicy(RoundRobinPolicy):
         def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
             return iter(sorted(super().make_query_plan(working_keyspace, query), reverse=True))
@@ -388,6 +416,7 @@ def test_user_policies_may_subclass() -> None:
 
 @pytest.mark.parametrize("names", [("", "r"), ("dc", "")])
 def test_rack_aware_needs_both_names(names: tuple[str, str]) -> None:
+    """RackAwareRoundRobinPolicy needs the names of a data centre and a rack."""
     with pytest.raises(ValueError, match="must be given"):
         RackAwareRoundRobinPolicy(*names)
 
@@ -424,6 +453,7 @@ def test_rotating_policies_can_be_copied(policy: Any, duplicate: Any) -> None:
     ],
 )
 def test_a_child_that_is_no_policy_is_refused(child: Any, advice: str) -> None:
+    """A child that is no policy raises TypeError, which says what to write."""
     with pytest.raises(TypeError, match=advice):
         TokenAwarePolicy(child)
     with pytest.raises(TypeError, match=advice):
@@ -431,6 +461,7 @@ def test_a_child_that_is_no_policy_is_refused(child: Any, advice: str) -> None:
 
 
 def test_white_lists_have_no_ports() -> None:
+    """An address with a port raises ValueError. An IPv6 address has colons, too, but is allowed."""
     with pytest.raises(ValueError, match=r"one is '10\.0\.0\.1:9042': write '10\.0\.0\.1'"):
         WhiteListRoundRobinPolicy(["10.0.0.2", "10.0.0.1:9042"])
     WhiteListRoundRobinPolicy(["fe80::1", "10.0.0.1"])
@@ -438,6 +469,7 @@ def test_white_lists_have_no_ports() -> None:
 
 @pytest.mark.parametrize("policy_class", [DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy])
 def test_the_number_of_remote_hosts_is_not_negative(policy_class: Any) -> None:
+    """`used_hosts_per_remote_dc` may be 0, but not negative."""
     names = ("dc1",) if policy_class is DCAwareRoundRobinPolicy else ("dc1", "r1")
     with pytest.raises(ValueError, match="must not be negative, but is -1"):
         policy_class(*names, used_hosts_per_remote_dc=-1)
@@ -454,6 +486,7 @@ def test_the_number_of_remote_hosts_is_not_negative(policy_class: Any) -> None:
     ],
 )
 def test_rotations_begin_at_a_random_number_of_the_engine(policy: Any, start: int) -> None:
+    """The first plan begins at a random host, which the engine's random source chooses."""
     hosts = [host_of(name) for name in "abc"]
     policy.populate(SimpleNamespace(), hosts)
     policy.attach(SimpleNamespace(random=SimpleNamespace(randrange=lambda limit: start)))

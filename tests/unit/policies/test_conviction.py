@@ -11,6 +11,7 @@ from cassandra.policies.conviction import ConvictionPolicy, SimpleConvictionPoli
 
 
 def test_one_failure_is_enough_each_time() -> None:
+    """With SimpleConvictionPolicy, each connection failure marks the host down."""
     host = Host("10.0.0.1", SimpleConvictionPolicy)
     policy = host.conviction_policy
     assert isinstance(policy, SimpleConvictionPolicy)
@@ -22,6 +23,11 @@ def test_one_failure_is_enough_each_time() -> None:
 
 
 def test_an_application_s_policy_decides_for_its_host() -> None:
+    """An application's policy may mark a host down after its third failure.
+
+    Each host has its own policy, so the failures of two hosts are counted separately.
+    """
+
     class ConvictsThirdFailure(ConvictionPolicy):
         failures = 0
 
@@ -42,6 +48,7 @@ def test_an_application_s_policy_decides_for_its_host() -> None:
 
 @pytest.mark.parametrize(("method", "arguments"), [("add_failure", (OSError(),)), ("reset", ())])
 def test_the_base_class_is_abstract(method: str, arguments: Any) -> None:
+    """The methods of the base class raise NotImplementedError."""
     policy = ConvictionPolicy(Host("10.0.0.1"))
     with pytest.raises(NotImplementedError):
         getattr(policy, method)(*arguments)

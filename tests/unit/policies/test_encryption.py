@@ -24,11 +24,17 @@ COLUMN = ColDesc("ks", "t", "c")
     ],
 )
 def test_methods_of_the_base_class_are_abstract(method: str, arguments: Any) -> None:
+    """The methods of the base class raise NotImplementedError."""
     with pytest.raises(NotImplementedError):
         getattr(ColumnEncryptionPolicy(), method)(*arguments)
 
 
 def test_a_policy_is_deterministic_and_does_not_report_changes_by_default() -> None:
+    """By default, `deterministic` is True, and `follow` returns False.
+
+    `follow` registers a prepared statement that must know of changes of the policy. False means
+    that the policy does not support this.
+    """
     policy = ColumnEncryptionPolicy()
     prepared: Any = object()
     assert policy.deterministic is True
@@ -42,5 +48,6 @@ def test_the_public_module_of_the_policy() -> None:
 
 
 def test_descriptions_of_columns_are_compared_by_their_names() -> None:
+    """Two `ColDesc` are equal if keyspace, table and column are equal."""
     assert ColDesc("ks", "t", "c") == COLUMN
     assert ColDesc("ks", "t", "d") != COLUMN

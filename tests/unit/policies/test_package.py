@@ -9,6 +9,7 @@ from cassandra import policies
 
 @pytest.mark.parametrize("name", policies.__all__)
 def test_each_policy_names_the_public_module(name: str) -> None:
+    """Each public name is in `dir`, and each policy names `cassandra.policies` as its module."""
     policy = getattr(policies, name)
     assert name in dir(policies)
     if isinstance(policy, type) and name not in ("ColDesc", "WriteType"):

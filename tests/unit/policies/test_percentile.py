@@ -32,6 +32,7 @@ class Clock:
 
 @given(st.integers(0, 1 << 32), st.sampled_from([1.0, 50.0, 90.0, 99.0, 99.9]))
 def test_percentiles_are_at_most_one_sixteenth_too_high(seed: int, percent: float) -> None:
+    """An estimated percentile is never too low, and at most 1/16 too high."""
     random_source = random.Random(seed)
     latencies = [
         10 ** random_source.uniform(-5.6, 3) for _ in range(random_source.randrange(100, 300))
@@ -49,6 +50,7 @@ def test_percentiles_are_at_most_one_sixteenth_too_high(seed: int, percent: floa
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-9, 1e9, 1e300])
 def test_latencies_out_of_range_are_counted_in_the_first_or_last_bucket(seconds: float) -> None:
+    """Latencies of 0 seconds or of many years are counted like all others."""
     tracker = LatencyTracker()
     for _ in range(100):
         tracker.record(None, seconds)
@@ -56,6 +58,7 @@ def test_latencies_out_of_range_are_counted_in_the_first_or_last_bucket(seconds:
 
 
 def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
+    """From 99 latencies, `percentile` returns None, unless the caller accepts fewer than 100."""
     tracker = LatencyTracker()
     for _ in range(99):
         tracker.record(None, 0.01)
@@ -65,6 +68,7 @@ def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
 
 
 def test_a_percentile_of_few_latencies_is_only_for_those_who_accept_few() -> None:
+    """One caller that accepts 10 latencies does not change what other callers get."""
     tracker = LatencyTracker()
     for _ in range(10):
         tracker.record(None, 0.001)
@@ -74,6 +78,7 @@ def test_a_percentile_of_few_latencies_is_only_for_those_who_accept_few() -> Non
 
 
 def test_old_latencies_are_forgotten_after_two_windows() -> None:
+    """A latency counts in its own window (here 10 s) and in the next window."""
     clock = Clock()
     tracker = LatencyTracker(window=10.0, clock=clock)
 
@@ -99,6 +104,7 @@ def test_old_latencies_are_forgotten_after_two_windows() -> None:
 
 
 def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
+    """If nothing is recorded for a long time, no earlier latency counts."""
     clock = Clock()
     tracker = LatencyTracker(window=10.0, clock=clock)
     for _ in range(MANY):
@@ -112,6 +118,7 @@ def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
 
 
 def test_the_policy_waits_for_the_percentile_and_limits_its_attempts() -> None:
+    """The delay of each speculative execution is the percentile. After two, -1 ends the plan."""
     policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
     # While there are too few latencies, there is no speculative execution.
     assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == -1
@@ -128,6 +135,7 @@ def test_the_policy_waits_for_the_percentile_and_limits_its_attempts() -> None:
 
 
 def test_min_delay_is_a_lower_bound() -> None:
+    """If the percentile is below `min_delay`, the delay is `min_delay`."""
     policy = PercentileSpeculativeExecutionPolicy(99, min_delay=0.5)
     for _ in range(100):
         policy.tracker.record(None, 0.001)
@@ -135,6 +143,7 @@ def test_min_delay_is_a_lower_bound() -> None:
 
 
 def test_the_engine_feeds_the_tracker() -> None:
+    """`attach` registers the tracker for the engine's latencies, and `detach` removes it."""
     observers: list[Any] = []
     shared = LatencyTracker()
     policy = PercentileSpeculativeExecutionPolicy(tracker=shared)
@@ -148,6 +157,7 @@ def test_the_engine_feeds_the_tracker() -> None:
 
 
 def test_the_policy_s_own_tracker_uses_the_cluster_s_clock() -> None:
+    """After `attach`, the tracker reads the time from the engine's clock."""
     policy = PercentileSpeculativeExecutionPolicy(99, min_delay=0.0)
     for _ in range(100):
         policy.tracker.record(None, 0.001)
@@ -167,6 +177,7 @@ def test_the_policy_s_own_tracker_uses_the_cluster_s_clock() -> None:
     "settings", [{"percentile": 0}, {"percentile": 100}, {"max_attempts": -1}, {"min_delay": -0.1}]
 )
 def test_settings_are_checked(settings: dict[str, Any]) -> None:
+    """Settings that make no sense raise ValueError."""
     with pytest.raises(ValueError, match="must"):
         PercentileSpeculativeExecutionPolicy(**settings)
     with pytest.raises(ValueError, match="window must be greater"):

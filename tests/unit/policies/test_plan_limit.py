@@ -31,6 +31,7 @@ class EndlessPolicy(RoundRobinPolicy):
 
 
 def test_a_plan_ends_at_the_limit() -> None:
+    """`limited` ends an endless plan after LONGEST_PLAN hosts."""
     assert list(limited(itertools.repeat("a"))) == ["a"] * LONGEST_PLAN
     assert list(limited(["a", "b"])) == ["a", "b"]
 

@@ -22,6 +22,10 @@ from tests.unit.metadata.placement.test_tablets import IDS, MAX, MIN, payload
 def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(
     implementation: Implementation,
 ) -> None:
+    """`route` returns the replicas of a key by tier, and how many are in the nearest tier.
+
+    Its second argument says whether to shuffle the hosts within a tier.
+    """
     ring = ring_of(implementation, [0, 1, 2, 3, 4], 5)
     replica_map = implementation.ring.simple_map(ring, "abcde", full=5, total=5)
     router = implementation.plans.Router(replica_map, [2, 1, 255, 0, 1], seed=7)
@@ -44,6 +48,7 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(
 
 
 def test_shuffling_returns_all_orders_equally_often(implementation: Implementation) -> None:
+    """Shuffling is fair: no order of three hosts is more frequent than another."""
     ring = ring_of(implementation, [0, 1, 2], 3)
     router = implementation.plans.Router(
         implementation.ring.simple_map(ring, "abc", full=3, total=3), [0, 0, 0], seed=12345
@@ -55,6 +60,7 @@ def test_shuffling_returns_all_orders_equally_often(implementation: Implementati
 
 
 def test_large_sets_are_shuffled_whole(implementation: Implementation) -> None:
+    """All of 200 replicas are shuffled, and none is lost."""
     ring = ring_of(implementation, list(range(200)), 200)
     router = implementation.plans.Router(
         implementation.ring.whole_map(ring, range(200)), [0] * 200, 3
@@ -65,6 +71,7 @@ def test_large_sets_are_shuffled_whole(implementation: Implementation) -> None:
 
 
 def test_a_router_needs_a_tier_for_each_host(implementation: Implementation) -> None:
+    """If there are more hosts than tiers, creating the router raises ValueError."""
     replica_map = implementation.ring.simple_map(
         ring_of(implementation, [0, 1], 2), "ab", full=1, total=1
     )
@@ -88,6 +95,10 @@ class PlainHost:
 def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(
     implementation: Implementation,
 ) -> None:
+    """A plan has the replicas that are not down, and then the child's other hosts.
+
+    A host whose `is_up` is None, which means unknown, counts as live.
+    """
     a, b, c, d = (
         PlainHost("a", True),
         PlainHost("b", False),
@@ -115,6 +126,7 @@ def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(
 
 
 def test_a_plan_sees_a_host_go_down_while_it_is_used(implementation: Implementation) -> None:
+    """A replica that goes down before its turn is skipped."""
     a, b = PlainHost("a", True), PlainHost("b", True)
     plan = iter(
         implementation.plans.replica_plan(
@@ -127,6 +139,8 @@ def test_a_plan_sees_a_host_go_down_while_it_is_used(implementation: Implementat
 
 
 def test_errors_of_the_child_policy_are_raised(implementation: Implementation) -> None:
+    """If the child policy raises an error, iterating over the plan raises it."""
+
     def raise_error(keyspace: Any, query: Any) -> list[Any]:
         raise RuntimeError("a policy's own")
 
@@ -139,6 +153,7 @@ def test_errors_of_the_child_policy_are_raised(implementation: Implementation) -
 
 
 def test_the_less_busy_of_the_first_two_hosts_comes_first(implementation: Implementation) -> None:
+    """The first host is the one of two replicas that has fewer requests in flight."""
     a, b, c = (PlainHost(name, True) for name in "abc")
     replica_map = implementation.ring.simple_map(
         ring_of(implementation, [0, 1, 2], 3), (a, b, c), full=3, total=3
@@ -259,6 +274,7 @@ STATEMENT_MAKERS: dict[str, Any] = {
 def test_statements_are_sent_to_the_replicas_of_their_key(
     kind: str, implementation: Implementation
 ) -> None:
+    """The plan of each kind of statement has the replicas of the statement's routing key."""
     placed = PlacedMetadata(implementation)
     planner = implementation.plans.Planner(
         placed, {"ks": placed.router(implementation)}, EMPTY_CHILD, False
@@ -276,6 +292,7 @@ def test_statements_are_sent_to_the_replicas_of_their_key(
 
 
 def test_an_overridden_routing_key_is_used(implementation: Implementation) -> None:
+    """If a subclass of BoundStatement overrides `routing_key`, the planner uses its key."""
     placed = PlacedMetadata(implementation)
     planner = implementation.plans.Planner(
         placed, {"ks": placed.router(implementation)}, EMPTY_CHILD, False
@@ -287,6 +304,7 @@ def test_an_overridden_routing_key_is_used(implementation: Implementation) -> No
 def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(
     implementation: Implementation,
 ) -> None:
+    """If the planner cannot find the replicas of a statement, `plan` returns None."""
     placed = PlacedMetadata(implementation)
     planner = implementation.plans.Planner(
         placed, {"ks": placed.router(implementation)}, EMPTY_CHILD
@@ -309,6 +327,7 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(
 
 
 def test_each_keyspace_has_its_replicas(implementation: Implementation) -> None:
+    """A planner uses the router of the statement's keyspace, whose number of replicas differs."""
     first, second = PlacedMetadata(implementation, 1), PlacedMetadata(implementation, 2)
     planner = implementation.plans.Planner(
         first,
@@ -329,6 +348,10 @@ def test_each_keyspace_has_its_replicas(implementation: Implementation) -> None:
 def test_conditional_and_serial_statements_use_the_order_of_the_ring(
     is_lwt: bool, level: int | None, implementation: Implementation
 ) -> None:
+    """Lightweight transactions and serial reads have the replicas in ring order.
+
+    They are neither shuffled nor sorted by load, so that competing clients use the same replica.
+    """
     placed = PlacedMetadata(implementation)
 
     def fail_if_asked(host: Any) -> int:
@@ -351,6 +374,7 @@ def test_conditional_and_serial_statements_use_the_order_of_the_ring(
 
 
 def test_planners_prefer_the_less_busy_of_two_hosts(implementation: Implementation) -> None:
+    """With `in_flight`, a planner compares the load of two random replicas."""
     placed = PlacedMetadata(implementation)
     statement = bind(prepare([0]), (5, "text", 1))
     least_busy = placed.map.of_key(statement.routing_key)[1]
@@ -401,12 +425,17 @@ def plan_with_tablets(implementation: Implementation, **settings: Any) -> Any:
 
 
 def names_of(plan: Any) -> str:
+    """Return the names of the hosts of a plan as one string, such as "cba"."""
     return "".join(host.name for host in plan)
 
 
 def test_the_replicas_of_a_tablet_come_before_those_of_the_ring(
     implementation: Implementation,
 ) -> None:
+    """For a table with tablets, the plan has the tablet's replicas, and then the child's hosts.
+
+    The router for these replicas is created once, and then used again.
+    """
     planner, tablets, routers_made = plan_with_tablets(implementation)
     statement = bind(prepare([0]), (5, "text", 1))
     for _ in range(2):
@@ -427,6 +456,7 @@ def test_the_replicas_of_a_tablet_come_before_those_of_the_ring(
 def test_other_keyspaces_than_those_with_tablets_use_the_ring(
     implementation: Implementation,
 ) -> None:
+    """For a keyspace without tablets, or without `router_over`, the plan follows the ring."""
     planner, _, routers_made = plan_with_tablets(implementation)
     statement = bind(prepare([0]), (5, "text", 1), keyspace="other")
     on_the_ring = PlacedMetadata(implementation).map.of_key(statement.routing_key)
@@ -472,6 +502,7 @@ class Policy:
 def test_a_policy_without_a_usable_planner_uses_its_slow_path(
     implementation: Implementation,
 ) -> None:
+    """`make_query_plan` calls `_plan_slowly` if the planner is missing or returns None."""
     placed = PlacedMetadata(implementation)
     planner = implementation.plans.Planner(
         placed, {"ks": placed.router(implementation)}, EMPTY_CHILD, False
@@ -518,6 +549,7 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(
     ],
 )
 def test_each_tier_is_rotated_separately(tiers: Any, implementation: Implementation) -> None:
+    """`rotated` returns the hosts tier by tier, each tier beginning at its own position."""
     for start in (0, 1, 2, 3, 65, 10**6):
         # Each tier begins at position `start`, modulo the number of its hosts.
         expected = [

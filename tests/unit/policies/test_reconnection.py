@@ -19,6 +19,11 @@ from cassandra.policies.reconnection import (
 def test_a_failing_schedule_is_followed_by_constant_delays(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """If an application's schedule fails, the error is logged, and each further delay is 60 s.
+
+    A schedule that ends without an error has no further delays.
+    """
+
     class Failing(ReconnectionPolicy):
         def new_schedule(self) -> Any:
             yield 1
@@ -39,6 +44,7 @@ def test_constant_reconnection() -> None:
 
 
 def test_exponential_reconnection_grows_to_its_limit() -> None:
+    """The delays grow from the base delay to the maximum, and vary by up to 15 %."""
     delays = list(ExponentialReconnectionPolicy(1, 60, max_attempts=100).new_schedule())
     assert len(delays) == 100
     assert all(1 <= delay <= 60 for delay in delays)
@@ -59,6 +65,7 @@ def test_exponential_reconnection_grows_to_its_limit() -> None:
     ],
 )
 def test_delays_are_numbers(delay: Any, message: str) -> None:
+    """A delay that is no number raises TypeError, which often says what to write."""
     with pytest.raises(TypeError, match=message):
         ConstantReconnectionPolicy(delay)
     with pytest.raises(TypeError, match="base_delay must be a number of seconds"):

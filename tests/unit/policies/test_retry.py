@@ -34,6 +34,7 @@ ONE, TWO, THREE, QUORUM, SERIAL = (
     ConsistencyLevel.SERIAL,
 )
 RETHROW = (RetryPolicy.RETHROW, None)
+# statements that may be executed twice, and statements that may not
 SAFE: Any = SimpleNamespace(is_idempotent=True)
 UNSAFE: Any = SimpleNamespace(is_idempotent=False)
 
@@ -66,6 +67,7 @@ def test_default_on_read_timeout(
 
 
 def test_default_on_write_timeout_retries_only_the_batch_log() -> None:
+    """The default policy retries a write timeout once, and only for the batch log."""
     policy = RetryPolicy()
     assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0) == (
         RetryPolicy.RETRY,
@@ -82,6 +84,10 @@ def test_default_on_write_timeout_retries_only_the_batch_log() -> None:
 
 
 def test_default_does_not_retry_statements_that_are_not_idempotent() -> None:
+    """After a request error, only idempotent statements are retried.
+
+    After "unavailable", no replica has executed the statement, so any statement is retried once.
+    """
     policy = RetryPolicy()
     assert policy.on_request_error(UNSAFE, ONE, OSError(), 0) == RETHROW
     assert policy.on_request_error(SAFE, ONE, OSError(), 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
@@ -90,12 +96,14 @@ def test_default_does_not_retry_statements_that_are_not_idempotent() -> None:
 
 
 def test_the_numbers_of_decisions_are_those_of_other_drivers() -> None:
+    """The decisions have the same numbers as in cassandra-driver."""
     # An application's policy may return the numbers instead of the names.
     assert (RetryPolicy.RETRY, RetryPolicy.RETHROW) == (0, 1)
     assert (RetryPolicy.IGNORE, RetryPolicy.RETRY_NEXT_HOST) == (2, 3)
 
 
 def test_fallthrough_never_retries() -> None:
+    """FallthroughRetryPolicy rethrows each error."""
     policy = FallthroughRetryPolicy()
     assert policy.on_read_timeout(SAFE, ONE, 1, 1, False, 0)[0] == RetryPolicy.RETHROW
     assert (
@@ -106,6 +114,7 @@ def test_fallthrough_never_retries() -> None:
 
 
 def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
+    """The policy retries at a level for which enough replicas have responded, but only once."""
     policy = DowngradingConsistencyRetryPolicy()
     # Two replicas have responded, so a retry at level TWO can succeed.
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 0) == (RetryPolicy.RETRY, TWO)
@@ -138,6 +147,7 @@ def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
 def test_downgrading_chooses_the_highest_level_of_the_replicas(
     replicas: int, expected: tuple[int, int | None]
 ) -> None:
+    """The retry has the highest of the levels ONE, TWO and THREE that `replicas` can serve."""
     policy = DowngradingConsistencyRetryPolicy()
     assert policy.on_unavailable(SAFE, QUORUM, 5, replicas, 0) == expected
     assert policy.on_read_timeout(SAFE, QUORUM, 5, replicas, True, 0) == expected
@@ -147,16 +157,20 @@ def test_downgrading_chooses_the_highest_level_of_the_replicas(
 
 
 def test_downgrading_keeps_the_level_if_enough_replicas_responded() -> None:
+    """If enough replicas responded, or the batch log timed out, the retry has the same level."""
     policy = DowngradingConsistencyRetryPolicy()
     keep = (RetryPolicy.RETRY, QUORUM)
     assert policy.on_read_timeout(SAFE, QUORUM, 2, 2, False, 0) == keep
+    # If the data has arrived, a retry would not help.
     assert policy.on_read_timeout(SAFE, QUORUM, 2, 2, True, 0) == RETHROW
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.BATCH_LOG, 2, 0, 0) == keep
+    # Timeouts of writes for a materialized view are not retried.
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.VIEW, 2, 2, 0) == RETHROW
 
 
 @pytest.mark.parametrize("write_type", [WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER])
 def test_downgrading_ignores_write_timeouts_if_a_replica_has_the_write(write_type: int) -> None:
+    """If at least one replica has the write, the timeout is ignored."""
     policy = DowngradingConsistencyRetryPolicy()
     ignore = (RetryPolicy.IGNORE, None)
     assert policy.on_write_timeout(SAFE, QUORUM, write_type, 2, 1, 0) == ignore
@@ -164,6 +178,7 @@ def test_downgrading_ignores_write_timeouts_if_a_replica_has_the_write(write_typ
 
 
 def test_downgrading_retries_once() -> None:
+    """The policy does not retry a second time."""
     policy = DowngradingConsistencyRetryPolicy()
     assert policy.on_read_timeout(SAFE, QUORUM, 2, 1, False, 1) == RETHROW
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.BATCH_LOG, 2, 1, 1) == RETHROW
@@ -171,6 +186,7 @@ def test_downgrading_retries_once() -> None:
 
 
 def test_exponential_backoff_waits_longer_and_gives_up() -> None:
+    """The delays double up to the maximum. After three retries, the error is raised."""
     policy = ExponentialBackoffRetryPolicy(3, min_interval=0.1, max_interval=0.3)
     delays = []
     for attempt in range(3):
@@ -210,6 +226,7 @@ def test_backoff_by_default(policy: ExponentialBackoffRetryPolicy, retries: int)
 
 
 def test_a_retry_after_very_many_waits_for_the_longest_interval() -> None:
+    """The delay of the 5000th retry does not overflow: it is the maximum, varied by up to 15 %."""
     policy = ExponentialBackoffRetryPolicy(float("inf"), max_interval=2)
     _, _, delay = parts_of(policy.on_unavailable(SAFE, ONE, 2, 1, 5000))
     assert 1.7 <= delay <= 2.3
@@ -221,6 +238,7 @@ def test_a_retry_after_very_many_waits_for_the_longest_interval() -> None:
 def test_backoff_retries_the_errors_that_the_default_policy_retries(
     policy: ExponentialBackoffRetryPolicy,
 ) -> None:
+    """The policies with backoff retry the errors of the default policy, up to their limit (two)."""
     # Only the data is missing: on a retry, the coordinator asks another replica for the data.
     answer = policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, False, 1)
     assert parts_of(answer)[:2] == (RetryPolicy.RETRY, QUORUM)
@@ -244,6 +262,7 @@ def parts_of(decision: Any) -> tuple[int, int | None, float]:
 
 
 def test_transactions_are_tried_again_on_the_same_host() -> None:
+    """LWTRetryPolicy retries a timeout of a lightweight transaction, on the same host."""
     policy = LWTRetryPolicy(2, min_interval=1)
     for retry_num in (0, 1):
         answer = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry_num)
@@ -257,6 +276,7 @@ def test_transactions_are_tried_again_on_the_same_host() -> None:
 
 
 def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
+    """LWTRetryPolicy retries a read timeout at a serial level, but not at another level."""
     policy = LWTRetryPolicy()
     answer = policy.on_read_timeout(UNSAFE, SERIAL, 2, 1, False, 0)
     decision, level, _ = parts_of(answer)
@@ -271,6 +291,7 @@ REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional deta
     ("milliseconds", "seconds"), [("40", 0.04), ("1,250", 1.25), ("90000", 10.0)]
 )
 def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, seconds: float) -> None:
+    """The policy waits for the time that the error of Azure Cosmos DB names."""
     error = OverloadedErrorMessage(ErrorCode.OVERLOADED, REFUSAL.format(milliseconds), {})
     answer = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
     decision, level, delay = parts_of(answer)
@@ -280,12 +301,17 @@ def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, secon
 
 
 def test_rate_limited_requests_are_retried_up_to_the_limit() -> None:
+    """After two retries, a policy with the limit 2 raises the error."""
     error = OverloadedErrorMessage(ErrorCode.OVERLOADED, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy(2)
     assert policy.on_request_error(SAFE, ONE, error, 2) == RETHROW
 
 
 def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
+    """If the error names no time to wait, only idempotent statements are retried.
+
+    Other statements may have been executed before the server reported the overload.
+    """
     error = OverloadedErrorMessage(ErrorCode.OVERLOADED, "too many hints", {})
     policy = RateLimitRetryPolicy(min_interval=1)
     assert policy.on_request_error(UNSAFE, ONE, error, 0) == RETHROW
@@ -296,6 +322,7 @@ def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
 
 
 def test_timeouts_without_responses_are_retried_if_that_is_safe() -> None:
+    """Timeouts without any response are probably caused by a rate limit, so they are retried."""
     policy = RateLimitRetryPolicy(2, min_interval=1)
     for answer in (
         policy.on_read_timeout(UNSAFE, QUORUM, 2, 0, False, 0),
@@ -313,6 +340,7 @@ def test_timeouts_without_responses_are_retried_if_that_is_safe() -> None:
 
 
 def test_a_time_in_another_error_is_ignored() -> None:
+    """Only an overload error may name the time to wait."""
     error = ServerError(0, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy()
     assert policy.on_request_error(UNSAFE, ONE, error, 0) == RETHROW
@@ -327,5 +355,6 @@ def test_a_time_in_another_error_is_ignored() -> None:
     ],
 )
 def test_limits_of_backoff_are_numbers(settings: dict[str, Any], message: str) -> None:
+    """A limit that is no number raises TypeError."""
     with pytest.raises(TypeError, match=message):
         ExponentialBackoffRetryPolicy(**settings)

@@ -144,6 +144,10 @@ EVENTS = st.lists(
 def test_plans_contain_each_live_host_once_with_near_replicas_first(
     policy_name: str, events: list[tuple[str, int]], key: bytes | None
 ) -> None:
+    """After any events, a plan has each live host once: replicas first, near hosts before others.
+
+    `events` are random pairs of an event and the index of its host.
+    """
     hosts = hosts_at()
     policy = POLICIES[policy_name]()
     metadata = populated(policy, hosts)
@@ -173,6 +177,7 @@ def test_plans_contain_each_live_host_once_with_near_replicas_first(
 
 
 def test_ignored_hosts_are_in_no_plan() -> None:
+    """Hosts that the child policy ignores are not in the plan, even if they are replicas."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))
     metadata = populated(policy, hosts)
@@ -187,6 +192,7 @@ def test_ignored_hosts_are_in_no_plan() -> None:
 
 
 def test_the_replica_in_the_local_rack_is_first() -> None:
+    """With a rack-aware child, the plan begins with the replica in the local rack."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r2"))
     populated(policy, hosts)
@@ -217,6 +223,7 @@ def test_plans_follow_the_hosts_tokens_and_the_replication() -> None:
 
 
 def test_the_session_s_keyspace_is_used_for_statements_without_one() -> None:
+    """If a statement has no keyspace, the keyspace of the session decides the replicas."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
     metadata = populated(policy, hosts)
@@ -242,6 +249,7 @@ def test_the_session_s_keyspace_is_used_for_statements_without_one() -> None:
 def test_conditional_and_serial_statements_get_replicas_in_ring_order(
     query: Any, policy_class: Any
 ) -> None:
+    """Replicas are shuffled, except for lightweight transactions and serial reads."""
     hosts = hosts_at()
     policy = policy_class(RoundRobinPolicy())
     metadata = populated(policy, hosts)
@@ -251,6 +259,7 @@ def test_conditional_and_serial_statements_get_replicas_in_ring_order(
 
 
 def test_shuffle_replicas_can_be_changed_at_run_time() -> None:
+    """A new value of `shuffle_replicas` applies to the next plan."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy())
     metadata = populated(policy, hosts)
@@ -266,6 +275,7 @@ def test_shuffle_replicas_can_be_changed_at_run_time() -> None:
 
 
 def test_an_application_s_child_policy_is_asked_for_each_plan() -> None:
+    """An application's policy may change its distances at any time, so they are not cached."""
     hosts = hosts_at()
     banned: set[Host] = set()
 
@@ -282,6 +292,7 @@ def test_an_application_s_child_policy_is_asked_for_each_plan() -> None:
 
 
 def test_tables_with_tablets_may_have_other_replicas() -> None:
+    """If `Metadata.table_replicas` returns replicas for a table, the plan begins with them."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy())
     metadata = populated(policy, hosts)
@@ -298,6 +309,7 @@ def test_tables_with_tablets_may_have_other_replicas() -> None:
 
 
 def test_replicas_that_go_down_while_a_plan_is_used_are_skipped() -> None:
+    """A replica that goes down before its turn is skipped."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
     metadata = populated(policy, hosts)
@@ -309,6 +321,7 @@ def test_replicas_that_go_down_while_a_plan_is_used_are_skipped() -> None:
 
 
 def test_distances_are_updated_by_events() -> None:
+    """When the only used host of dc2 goes down, the other host of dc2 is used instead."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
@@ -327,6 +340,7 @@ def test_distances_are_updated_by_events() -> None:
 def test_replicas_of_remote_data_centres_have_the_order_of_preference(
     is_filtered: bool, replicas_per_dc: str
 ) -> None:
+    """Local replicas come first, then those of the preferred data centres, then the others."""
     names = ["here", "d", "b", "c"]
     hosts = hosts_at([(name, f"r{rack}") for name in names for rack in range(2)])
     child: LoadBalancingPolicy = DCAwareRoundRobinPolicy(
@@ -349,6 +363,10 @@ def test_replicas_of_remote_data_centres_have_the_order_of_preference(
 
 
 def test_the_next_plan_follows_added_and_stopped_hosts() -> None:
+    """A host that was added is in the next plan, and a host that is down is not the first any more.
+
+    The policy first knows only five of the six hosts.
+    """
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2))
     cluster = cluster_of(hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
@@ -392,6 +410,11 @@ def test_replication_changed_while_replicas_are_computed_is_used(
     implementation: Implementation,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """If the replication changes while the policy makes a plan, the next plan has the new replicas.
+
+    :param has_other: whether the policy has made a plan for another keyspace before.
+    """
+    # Let both policies use the compiled or the Python implementation.
     monkeypatch.setattr("cassandra.policies.token_aware.plans", implementation.plans)
     monkeypatch.setattr("cassandra.policies.adaptive.plans", implementation.plans)
     monkeypatch.setattr(TokenAwarePolicy, "make_query_plan", implementation.plans.make_query_plan)
@@ -414,6 +437,7 @@ def test_replication_changed_while_replicas_are_computed_is_used(
 
 
 def test_distances_changed_while_replicas_are_computed_are_used() -> None:
+    """If a host goes down while the policy makes a plan, the next plan has the other host."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
@@ -431,6 +455,7 @@ def test_distances_changed_while_replicas_are_computed_are_used() -> None:
 
 
 def test_white_lists_and_filters_also_exclude_replicas() -> None:
+    """A replica that the white list or the filter excludes is not in the plan."""
     hosts = hosts_at()
     listed = TokenAwarePolicy(WhiteListRoundRobinPolicy(["10.0.0.1"]))
     populated(listed, hosts)
@@ -447,6 +472,7 @@ def test_white_lists_and_filters_also_exclude_replicas() -> None:
 
 
 def test_dse_load_balancing_policy_is_the_default_policy() -> None:
+    """DSELoadBalancingPolicy is a DefaultLoadBalancingPolicy, so it uses `target_host`."""
     hosts = hosts_at()
     policy = DSELoadBalancingPolicy(RoundRobinPolicy())
     populated(policy, hosts)
@@ -457,6 +483,7 @@ def test_dse_load_balancing_policy_is_the_default_policy() -> None:
 def test_both_implementations_make_the_same_plans(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The compiled and the Python implementation both put the replicas first."""
     monkeypatch.setattr("cassandra.policies.token_aware.plans", implementation.plans)
     monkeypatch.setattr("cassandra.metadata.placement.replication.rings", implementation.ring)
     monkeypatch.setattr("cassandra.metadata.placement.routing.rings", implementation.ring)

@@ -9,9 +9,11 @@ import pytest
 
 from cassandra.policies.translation import EC2MultiRegionTranslator, IdentityTranslator
 
+# the name of each public address
 NAMES = {"54.1.2.3": "ec2-54-1-2-3.compute.example", "2001:db8::1": "six.example"}
 
 
+# the private address of each name
 ADDRESSES = {"ec2-54-1-2-3.compute.example": "10.0.0.3", "six.example": "fd00::3"}
 
 
@@ -47,6 +49,7 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_ec2_nodes_of_the_same_region_are_reached_by_private_address(
     name_server: list[Any], public: str, private: str
 ) -> None:
+    """A public address is translated to its name, and the name to the private address."""
     assert EC2MultiRegionTranslator().translate(public) == private
     assert name_server == [socket.AF_INET6 if ":" in public else socket.AF_INET]
 

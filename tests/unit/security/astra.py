@@ -45,6 +45,7 @@ class Astra:
         return self
 
     def _start_service(self) -> None:
+        """Start the metadata service, an HTTPS server, in its own thread."""
         astra = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -75,6 +76,7 @@ class Astra:
         self._service_thread.start()
 
     def _start_proxy(self) -> None:
+        """Start the proxy in its own thread. Its TLS callback records the server name of each connection."""
         self._loop = asyncio.SelectorEventLoop()
         context = self.authority.server("proxy", clients=self.authority.path)
         context.sni_callback = lambda connection, name, context_of_handshake: (
@@ -125,6 +127,7 @@ class Astra:
         return str(path)
 
     def _target(self, writer: asyncio.StreamWriter) -> tuple[str, int] | None:
+        """Return the address of the node to which a connection leads; None to close the connection."""
         name = self._names.get(writer.get_extra_info("ssl_object"))
         self.received_server_names.append(name)
         return None if name is None else self.nodes.get(name)

@@ -56,12 +56,17 @@ def bundle(astra: Astra, tmp_path: Path) -> str:
 def test_nodes_are_reached_through_the_proxy(
     connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
+    """The driver asks the metadata service once, and connects to the nodes through the proxy.
+
+    The server name in the TLS handshake tells the proxy to which node a connection leads.
+    """
     assert connect_and_read(cloud={"secure_connect_bundle": bundle}) == 7
     assert set(astra.received_server_names) <= set(astra.nodes)
     assert astra.request_count == 1
 
 
 def test_the_cluster_has_all_nodes_of_the_service(astra: Astra, bundle: str) -> None:
+    """The driver opens a connection pool for each of the three nodes that the service names."""
     cloud = {"secure_connect_bundle": bundle, "use_default_tempdir": True, "connect_timeout": 3}
     with Cluster(cloud=cloud) as cluster:
         assert len(cluster.endpoints_resolved) == 3
@@ -72,6 +77,7 @@ def test_the_cluster_has_all_nodes_of_the_service(astra: Astra, bundle: str) -> 
 
 
 def test_a_bundle_may_be_an_open_file(astra: Astra, bundle: str) -> None:
+    """`secure_connect_bundle` may be an open file instead of a path."""
     with open(bundle, "rb") as file, Cluster(cloud={"secure_connect_bundle": file}) as cluster:
         assert cluster.connect().execute(READ).one().v == 7
 
@@ -79,6 +85,7 @@ def test_a_bundle_may_be_an_open_file(astra: Astra, bundle: str) -> None:
 def test_a_context_replaces_the_certificates_of_the_bundle(
     connect_and_read: Use, astra: Astra, authority: Authority, tmp_path: Path
 ) -> None:
+    """With `ssl_context`, the bundle needs no certificates."""
     bundle = astra.bundle(tmp_path / "bundle.zip", cert=None, key=None, ca_crt=None)
     context = authority.client()
     context.check_hostname = False
@@ -89,6 +96,7 @@ def test_a_context_replaces_the_certificates_of_the_bundle(
 def test_no_temporary_file_is_left(
     astra: Astra, bundle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The driver leaves no file in the directory for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -98,6 +106,7 @@ def test_no_temporary_file_is_left(
 
 
 def test_credentials_of_the_bundle_are_the_default(astra: Astra, tmp_path: Path) -> None:
+    """User name and password of the bundle are used unless the application passes `auth_provider`."""
     config = {
         "host": "127.0.0.1", "port": astra._service.server_address[1],
         "username": "ada", "password": "secret",
@@ -117,6 +126,7 @@ def test_credentials_of_the_bundle_are_the_default(astra: Astra, tmp_path: Path)
 async def test_find_again_asks_the_service_again(
     astra: Astra, bundle: str, nodes: FakeCluster
 ) -> None:
+    """`find_again` asks the service once more, and the session still works."""
     async with aio.Cluster(cloud={"secure_connect_bundle": bundle}) as cluster:
         session = await cluster.connect()
         core = cluster._core
@@ -146,6 +156,7 @@ def test_a_wrong_setting_or_bundle_is_an_error_of_the_constructor(cluster_class:
 
 
 def test_a_file_larger_than_the_directory_says_is_refused(tmp_path: Path) -> None:
+    """A file of the bundle must not be larger than the directory of the zip file says."""
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * (3 << 20))
@@ -260,6 +271,7 @@ def test_one_deadline_for_a_service_that_drips(
 def test_settings_that_contradict_cloud_are_refused(
     cluster_class: Any, settings: dict[str, Any], bundle: str
 ) -> None:
+    """Settings that the bundle already decides cannot be passed together with `cloud`."""
     with pytest.raises(ValueError, match="cannot be given beside cloud"):
         cluster_class(cloud={"secure_connect_bundle": bundle}, **settings)
 
@@ -267,6 +279,7 @@ def test_settings_that_contradict_cloud_are_refused(
 def test_if_the_proxy_knows_no_node_no_host_is_available(
     connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
+    """If the proxy closes all connections, `connect` raises NoHostAvailable."""
     # The service still names the nodes, but the proxy does not know them any more.
     astra.answer = (200, json.dumps(astra.service_response()).encode())
     astra.nodes.clear()

@@ -56,6 +56,7 @@ class Table:
         self.rows: list[tuple[Any, ...]] = []
 
     def insert(self, request: Request) -> Answer:
+        """Add the rows of an EXECUTE or of a BATCH."""
         statements: list[Any] = [statement.values for statement in request.statements] or [
             request.values
         ]
@@ -64,6 +65,7 @@ class Table:
         return void()
 
     def select(self, request: Request) -> Answer:
+        """Return all rows, whatever the condition of the query."""
         return rows(BLOBS, self.rows)
 
 
@@ -135,6 +137,7 @@ def fill(session: Any) -> None:
 def test_prepared_statements_encrypt_and_decrypt(
     session: Session, node: FakeNode, policy: Any
 ) -> None:
+    """Prepared statements store encrypted values, and reads return the original values."""
     fill(session)
     assert decrypted_rows(node, policy) == [
         (1, b"\0\0\x03\xe8", b"ada"),
@@ -149,6 +152,8 @@ def test_prepared_statements_encrypt_and_decrypt(
 
 
 def test_the_asyncio_api_encrypts_and_decrypts(node: FakeNode, policy: Any) -> None:
+    """The asyncio API, too, encrypts values, and decrypts them in each kind of result."""
+
     async def read_in_each_way() -> list[Any]:
         settings: Any = {"port": node.port, "column_encryption_policy": policy}
         async with aio.Cluster([node.address], **settings) as cluster:
@@ -197,6 +202,7 @@ def test_simple_statements_with_markers_are_encrypted(
 
 
 def test_batches_are_encrypted(session: Session, node: FakeNode, policy: Any) -> None:
+    """A batch encrypts the values of each of its statements, however they are added."""
     prepared = session.prepare(INSERT)
     batch = BatchStatement()
     batch.add(prepared, (1, 1000, "ada"))
@@ -228,6 +234,7 @@ def test_tables_in_a_batch_are_encrypted(session: Session, node: FakeNode) -> No
 
 
 def test_concurrent_statements_encrypt_and_decrypt(session: Session, node: FakeNode) -> None:
+    """`execute_concurrent_with_args` encrypts and decrypts values as `execute` does."""
     results = execute_concurrent_with_args(session, session.prepare(INSERT), ROWS)
     assert all(result.success for result in results)
     assert sorted(session.execute(READ).all()) == ROWS
@@ -236,6 +243,7 @@ def test_concurrent_statements_encrypt_and_decrypt(session: Session, node: FakeN
 
 
 def test_unset_values_are_sent_as_unset(session: Session, node: FakeNode) -> None:
+    """Unset values of encrypted columns are sent as unset, not encrypted."""
     if session.cluster.protocol_version < 4:
         pytest.skip("version 3 has no unset values")
     node.prime(INSERT, void())
@@ -248,6 +256,8 @@ def test_unset_values_are_sent_as_unset(session: Session, node: FakeNode) -> Non
 
 @dataclass
 class TypedRow:
+    """A row with the types of the original values."""
+
     k: int
     c: int | None
     d: str | None
@@ -264,6 +274,10 @@ FACTORIES: list[tuple[Any, Callable[[Any], Any]]] = [
 def test_row_factories_get_decrypted_values(
     session: Session, factory: Any, to_tuple: Callable[[Any], Any]
 ) -> None:
+    """Each row factory gets decrypted values.
+
+    `to_tuple` converts a row of the factory back to a tuple.
+    """
     fill(session)
     session.row_factory = factory
     for statement in (READ, session.prepare(SELECT).bind((1,))):
@@ -271,6 +285,7 @@ def test_row_factories_get_decrypted_values(
 
 
 def test_typed_rows_have_decrypted_values(session: Session) -> None:
+    """Rows of a `row_type` have decrypted values."""
     fill(session)
     for statement in (READ, session.prepare(SELECT).bind((1,))):
         result = session.execute(statement, row_type=TypedRow)
@@ -278,6 +293,7 @@ def test_typed_rows_have_decrypted_values(session: Session) -> None:
 
 
 def test_arrow_numpy_and_pandas_results_are_decrypted(session: Session) -> None:
+    """Tables of Arrow, NumPy and pandas have decrypted values of the original types."""
     pyarrow = pytest.importorskip("pyarrow")
     pytest.importorskip("numpy")
     pytest.importorskip("pandas")
@@ -311,6 +327,7 @@ def test_column_types_are_blob_and_notebooks_show_the_values(session: Session) -
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_paged_results_are_decrypted(policy: Any, version: int) -> None:
+    """Values on all pages of a result are decrypted. There are ten rows on pages of three."""
     encrypted_rows = [(k, policy.encode_and_encrypt(C, k), None) for k in range(10)]
     expected = [(k, k, None) for k in range(10)]
     with FakeNode(max_version=version) as node:
@@ -366,6 +383,7 @@ class RowByRow(ResultMessage):
 def test_protocol_handlers_get_the_policy_of_the_cluster(
     session: Session, policy: Any, handler: Any
 ) -> None:
+    """Results that are read by a protocol handler are decrypted with the cluster's policy."""
     fill(session)
     session.client_protocol_handler = handler
     PassesThePolicy.policies.clear()
@@ -380,6 +398,7 @@ def test_protocol_handlers_get_the_policy_of_the_cluster(
 
 
 def test_the_numpy_handler_decrypts(session: Session) -> None:
+    """NumpyProtocolHandler returns arrays of decrypted values."""
     pytest.importorskip("numpy")
     fill(session)
     session.client_protocol_handler = NumpyProtocolHandler
@@ -414,6 +433,7 @@ def test_a_column_may_be_added_after_a_prepare(node: FakeNode) -> None:
 def test_a_cluster_without_the_policy_reads_the_encrypted_bytes(
     session: Session, node: FakeNode
 ) -> None:
+    """Another cluster, which has no encryption policy, reads the bytes that are stored."""
     fill(session)
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as other:
         other.row_factory = tuple_factory
@@ -438,6 +458,7 @@ class StarPolicy(ColumnEncryptionPolicy):
 
 
 def test_a_policy_that_an_application_defines(node: FakeNode) -> None:
+    """An application can define its own encryption policy."""
     settings: Any = {"port": node.port, "column_encryption_policy": StarPolicy()}
     with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
         session.row_factory = tuple_factory
@@ -449,6 +470,7 @@ def test_a_policy_that_an_application_defines(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_a_policy_of_a_wrong_type_is_refused(cluster_class: Any) -> None:
+    """`column_encryption_policy` must be a policy or None."""
     with pytest.raises(TypeError, match="column_encryption_policy must be a ColumnEncryptionPoli"):
         cluster_class(["127.0.0.1"], column_encryption_policy={"c": KEY})
     cluster = cluster_class(["127.0.0.1"], column_encryption_policy=None)
@@ -461,6 +483,7 @@ BY_KEY = "SELECT c FROM ks.t WHERE c = ?"
 
 
 def test_requests_are_routed_by_the_encrypted_key() -> None:
+    """If the partition key is encrypted, its replicas are those of the encrypted bytes."""
     policy = AES256ColumnEncryptionPolicy(iv=IV)
     policy.add_column(C, KEY, "int")
     with FakeCluster(3) as nodes:
@@ -537,6 +560,7 @@ def test_a_partition_key_without_iv_is_warned_about(
 
 
 def test_a_wrong_key_names_row_and_column(session: Session, node: FakeNode) -> None:
+    """If a value cannot be decrypted, the error names its row and its column."""
     fill(session)
     policy_with_wrong_key = AESGCMColumnEncryptionPolicy()
     policy_with_wrong_key.add_column(C, bytes(32), "int")
@@ -553,6 +577,7 @@ def test_a_wrong_key_names_row_and_column(session: Session, node: FakeNode) -> N
 def test_values_and_keys_show_nowhere(
     node: FakeNode, policy: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Keys and bound values do not appear in logs, reprs and errors."""
     caplog.set_level(logging.DEBUG)
     secret, value = b"a key that nobody shall ever see", "a name that nobody shall see"
     policy.add_column(D, secret, "text")

@@ -29,6 +29,10 @@ def python_blocks() -> list[str]:
 def test_the_examples_of_the_guide_run(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Run all examples in one namespace, and check the clusters that they create.
+
+    The examples find their certificates and bundle in the working directory.
+    """
     monkeypatch.chdir(tmp_path)
     certificate, key = authority.issue("client")
     for source, name in (

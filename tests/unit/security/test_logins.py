@@ -112,12 +112,17 @@ def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
 def test_user_name_and_password_with_each_authenticator(
     connect_and_read: Use, provider_class: Any, authenticator: str, steps: Any
 ) -> None:
+    """Both password providers log in to Cassandra and to DataStax Enterprise (DSE).
+
+    DSE first asks for the name of the mechanism.
+    """
     provider = provider_class("ada", "secret")
     with server(authenticator, script(*steps)) as node:
         assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
 
 
 def test_the_transitional_mode_sends_empty_credentials(connect_and_read: Use) -> None:
+    """TransitionalModePlainTextAuthProvider sends an empty user name and an empty password."""
     steps = [(b"PLAIN", b"PLAIN-START"), (b"\0\0", None)]
     with server(DSE, script(*steps)) as node:
         provider = TransitionalModePlainTextAuthProvider()
@@ -150,6 +155,7 @@ def client_context(authority: Authority) -> ssl.SSLContext:
 def test_a_client_certificate_is_enough_for_a_login(
     connect_and_read: Use, authority: Authority, client_context: ssl.SSLContext, authenticator: str
 ) -> None:
+    """Without `auth_provider`, the client sends an empty token, and its certificate is the login."""
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with server(authenticator, script((b"", None)), server_context) as node:
         assert connect_and_read([node.address], port=node.port, ssl_context=client_context) == 7
@@ -158,6 +164,7 @@ def test_a_client_certificate_is_enough_for_a_login(
 def test_a_provider_is_used_before_the_certificate(
     connect_and_read: Use, authority: Authority, client_context: ssl.SSLContext
 ) -> None:
+    """With `auth_provider`, the password is sent, although the client has a certificate."""
     provider = PlainTextAuthProvider("ada", "secret")
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with server(CERTIFICATES[1], script((b"\0ada\0secret", None)), server_context) as node:
@@ -168,6 +175,7 @@ def test_a_provider_is_used_before_the_certificate(
 def test_an_authenticator_that_also_wants_a_password_is_an_error(
     connect_and_read: Use, authority: Authority, client_context: ssl.SSLContext
 ) -> None:
+    """If the server also sends a challenge, the error says that the certificate is not enough."""
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with (
         server(CERTIFICATES[0], script((b"", b"and the password?")), server_context) as node,
@@ -180,6 +188,7 @@ def test_an_authenticator_that_also_wants_a_password_is_an_error(
 def test_a_certificate_authenticator_without_tls_is_an_error(
     connect_and_read: Use, authenticator: str
 ) -> None:
+    """Without TLS, there is no certificate, so the login needs an `auth_provider`."""
     with (
         server(authenticator, script()) as node,
         pytest.raises(AuthenticationFailed, match="no auth_provider is configured"),
@@ -204,6 +213,7 @@ class FakeKerberosClient:
 def test_kerberos_answers_the_challenges_of_the_server(
     connect_and_read: Use, authenticator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The Kerberos provider sends a ticket, and responds to the server's challenge."""
     monkeypatch.setattr("puresasl.client.SASLClient", FakeKerberosClient)
     provider = DSEGSSAPIAuthProvider(service="db", resolve_host_name=False, principal="ada")
     steps: list[Any] = [
@@ -220,6 +230,7 @@ def test_kerberos_answers_the_challenges_of_the_server(
 def test_kerberos_uses_the_resolved_name_and_the_properties(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """By default, the Kerberos provider resolves the host's address to a name."""
     monkeypatch.setattr("puresasl.client.SASLClient", FakeKerberosClient)
     monkeypatch.setattr("socket.getnameinfo", lambda address, flags: (f"name of {address[0]}", "0"))
     authenticator: Any = DSEGSSAPIAuthProvider(qops=["auth-int"], principal="p").new_authenticator(
@@ -246,6 +257,7 @@ class RotatingProvider(AuthProvider):
         self.threads: set[str] = set()
 
     def new_password_authenticator(self) -> PlainTextAuthenticator:
+        """Return an authenticator with the next password, and record the current thread."""
         self.number += 1
         self.threads.add(threading.current_thread().name)
         return PlainTextAuthenticator("ada", f"token {self.number}")
@@ -276,6 +288,7 @@ class ReturnsAwaitable(RotatingProvider):
 def test_each_connection_asks_the_provider_anew(
     connect_and_read: Use, provider_class: type[RotatingProvider]
 ) -> None:
+    """Each connection calls `new_authenticator`, so that passwords may change."""
     tokens: list[bytes | None] = []
 
     def exchange() -> Exchange:
@@ -296,6 +309,8 @@ def test_each_connection_asks_the_provider_anew(
 
 
 def test_methods_of_an_authenticator_may_be_coroutines(connect_and_read: Use) -> None:
+    """The three methods of an authenticator may be coroutine functions."""
+
     class Steps(Authenticator):
         async def initial_response(self) -> bytes:  # type: ignore[override]
             return b"first"
@@ -321,6 +336,7 @@ def test_methods_of_an_authenticator_may_be_coroutines(connect_and_read: Use) ->
 
 
 def test_after_a_refused_login_connect_tries_no_other_host(connect_and_read: Use) -> None:
+    """After a refused login, `connect` does not try the other two hosts with the same password."""
     with FakeCluster(3, username="ada", password="right") as nodes:
         with pytest.raises(NoHostAvailable) as caught:
             connect_and_read(
@@ -364,6 +380,7 @@ TOO_LATE = r"did not complete the handshake \(Cluster.connect_timeout"
 def test_an_awaited_step_ends_at_the_connect_timeout(
     simulated: Simulated, api: str, step: str
 ) -> None:
+    """A provider that awaits for 600 s in one step of the login is limited by `connect_timeout`."""
     provider = slow_provider(step, lambda: asyncio.sleep(600))
     with server(PASSWORD, script((b"x", b"why"))) as node:
         settings: dict[str, Any] = {"contact_points": [node.address], "port": node.port}
@@ -377,6 +394,7 @@ def test_an_awaited_step_ends_at_the_connect_timeout(
 
 @pytest.mark.parametrize("step", STEPS)
 def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: str) -> None:
+    """A provider that blocks in one step of the login is limited by `connect_timeout`, too."""
     # Steps that block run in real threads, so the test cannot use the simulated clock.
     release = threading.Event()
     timed_out: list[bool] = []
@@ -398,6 +416,7 @@ def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: s
 
 
 def test_missing_packages_are_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package puresasl, the providers that need it say how to install it."""
     # Importing a module that is None in `sys.modules` raises ImportError.
     monkeypatch.setitem(sys.modules, "puresasl.client", None)
     for create_provider in (lambda: SaslAuthProvider(service="x"), DSEGSSAPIAuthProvider):
@@ -406,6 +425,7 @@ def test_missing_packages_are_named_in_the_error(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_changed_password_is_needed_for_later_connections() -> None:
+    """After the password has changed, open connections still work; new ones need a new provider."""
     with FakeNode(username="ada", password="old") as node:
         node.prime(READ, rows([("v", "int")], [(7,)]))
         provider = PlainTextAuthProvider("ada", "old")

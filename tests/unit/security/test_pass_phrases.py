@@ -20,10 +20,13 @@ from tests.processes import HOME
 from .certificates import Authority
 from .test_secrets_of_settings import locked
 
+# pytest finds the imported fixture by its name. In `__all__`, it does not count as an unused
+# import.
 __all__ = ["locked"]
 
 pty = pytest.importorskip("pty")
 
+# A program that loads a certificate and a locked key without a password, and prints the error.
 PROGRAM = textwrap.dedent("""
     import ssl, sys
     from cassandra.client.settings.tls import tls_client
@@ -49,16 +52,19 @@ def options_of(locked: tuple[str, str], **options: Any) -> dict[str, Any]:
 def test_a_missing_password_names_the_file(
     cluster_class: Any, no_password: dict[str, Any], locked: tuple[str, str]
 ) -> None:
+    """If the key has a pass phrase, but the options have no password, the error names the key."""
     with pytest.raises(ValueError, match=r"the key in .*locked\.pem has a pass phrase: .*password"):
         cluster_class(ssl_options=options_of(locked, **no_password))
 
 
 @pytest.mark.parametrize("password", ["another", b"another", lambda: "another"])
 def test_the_password_unlocks_the_key(password: Any, locked: tuple[str, str]) -> None:
+    """The password may be a string, bytes, or a function that returns it."""
     assert tls_client(None, options_of(locked, password=password), None) is not None
 
 
 def test_a_wrong_password_names_the_files(locked: tuple[str, str]) -> None:
+    """If the password is wrong, the error names the key and the option."""
     message = r"locked\.pem cannot be loaded: .*: is ssl_options\['password'\] the pass phrase of"
     with pytest.raises(ssl.SSLError, match=message):
         tls_client(None, options_of(locked, password="wrong"), None)
@@ -67,6 +73,7 @@ def test_a_wrong_password_names_the_files(locked: tuple[str, str]) -> None:
 def test_a_locked_key_in_the_certificate_file_is_refused(
     locked: tuple[str, str], tmp_path: Path
 ) -> None:
+    """The key may be in the file of the certificate. The error then names that file."""
     combined_file = tmp_path / "both.pem"
     combined_file.write_text(Path(locked[0]).read_text() + Path(locked[1]).read_text())
     with pytest.raises(ValueError, match=r"the key in .*both\.pem has a pass phrase"):
@@ -98,6 +105,7 @@ def test_the_error_says_why_files_cannot_be_loaded(authority: Authority) -> None
 
 @pytest.mark.parametrize("name", ["certfile", "keyfile", "ca_certs"])
 def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
+    """If one of the files does not exist, the error names its option and its path."""
     certificate, key = authority.issue("client")
     options = {"cert_reqs": ssl.CERT_NONE, "certfile": certificate, "keyfile": key}
     with pytest.raises(FileNotFoundError, match=rf"ssl_options\['{name}'\]\): '/nowhere/x\.pem'"):
@@ -107,6 +115,7 @@ def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
 def test_the_pass_phrase_is_never_asked_on_a_terminal(
     locked: tuple[str, str], tmp_path: Path
 ) -> None:
+    """A missing password raises an error, although the process has a terminal."""
     controlling_end, child_end = pty.openpty()
     with open(controlling_end, "r+b", buffering=0), open(child_end, "r+b", buffering=0) as terminal:
         # The child runs in a new session. If OpenSSL prompted for the pass phrase, it would use

@@ -113,6 +113,8 @@ def report_of(failure: BaseException) -> str:
 
 
 def test_reprs_of_looks_into_slots_and_containers() -> None:
+    """`reprs_of` finds a secret in slots, dicts and lists, but not in the class `Secret`."""
+
     class Careless:
         __module__ = "somewhere"
         __slots__ = ("inside",)
@@ -145,6 +147,7 @@ class Answers(AuthProvider, Authenticator):
 
 
 CHALLENGE = message(Opcode.AUTH_CHALLENGE, b"\0\0\0\x01?")
+# What the node does when the client sends its token.
 FAULTS: dict[str, Any] = {
     "refused": error(ErrorCode.BAD_CREDENTIALS, "no"),
     "closed": close(),
@@ -155,6 +158,7 @@ FAULTS: dict[str, Any] = {
     "another error": error(ErrorCode.SERVER_ERROR, "no"),
     "a challenge without an end": CHALLENGE,
 }
+# Auth providers with the password SECRET. Some of their tokens have a wrong type.
 LOGINS: dict[str, AuthProvider] = {
     "plain": PlainTextAuthProvider("ada", SECRET),
     "surrogates": PlainTextAuthProvider("ada", SECRET + "\udcff"),
@@ -171,6 +175,7 @@ LOGINS: dict[str, AuthProvider] = {
 async def test_a_failed_login_shows_no_password(
     fault: str, login: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Whatever goes wrong in a login, neither errors nor logs show the password."""
     caplog.set_level(logging.DEBUG, "cassandra")
     with FakeNode(username="ada", password="x") as node:
         node.prime(Opcode.AUTH_RESPONSE, FAULTS[fault])
@@ -190,6 +195,7 @@ async def test_a_failed_login_shows_no_password(
 
 
 def test_reprs_and_type_errors_show_no_password() -> None:
+    """Objects with a password do not show it in their repr, nor does the error for a wrong provider."""
     assert SECRET not in repr(PlainTextAuthProvider("ada", SECRET))
     assert SECRET not in repr(AuthResponseMessage(SECRET.encode()))
     assert SECRET not in repr(Token(SECRET.encode()))
@@ -207,12 +213,14 @@ def test_reprs_and_type_errors_show_no_password() -> None:
     ],
 )
 def test_reports_of_wrong_logins_show_no_password(call: Callable[[], object]) -> None:
+    """Wrong arguments of PlainTextAuthProvider raise an error without the password."""
     with pytest.raises(TypeError) as caught:
         call()
     assert SECRET not in report_of(caught.value)
 
 
 def test_messages_about_other_arguments_show_no_values() -> None:
+    """Errors about wrong arguments of these calls do not show the arguments' values."""
     columns = [ColumnMetadata("ks", "t", "a", UTF8Type)]
     prepared = PreparedStatement(columns, b"id", [0], "SELECT 1", "ks", 5, None, None)
     arguments: Any = {"host": "10.0.0.1", "password": SECRET}
@@ -234,6 +242,7 @@ def text_of(error: BaseException) -> str:
 
 @pytest.mark.parametrize("parameters", [(SECRET,), {"x": SECRET}])
 def test_server_errors_show_the_query_without_its_values(parameters: Any) -> None:
+    """Errors of the server have a note with the query, but without the bound values."""
     placeholder = "%(x)s" if isinstance(parameters, dict) else "%s"
     query = f"SELECT k FROM t WHERE x = {placeholder}"
     refusal = error(ErrorCode.SYNTAX_ERROR, "no")

@@ -80,6 +80,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def test_wrong_options_of_tls_show_no_password(
     cluster_class: Any, options_name: str, locked: tuple[str, str]
 ) -> None:
+    """An error about wrong `ssl_options` does not show the password in them."""
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], "password": SECRET,
         **OPTIONS[options_name],
@@ -94,6 +95,7 @@ def test_wrong_options_of_tls_show_no_password(
 @pytest.mark.parametrize("wrong", [{"port": -1}, {"no_such_setting": 1}, {"connect_timeout": "x"}])
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_wrong_settings_show_no_password(cluster_class: Any, wrong: dict[str, Any]) -> None:
+    """An error about another setting does not show the passwords in the settings."""
     options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET}
     assert_refused_without_secret(lambda: cluster_class(ssl_options=options, **wrong))
     assert_refused_without_secret(
@@ -106,6 +108,7 @@ def test_wrong_settings_show_no_password(cluster_class: Any, wrong: dict[str, An
 
 
 def test_ssl_options_is_the_dict_that_the_application_passed(locked: tuple[str, str]) -> None:
+    """The attribute `ssl_options` is the application's dict, but `vars` shows no password."""
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
         "password": "another",
@@ -120,6 +123,10 @@ def test_ssl_options_is_the_dict_that_the_application_passed(locked: tuple[str, 
 def test_a_failed_handshake_shows_no_password(
     connect_and_read: Use, locked: tuple[str, str]
 ) -> None:
+    """If the TLS handshake fails, the error does not show the pass phrase of the key.
+
+    The fake node does not use TLS, so the handshake fails.
+    """
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1],
         "password": "another",
@@ -130,6 +137,7 @@ def test_a_failed_handshake_shows_no_password(
 
 
 def test_assigned_options_show_no_password() -> None:
+    """Assigning wrong `ssl_options` after `connect` raises an error without the password."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         cluster.connect()
         options = {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
@@ -148,6 +156,7 @@ def no_connections() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_connections")
 def test_the_mapper_shows_no_password() -> None:
+    """Errors of the mapper (cqlengine) do not show a password of its connection."""
     options: dict[str, Any] = {
         "ssl_options": {"cert_reqs": ssl.CERT_NONE, "password": SECRET, "colour": "red"}
     }
@@ -163,6 +172,7 @@ def test_the_mapper_shows_no_password() -> None:
 
 # -- bundles ---------------------------------------------------------------------------------------
 
+# The contents of a config.json with a password.
 CONFIG = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
 
 
@@ -183,6 +193,7 @@ CONFIG = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
 )
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_wrong_bundles_show_no_password(cluster_class: Any, config: Any, tmp_path: Path) -> None:
+    """An error about a wrong config.json in a bundle does not show the password in it."""
     path = tmp_path / "bundle.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("config.json", config)
@@ -192,6 +203,7 @@ def test_wrong_bundles_show_no_password(cluster_class: Any, config: Any, tmp_pat
 
 
 def test_a_damaged_bundle_shows_no_password(tmp_path: Path) -> None:
+    """Errors about a damaged or incomplete bundle do not show the password in it."""
     path = tmp_path / "bundle.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("config.json", json.dumps(CONFIG))
@@ -210,6 +222,7 @@ def test_a_damaged_bundle_shows_no_password(tmp_path: Path) -> None:
 def test_errors_of_the_metadata_service_show_no_password(
     connect_and_read: Use, answer: tuple[int, bytes], authority: Authority, tmp_path: Path
 ) -> None:
+    """If the metadata service fails, the error does not show the password in the bundle."""
     with Astra(authority, {}) as astra:
         astra.answer = answer
         config = {**CONFIG, "port": astra._service.server_address[1]}
@@ -223,6 +236,7 @@ def test_errors_of_the_metadata_service_show_no_password(
 
 
 def test_sasl_shows_no_password() -> None:
+    """SASL providers and authenticators hide their password, but send it."""
     pytest.importorskip("puresasl")
     settings = {"service": "cassandra", "mechanism": "PLAIN", "username": "a", "password": SECRET}
     assert_refused_without_secret(lambda: SaslAuthProvider(host="x", **settings))
@@ -241,6 +255,7 @@ def test_sasl_shows_no_password() -> None:
 )
 @pytest.mark.parametrize("key", [SECRET, SECRET.encode()])
 def test_errors_of_encryption_policies_show_no_key(policy_class: Any, key: Any) -> None:
+    """Errors of encryption policies do not show the key of a column."""
     policy, column = policy_class(), ColDesc("ks", "t", "c")
     # For AESGCM, `add_column` takes an id of the key as another argument.
     extra = ("k",) if policy_class is AESGCMColumnEncryptionPolicy else ()
@@ -257,6 +272,8 @@ def test_errors_of_encryption_policies_show_no_key(policy_class: Any, key: Any) 
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_ssl_options_of_a_subclass_are_used(cluster_class: Any, authority: Authority) -> None:
+    """A subclass of a cluster may define `ssl_options` as a class attribute."""
+
     class OwnCluster(cluster_class):  # type: ignore[misc]
         ssl_options = {"ca_certs": authority.path}
 

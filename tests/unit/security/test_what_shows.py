@@ -22,6 +22,7 @@ NUMBER = 918273645546372819
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 MARKERS = [("k", "bigint"), ("v", "text")]
 
+# How the node responds to the statements of the test.
 FAULTS: dict[str, Any] = {
     "refused": error(ErrorCode.INVALID, "no"),
     "closed": close(),
@@ -49,6 +50,7 @@ def error_of(call: Any) -> BaseException | None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever the fault, the bound values do not appear in errors, logs, reprs and metrics."""
     caplog.set_level(logging.DEBUG)
     with FakeNode() as node:
         node.prime_prepare(INSERT, MARKERS)
@@ -86,6 +88,7 @@ def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture)
 def test_passwords_show_nowhere(
     connect_and_read: Use, password: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The password does not appear in errors and logs, whether or not the login succeeds."""
     caplog.set_level(logging.DEBUG)
     provider = PlainTextAuthProvider("ada", SECRET)
     with fake(username="ada", password=password) as node:
@@ -102,6 +105,7 @@ def test_passwords_show_nowhere(
 
 @pytest.mark.parametrize("name", ['x"; DROP KEYSPACE y', "a b", "Täble", 'a"b'])
 def test_names_of_keyspaces_are_quoted(connect_and_read: Use, name: str) -> None:
+    """A name of a keyspace is quoted, so that it cannot add a statement."""
     with fake() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         error_of(lambda: session.set_keyspace(name))

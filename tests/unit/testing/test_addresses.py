@@ -67,7 +67,7 @@ def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
 
 
 def test_first_cluster_gets_the_first_addresses(ports: tuple[int, int]) -> None:
-    """If no other cluster runs, a cluster gets the subnet 0, with the addresses from 127.0.0.1 on."""
+    """If no other cluster runs, a cluster gets subnet 0, whose first address is 127.0.0.1."""
     subnet = addresses.claim_subnet(nodes=3, ports=ports)
     assert [subnet.address(n) for n in (1, 2, 3)] == ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     # The JMX ports of this subnet begin after 19100.

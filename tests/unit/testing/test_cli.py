@@ -68,7 +68,7 @@ def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[
 def test_usage_errors_say_what_to_write(
     capsys: pytest.CaptureFixture[str], arguments: list[str], advice: str
 ) -> None:
-    """For arguments that other tools would accept, and for misspellings, the error says what to write."""
+    """For misspellings, and for arguments of other tools, the error says what to write."""
     with pytest.raises(SystemExit):
         main(arguments)
     assert advice in capsys.readouterr().err

@@ -43,7 +43,7 @@ def test_addresses_seeds_tokens_and_directories() -> None:
 
 
 def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
-    """Without tokens, a node joins a running cluster: it bootstraps and chooses its tokens itself."""
+    """Without tokens, a node bootstraps: it joins a running cluster and chooses its own tokens."""
     options = node_settings("5.0.9", tokens=None)
     assert options["auto_bootstrap"] is True
     assert "initial_token" not in options

@@ -114,7 +114,7 @@ def test_runtimes_at_different_places_have_different_archives() -> None:
 
 
 def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Path) -> None:
-    """Without Java or without Maven, `start` raises MissingRequirement, and creates no directory."""
+    """Without Java or Maven, `start` raises MissingRequirement, and creates no directory."""
     cluster = LocalCluster(1, directory=tmp_path / "here", progress=False)
     with pytest.raises(MissingRequirement, match="needs a Java 17 runtime"):
         cluster.start()

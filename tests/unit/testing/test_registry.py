@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 @pytest.mark.parametrize("name", ["", "../up", "-a", ".a", "a b", "a" * 65, "a/b", "a\n"])
 def test_names_that_are_refused(name: str) -> None:
-    """A name that is empty or too long, or that has other characters than a file name may have, is refused."""
+    """A name has 1 to 64 letters, digits, "_", "-" and ".", and begins with neither "-" nor "."."""
     with pytest.raises(ValueError, match="not a name for a cluster"):
         Entry(name)
 
@@ -62,7 +62,7 @@ def test_a_cluster_runs_while_its_lock_is_held() -> None:
 
 @pytest.mark.parametrize(("name", "hint"), [("default", "start'?$"), ("x", "start --name x")])
 def test_a_name_that_does_not_run(name: str, hint: str) -> None:
-    """A command to a cluster that is not running raises an error with the command that starts it."""
+    """If the cluster is not running, the error has the command that starts it."""
     with pytest.raises(LocalClusterError, match=f"no cluster named '{name}' is running.*{hint}"):
         Entry(name).ask("status")
 
@@ -110,7 +110,7 @@ def test_an_error_of_the_cluster() -> None:
 
 
 def test_a_cluster_that_ends_before_it_answers() -> None:
-    """If the cluster closes the connection without a response, the error says that the cluster ended."""
+    """If the cluster closes the connection without a response, the error says that it ended."""
     _, outcome = ask_with_reply(b"")
     assert "ended before it answered" in outcome
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from cassandra.testing.fake import FakeNode, Opcode
 from cassandra.testing.fake.segments import encode_segment
 
+# the body of a STARTUP with the option CQL_VERSION=3.0.0 (section 4.1.1)
 STARTUP_BODY = bytes.fromhex("0001 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
 # the bytes that the CRC32 of a payload covers before the payload (section 2.1)
 CRC32_SEED = bytes.fromhex("fa2d55ca")

@@ -93,9 +93,11 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
         client.start(5)
         client.send(prepare)
         client.segment()
+        # The flags of the metadata are 00000005: No_metadata (4) and Global_tables_spec (1).
         assert execute(client, b"new") == bytes.fromhex(
             "00000002 00000005 00000001 00000001 00000004 00000007"
         )
+        # The flags are 00000009: Metadata_changed (8) and Global_tables_spec (1). The id follows.
         assert execute(client, b"old") == bytes.fromhex(
             "00000002 00000009 00000001 0003 6e6577 0002 6b73 0001 74 0001 6b 0009 "
             "00000001 00000004 00000007"
@@ -133,6 +135,10 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
 
 
 def test_warnings_and_payload_precede_the_body(node: FakeNode, client: RawClient) -> None:
+    """Warnings come first in the body, then the custom payload, and then the result.
+
+    The flags in the header say which of these parts the body has.
+    """
     node.prime("Q", void().having(warnings=["w"], custom_payload={"a": b"b"}))
     assert ask(client, "Q")[1:] == (
         WARNING_FLAG | CUSTOM_PAYLOAD_FLAG,
@@ -203,6 +209,7 @@ def test_errors(node: FakeNode, answer: Message, body_in_4: str, body_in_5: str)
 
 
 def test_an_error_has_no_other_fields() -> None:
+    """`error` refuses a field that the error does not have in the protocol."""
     with pytest.raises(
         TypeError, match=r"0x1000 has no field table; it has consistency, required, alive"
     ):
@@ -234,6 +241,7 @@ def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
         return set_keyspace(str(request.stream))
 
     node.prime("Q", sequence(error(ErrorCode.OVERLOADED), keyspace_of_stream))
+    # The sequence has an error for the first request, and a function for the second request.
     refusal, *bodies = [ask(client, "Q", stream).body for stream in (1, 2, 3)]
     error_code, _ = wire.decode_error(refusal)
     assert error_code == ErrorCode.OVERLOADED
@@ -247,6 +255,7 @@ def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
 
 
 def test_any_opcode_can_be_sent(node: FakeNode, client: RawClient) -> None:
+    """`message` sends any opcode and body, even an opcode that the protocol does not have."""
     node.prime("Q", message(0x7F, b"?"))
     assert ask(client, "Q")[3:] == (0x7F, b"?")
 
@@ -325,11 +334,13 @@ def test_a_row_that_is_none(row: Any, error_type: type[Exception], message: str)
     ],
 )
 def test_what_is_no_answer(answer: Any, advice: str) -> None:
+    """`prime` refuses an object that is no answer, and says what to write instead."""
     with FakeNode() as node, pytest.raises(TypeError, match=advice):
         node.prime("Q", answer)
 
 
 def test_arguments_in_the_wrong_order() -> None:
+    """If the arguments of `prime` or `delay` are exchanged, the error says which comes first."""
     prime: Any = FakeNode().prime
     with pytest.raises(TypeError, match=r"the statement comes first: write prime\(statement, "):
         prime(void(), "Q")
@@ -339,12 +350,14 @@ def test_arguments_in_the_wrong_order() -> None:
 
 
 def test_a_number_of_requests_that_is_a_text() -> None:
+    """`times` must be a number of requests, or None."""
     prime: Any = FakeNode().prime
     with pytest.raises(TypeError, match="times is a number of requests, or None for all, but is"):
         prime("Q", void(), times="1")
 
 
 def test_a_function_that_does_not_take_the_request() -> None:
+    """`prime` refuses a function that cannot be called with one argument, the request."""
     prime: Any = FakeNode().prime
     with pytest.raises(
         TypeError, match=r"gets the request: write lambda request: \.\.\. \(too man"
@@ -353,6 +366,10 @@ def test_a_function_that_does_not_take_the_request() -> None:
 
 
 def test_a_text_with_the_signs_of_a_pattern_is_warned_of() -> None:
+    """A string such as "SELECT.*" warns that a pattern must be compiled.
+
+    There is no warning for a complete statement, although a string in it contains ".*".
+    """
     node = FakeNode()
     with pytest.warns(
         RuntimeWarning, match=r"for a pattern, write re\.compile\('SELECT\.\*'\)"

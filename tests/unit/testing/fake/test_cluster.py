@@ -152,6 +152,7 @@ def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:
 
 
 async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
+    """With `async with`, too, a cluster uses one thread, which ends with the block."""
     threads_before = set(threading.enumerate())
     async with FakeCluster(5) as nodes:
         assert len(nodes) == 5

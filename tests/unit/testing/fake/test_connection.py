@@ -15,7 +15,7 @@ from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.fake.segments import lz4_compress, pack
 from cassandra.testing.wire import WireError
 
-COMPRESSED = 0x01
+COMPRESSED = 0x01  # the flag of an envelope whose body is compressed
 
 
 class Transport:
@@ -117,6 +117,7 @@ class Served:
 
 @pytest.fixture
 async def served() -> Served:
+    """Return a connection that the stand-in node serves."""
     return Served()
 
 
@@ -157,6 +158,7 @@ async def test_a_connection_has_both_addresses(served: Served) -> None:
 
 @pytest.mark.parametrize("size", [1, 5, 9, 11, 100])
 async def test_requests_are_split_at_any_byte(served: Served, size: int) -> None:
+    """Three requests that arrive in pieces of `size` bytes are decoded one by one."""
     data = QUERY + envelope(Opcode.OPTIONS, stream=2) + envelope(Opcode.PREPARE, b"d", stream=3)
     served.receive(*(data[start : start + size] for start in range(0, len(data), size)))
     assert served.node.requests == [
@@ -289,6 +291,7 @@ async def test_the_node_ends_a_connection(served: Served, is_reset: bool) -> Non
 
 
 async def test_an_aborted_connection_writes_nothing_more(served: Served) -> None:
+    """After `abort`, queued responses are dropped."""
     served.connection.send(1, Opcode.READY, 0, b"")
     served.connection.abort()
     served.connection.flush()
@@ -299,6 +302,7 @@ async def test_an_aborted_connection_writes_nothing_more(served: Served) -> None
 
 async def test_a_connection_that_hangs_answers_nothing(served: Served) -> None:
     """A hanging connection writes what was queued before, stays open, and answers nothing."""
+    # This response is queued until the end of the event loop's iteration.
     served.connection.send(1, Opcode.READY, 0, b"")
     served.connection.hang()
     assert served.transport.written == [response(Opcode.READY)]

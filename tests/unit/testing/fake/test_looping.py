@@ -23,6 +23,7 @@ def thread() -> Iterator[NodeThread]:
 
 
 def current_thread_name() -> str:
+    """Return the name of the thread that calls this function."""
     return threading.current_thread().name
 
 
@@ -90,10 +91,12 @@ def test_posted_calls_run_in_order_after_one_wakeup(thread: NodeThread) -> None:
 
 
 def test_requests_are_numbered_for_all_nodes_of_the_thread(thread: NodeThread) -> None:
+    """`number` returns consecutive numbers for the requests to all nodes of the thread."""
     assert [thread.number() for _ in range(3)] == [0, 1, 2]
 
 
 def test_only_a_simulated_thread_waits_in_virtual_time(thread: NodeThread) -> None:
+    """Waiting for a condition in virtual time is only possible with a simulated thread."""
     assert not thread.is_simulated
     with pytest.raises(NotImplementedError, match="only a simulated thread"):
         thread.wait_for(lambda: True, 1.0)
@@ -197,6 +200,10 @@ def test_connections_are_accepted_until_the_thread_stops_listening(
 
 
 def test_an_address_in_use_is_an_error_and_leaves_no_socket(thread: NodeThread) -> None:
+    """If the address is in use, `bound_socket` raises OSError.
+
+    pytest would report a socket that was left open as a ResourceWarning.
+    """
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         thread.bound_socket("127.0.0.1", taken.getsockname()[1])
 

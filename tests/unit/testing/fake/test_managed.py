@@ -27,6 +27,7 @@ QUORUM = ConsistencyLevel.LOCAL_QUORUM
 
 @pytest.fixture
 def keyspaces() -> Iterator[KeyspacesNode]:
+    """Yield a fake node that behaves like Amazon Keyspaces."""
     with KeyspacesNode() as node:
         yield node
 
@@ -51,6 +52,7 @@ def test_an_unknown_partitioner_is_logged_once(
         cluster.connect().execute("SELECT v FROM ks.t")
         # The driver reads the partitioner again, and must not log it again.
         cluster.refresh_nodes()
+        # Without a token map, the driver knows no replicas.
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("ks", b"key") == []
     messages = [message for message in caplog.messages if "com.amazonaws.cassandra" in message]
@@ -61,6 +63,7 @@ def test_an_unknown_partitioner_is_logged_once(
 def test_the_partitioner_is_not_reported_if_tokens_are_disabled(
     keyspaces: KeyspacesNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """With `token_metadata_enabled=False`, nothing is logged about the unknown partitioner."""
     with (
         caplog.at_level(logging.INFO, "cassandra.cluster"),
         Cluster([keyspaces.address], port=keyspaces.port, token_metadata_enabled=False) as cluster,
@@ -124,6 +127,7 @@ def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Sessi
     # Create the table ks.t.
     test_a_new_table_can_be_used_when_its_status_is_active(session)
     keyspaces.prime_prepare("INSERT INTO ks.t (id) VALUES (?)", [("id", "int")], pk_indexes=[0])
+    # These 100 rows have seven different keys.
     report = session.load("ks.t", [(number % 7,) for number in range(100)])
     assert report.written == 100
     keyspaces.prime('SELECT "id" FROM "ks"."t"', rows([("id", "int")], [(1,), (2,)]))
@@ -149,6 +153,8 @@ class Signer(Authenticator):
 
 
 class SignerProvider(AuthProvider):
+    """Provides a `Signer` with the given response for each connection."""
+
     def __init__(self, response: str) -> None:
         self._response = response
 
@@ -172,6 +178,7 @@ def test_a_login_by_signature() -> None:
 
 @pytest.fixture
 def cosmos() -> Iterator[CosmosNode]:
+    """Yield a fake node that behaves like Azure Cosmos DB."""
     with CosmosNode() as node:
         node.prime("SELECT v FROM t", rows([("v", "int")], [(7,)]))
         yield node
@@ -204,7 +211,8 @@ def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
             with pytest.raises(WriteTimeout, match="received only 0 responses"):
                 session.execute(insert, (1,))
             assert len(keyspaces.queries()) == 1
-        # Reads are always idempotent, so the policy retries them, at most three times.
+        # Reads are always idempotent, so the policy retries them, at most three times. After three
+        # timeouts, the third retry succeeds; after four timeouts, the error is raised.
         keyspaces.exceed_capacity(3)
         session.execute("SELECT v FROM t")
         keyspaces.exceed_capacity(4)

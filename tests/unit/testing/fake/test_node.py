@@ -147,6 +147,7 @@ def test_version_4_with_lz4(node: FakeNode) -> None:
 
 
 def test_unknown_compression_is_refused(node: FakeNode) -> None:
+    """A STARTUP that names an unknown compression algorithm gets an ERROR."""
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"zip"
     with RawClient(node) as client:
         _, _, _, opcode, body = client.ask(envelope(4, Opcode.STARTUP, startup))
@@ -205,6 +206,7 @@ def test_the_right_password_is_accepted_and_a_wrong_one_refused(version: int) ->
 
 
 def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
+    """A QUERY before STARTUP gets an ERROR."""
     with RawClient(node) as client:
         _, _, _, opcode, body = client.ask(query("SELECT 1", 4))
     assert opcode == Opcode.ERROR
@@ -506,6 +508,7 @@ def test_answers_that_end_the_connection(node: FakeNode) -> None:
 
 
 def test_a_node_can_refuse_and_accept_connections(node: FakeNode) -> None:
+    """After `refuse_connections`, the node accepts no connection until `accept_connections`."""
     node.refuse_connections()
     with pytest.raises(ConnectionRefusedError):
         RawClient(node)
@@ -602,6 +605,7 @@ def test_wait_for_returns_the_result_of_the_condition(node: FakeNode, client: Ra
 
 
 async def test_wait_until_can_be_awaited(node: FakeNode) -> None:
+    """`wait_until` is the method `wait_for` for asyncio, and returns the condition's result."""
     with RawClient(node) as client:
         client.send(envelope(4, Opcode.OPTIONS, b""))
         assert await node.wait_until(lambda node: node.count(Opcode.OPTIONS)) == 1
@@ -682,6 +686,7 @@ def test_a_node_has_contact_points_like_a_cluster() -> None:
 
 
 def test_a_number_of_nodes_in_the_place_of_the_address() -> None:
+    """A number as the address raises TypeError with advice, and so does a port that is a string."""
     make: Any = FakeNode
     with pytest.raises(TypeError, match=r"for 3 nodes, write FakeCluster\(3\)"):
         make(3)

@@ -87,6 +87,10 @@ def test_texts_maps_and_addresses() -> None:
 
 
 def test_a_body_reader_decodes_each_notation() -> None:
+    """A `BodyReader` decodes consecutive values of each notation of the protocol, up to the end.
+
+    A value with the length -3, which the protocol does not have, raises WireError.
+    """
     reader = primitives.BodyReader(
         bytes.fromhex(
             "05"  # a byte
@@ -128,4 +132,5 @@ def test_messages_have_the_opcodes_of_the_specification() -> None:
 
 
 def test_a_value_that_is_not_set_is_shown_by_its_name() -> None:
+    """The repr of `NOT_SET` is its name."""
     assert repr(primitives.NOT_SET) == "NOT_SET"

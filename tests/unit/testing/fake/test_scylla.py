@@ -131,6 +131,7 @@ def test_replicas_wrap_around_the_ring() -> None:
 
 
 def test_a_cluster_of_cassandra_nodes_has_no_attribute_scylla() -> None:
+    """The attribute `scylla` of a cluster of Cassandra nodes raises TypeError."""
     with FakeCluster(1) as cluster:
         assert type(cluster[0]) is FakeNode
         with pytest.raises(TypeError):

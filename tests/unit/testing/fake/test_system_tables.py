@@ -71,6 +71,7 @@ def test_system_tables() -> None:
 def test_a_peer_that_was_never_started_is_a_host_without_a_port(
     node: FakeNode, client: RawClient
 ) -> None:
+    """A peer that was never started has the port 0 in `peers_v2`, since its port is unknown."""
     client.start(4)
     node.peers = [FakeNode("127.0.0.2")]
     (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body)
@@ -178,6 +179,7 @@ def test_uuids_are_compared_by_value(node: FakeNode, client: RawClient) -> None:
     "condition", ["token(key) > 5", "key > 'a'", "nothing = 5", "key = 'local' AND rack > 'a'"]
 )
 def test_other_conditions_are_refused(client: RawClient, condition: str) -> None:
+    """The node refuses other conditions than "=" and "IN", and names the condition."""
     message = refusal(client, f"SELECT key FROM system.local WHERE {condition}")
     assert message == f"this node does not understand the condition {condition!r}"
 
@@ -281,4 +283,5 @@ def test_rows_come_in_pages(node: FakeNode, client: RawClient) -> None:
     ],
 )
 def test_the_server_s_own_tables_are_recognized(query: str, names_one: bool) -> None:
+    """`names_system_table` says whether a statement uses a table of a system keyspace."""
     assert names_system_table(query) is names_one

@@ -13,6 +13,7 @@ from cassandra.testing.fake.values import Encoded, Udt, encode_row, parse_type
 
 PLACE = Udt("ks", "place", (("x", "int"), ("y", "text")))
 MARSHAL = "org.apache.cassandra.db.marshal."  # the package of the server's type classes
+# 1.5 seconds after the beginning of 1970
 MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)
 
 
@@ -96,11 +97,13 @@ def test_sizes_precede_vector_elements_of_variable_size(
 
 
 def test_a_vector_is_described_as_a_custom_type() -> None:
+    """The metadata of a result describes a vector by the name of the server's class."""
     class_name = f"{MARSHAL}VectorType({MARSHAL}FloatType , 3)"
     assert parse_type("vector<float, 3>").option(5) == custom_option(class_name)
 
 
 def test_a_vector_with_the_wrong_number_of_elements_is_refused() -> None:
+    """A vector<float, 3> with two elements raises ValueError."""
     with pytest.raises(ValueError, match="2 elements"):
         parse_type("vector<float, 3>").encode([1.0, 2.0])
 
@@ -132,5 +135,6 @@ def test_invalid_types_are_refused(cql_type: str) -> None:
     [("integer", "int"), ("STR", "text"), ("datetime", "timestamp"), ("list<string>", "text")],
 )
 def test_types_of_python_and_sql_get_advice(name: str, cql_type: str) -> None:
+    """A type of Python or SQL raises ValueError, which names the CQL type to write."""
     with pytest.raises(ValueError, match=f"no CQL type is called .*: write '{cql_type}'$"):
         parse_type(name)

@@ -72,6 +72,7 @@ def test_requests_to_all_shards_pass_through_the_recorder(
     assert "SHARD_AWARE_PORT" not in path.read_text()
     opened_before = scylla_node.opened
     with ReplayNode(path) as replayed:
+        # the control connection, and one connection for requests: the replay node has no shards
         read_keys(replayed, replayed, connections=2)
         replayed.check()
     assert scylla_node.opened == opened_before
@@ -130,7 +131,10 @@ def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -
 
 
 class AdvertisedAddresses(DefaultEndPointFactory):
-    """Makes endpoints with the addresses in the system tables, even for the queried node."""
+    """Makes endpoints with the addresses in the system tables, even for the queried node.
+
+    By default, the driver keeps the address of the contact point for the node that it queries.
+    """
 
     names_each_node = True
 

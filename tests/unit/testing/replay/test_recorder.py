@@ -107,6 +107,7 @@ def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: P
 
 
 async def test_a_recorded_run_of_asyncio_is_replayed(node: FakeNode, tmp_path: Path) -> None:
+    """With asyncio, too, the replay gives the recorded responses, without the recorded node."""
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         results = await run_program_with_asyncio(recorder)
@@ -202,6 +203,7 @@ def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: P
 
 
 def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Path) -> None:
+    """If the recorded block raises an error, an older recording at the same path is kept."""
     path = tmp_path / "run.jsonl"
     path.write_text("old")
     with pytest.raises(ZeroDivisionError), Recorder(path, node.address, node.port):
@@ -221,6 +223,7 @@ def test_a_recorder_is_started_and_stopped_once(node: FakeNode, tmp_path: Path) 
 
 
 def test_a_recorder_has_no_port_before_it_runs(tmp_path: Path) -> None:
+    """Reading the port of a recorder that is not running raises RuntimeError."""
     recorder = Recorder(tmp_path / "run.jsonl")
     with pytest.raises(RuntimeError, match="this Recorder is not running"):
         recorder.port  # noqa: B018

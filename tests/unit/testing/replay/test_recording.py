@@ -62,5 +62,6 @@ def test_files_that_are_not_recordings_are_refused(
 
 
 def test_a_recording_that_is_missing_cannot_be_opened(tmp_path: Path) -> None:
+    """A path without a file raises FileNotFoundError."""
     with pytest.raises(FileNotFoundError):
         ReplayNode(tmp_path / "missing.jsonl")

@@ -97,6 +97,7 @@ def test_messages_are_complete_with_their_last_byte() -> None:
 
 
 def test_a_negative_length_is_refused() -> None:
+    """A header with a body length of -1 raises WireError."""
     sniffer = Sniffer()
     sniffer.feed(bytes_of(MESSAGE)[:5] + number(-1))
     with pytest.raises(WireError, match="an envelope with a body of -1 bytes"):
@@ -121,6 +122,7 @@ def test_frames_begin_behind_the_messages_so_far() -> None:
 
 
 def test_options_of_a_node_are_read_as_they_were_written() -> None:
+    """`read_supported` decodes the options that `supported_body` has encoded."""
     options = {"COMPRESSION": ["lz4", "snappy"], "PROTOCOL_VERSIONS": []}
     body = supported_body(options)
     assert body[:2] == b"\0\2"
@@ -179,10 +181,12 @@ def test_the_table_and_columns_of_rows_are_read(flags: int) -> None:
     ],
 )
 def test_results_without_columns_have_no_description(body: bytes) -> None:
+    """For a result without rows, without metadata or without columns, the head is None."""
     assert read_rows_head(0, body) is None
 
 
 def test_values_of_a_column_are_replaced() -> None:
+    """`with_values` replaces all values of the named columns, nulls as well."""
     body = rows_body(GLOBAL_TABLE, (b"1", None), (b"2", b"x"), columns=("a", "b"))
     head = read_rows_head(0, body)
     assert head is not None
@@ -199,6 +203,7 @@ SYNTAX_ERROR = 0x2000
 
 
 def test_responses_to_other_statements_are_unchanged() -> None:
+    """A response to a statement that sets no password is returned unchanged."""
     response = (Opcode.ERROR, 0, number(SYNTAX_ERROR) + string("no 'secret' here"))
     assert answer_without_secrets(response, "SELECT 'secret' FROM t") is response
 

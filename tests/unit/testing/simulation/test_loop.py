@@ -80,6 +80,8 @@ def test_stall_moves_the_clock_forward() -> None:
 
 
 def test_to_thread_returns_the_result_of_the_function() -> None:
+    """`asyncio.to_thread` works on a simulated loop."""
+
     async def main() -> int:
         return await asyncio.to_thread(lambda: 7)
 
@@ -99,6 +101,7 @@ def test_unhandled_errors_are_recorded_as_faults() -> None:
 
 
 def test_names_are_resolved_by_the_network() -> None:
+    """`getaddrinfo` returns the addresses that the simulated network has for a name."""
     loop = SimulatedLoop()
     # A network attaches itself to its loop when it is created.
     Network(loop).names["db.example"] = ["10.0.0.1", "10.0.0.2"]

@@ -16,7 +16,10 @@ SERVER = "10.0.0.1"
 
 
 class Server(asyncio.Protocol):
-    """A protocol that collects the bytes and events that it receives."""
+    """A protocol that collects the bytes and events that it receives.
+
+    The last event is "closed", or the name of the error with which the connection ended.
+    """
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -222,6 +225,7 @@ def test_a_client_that_gives_up_leaves_no_connection() -> None:
 
 
 def test_tls_works_over_the_network(tmp_path: Path) -> None:
+    """A client and a server can use TLS over the simulated network."""
     loop = loop_with_network()
     authority = Authority(tmp_path)
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -86,6 +86,7 @@ def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
 
 
 def test_the_same_seed_gives_the_same_run() -> None:
+    """A seed always gives the same run. Three threads read ten times each, which is 30 reads."""
     assert run_with_seed(1) == run_with_seed(1)
     assert run_with_seed(1) != run_with_seed(2)
     assert len(run_with_seed(3)[2]) == 30
@@ -120,6 +121,7 @@ def test_results_callbacks_and_errors_of_futures() -> None:
 
 
 def read_for_ever(session: Any) -> None:
+    """Execute READ until an error is raised."""
     while True:
         session.execute(READ)
 
@@ -204,6 +206,7 @@ def test_the_threads_of_a_cluster_that_is_not_shut_down_are_alive() -> None:
 
 
 def test_an_error_of_a_program_is_raised() -> None:
+    """If one of two programs raises an error, `run` raises it."""
     loop = SimulatedLoop(9)
     # The network attaches itself to the loop.
     Network(loop)
@@ -226,6 +229,7 @@ def test_there_is_one_simulation_at_a_time() -> None:
 
 
 def test_the_programs_in_the_guide_run() -> None:
+    """The two examples in docs/testing.rst that use a SimulatedLoop run without an error."""
     page = Path(__file__).parents[4] / "docs" / "testing.rst"
     blocks = re.findall(
         r"\.\. code-block:: python\n\n((?:    .*\n|\n)+)", page.read_text(encoding="utf-8")
