@@ -76,7 +76,10 @@ class Astra:
         self._service_thread.start()
 
     def _start_proxy(self) -> None:
-        """Start the proxy in its own thread. Its TLS callback records the server name of each connection."""
+        """Start the proxy in its own thread.
+
+        Its TLS callback records the server name of each connection.
+        """
         self._loop = asyncio.SelectorEventLoop()
         context = self.authority.server("proxy", clients=self.authority.path)
         context.sni_callback = lambda connection, name, context_of_handshake: (
@@ -127,7 +130,7 @@ class Astra:
         return str(path)
 
     def _target(self, writer: asyncio.StreamWriter) -> tuple[str, int] | None:
-        """Return the address of the node to which a connection leads; None to close the connection."""
+        """Return the address of the node for a connection; None to close the connection."""
         name = self._names.get(writer.get_extra_info("ssl_object"))
         self.received_server_names.append(name)
         return None if name is None else self.nodes.get(name)

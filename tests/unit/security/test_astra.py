@@ -73,6 +73,7 @@ def test_the_cluster_has_all_nodes_of_the_service(astra: Astra, bundle: str) -> 
         session = cluster.connect(wait_for_all_pools=True)
         assert len(session.get_pools()) == 3
         assert {str(host.host_id) for host in cluster.metadata.all_hosts()} == set(astra.nodes)
+        # Each node was reached by the server name of its host id.
         assert {name for name in astra.received_server_names if name} == set(astra.nodes)
 
 
@@ -88,6 +89,7 @@ def test_a_context_replaces_the_certificates_of_the_bundle(
     """With `ssl_context`, the bundle needs no certificates."""
     bundle = astra.bundle(tmp_path / "bundle.zip", cert=None, key=None, ca_crt=None)
     context = authority.client()
+    # The proxy's certificate has the name "proxy", while clients send host ids as server names.
     context.check_hostname = False
     context.load_cert_chain(*authority.issue("client"))
     assert connect_and_read(cloud={"secure_connect_bundle": bundle}, ssl_context=context) == 7
@@ -106,7 +108,7 @@ def test_no_temporary_file_is_left(
 
 
 def test_credentials_of_the_bundle_are_the_default(astra: Astra, tmp_path: Path) -> None:
-    """User name and password of the bundle are used unless the application passes `auth_provider`."""
+    """The bundle's user name and password are used unless `auth_provider` is passed."""
     config = {
         "host": "127.0.0.1", "port": astra._service.server_address[1],
         "username": "ada", "password": "secret",

@@ -155,7 +155,7 @@ def client_context(authority: Authority) -> ssl.SSLContext:
 def test_a_client_certificate_is_enough_for_a_login(
     connect_and_read: Use, authority: Authority, client_context: ssl.SSLContext, authenticator: str
 ) -> None:
-    """Without `auth_provider`, the client sends an empty token, and its certificate is the login."""
+    """Without `auth_provider`, the client sends an empty token, and logs in by its certificate."""
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with server(authenticator, script((b"", None)), server_context) as node:
         assert connect_and_read([node.address], port=node.port, ssl_context=client_context) == 7

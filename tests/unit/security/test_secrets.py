@@ -195,7 +195,7 @@ async def test_a_failed_login_shows_no_password(
 
 
 def test_reprs_and_type_errors_show_no_password() -> None:
-    """Objects with a password do not show it in their repr, nor does the error for a wrong provider."""
+    """Objects with a password hide it in their repr, as does the error for a wrong provider."""
     assert SECRET not in repr(PlainTextAuthProvider("ada", SECRET))
     assert SECRET not in repr(AuthResponseMessage(SECRET.encode()))
     assert SECRET not in repr(Token(SECRET.encode()))
@@ -242,7 +242,7 @@ def text_of(error: BaseException) -> str:
 
 @pytest.mark.parametrize("parameters", [(SECRET,), {"x": SECRET}])
 def test_server_errors_show_the_query_without_its_values(parameters: Any) -> None:
-    """Errors of the server have a note with the query, but without the bound values."""
+    """Errors of the server show the query with its placeholders, but not the bound values."""
     placeholder = "%(x)s" if isinstance(parameters, dict) else "%s"
     query = f"SELECT k FROM t WHERE x = {placeholder}"
     refusal = error(ErrorCode.SYNTAX_ERROR, "no")
