@@ -42,7 +42,7 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def use_implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bind and group rows with the compiled modules, and then with the Python modules."""
+    """Run each test twice: with the compiled modules that bind and group rows, and in Python."""
     monkeypatch.setattr(binding, "bind", implementation.bind)
     monkeypatch.setattr(binding, "grouping", implementation.grouping)
     monkeypatch.setattr(_impl, "column_binding", implementation.column_binding)
@@ -108,7 +108,10 @@ def bound_table(binder: Binder, table: Any, size: int) -> Bound:
 
 
 def rows_to_send(result: Bound) -> list[tuple[int, bytes]]:
-    """Return the position in the chunk, and the encoded values, of each row that is sent."""
+    """Return the position in the chunk, and the encoded values, of each row that is sent.
+
+    A `Bound` has its requests in waves: the requests of one wave may be in flight together.
+    """
     return sorted(
         (wave.row_numbers[row_in_wave], group.block.row(position).data)
         for wave in result.waves
@@ -246,6 +249,9 @@ def test_the_last_row_of_a_partition_decides_about_its_static_columns(
         for wave in result.waves
         if wave.groups
     ]
+    # Rows 3, 5 and 8 set other static values of the partition "a" than the rows before them, so a
+    # new wave begins at each of these rows. Row 4 leaves the static value unset, but row 3 uses
+    # another statement, so rows 3 and 4 are in separate waves.
     assert rows_of_waves == [[0, 1, 2, 7], [3], [4], [5, 6], [8]]
     assert (result.row_count, result.failures) == (9, [])
     # Rows whose static values are equal or unset are sent together.
@@ -452,7 +458,7 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
 def test_iterables_are_bound_in_the_order_of_rows_without_names(
     implementation: Implementation,
 ) -> None:
-    """An iterable is bound like a tuple, by position: here the id is first, but its marker second.
+    """An iterable without names is bound by position, like a tuple.
 
     The id is first in the rows, although its bind marker is second. The types of the columns
     differ, so a wrong order would give other bytes.
@@ -465,7 +471,7 @@ def test_iterables_are_bound_in_the_order_of_rows_without_names(
 
 
 def test_names_that_are_not_strings_and_duplicate_names(implementation: Implementation) -> None:
-    """A key that is not a string is converted to one. A row with two equal names is refused."""
+    """A key that is not a string becomes a string. A row with two equal names is refused."""
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
@@ -589,10 +595,11 @@ def test_a_row_without_its_write_time_fails(implementation: Implementation, is_d
 def test_failed_rows_of_a_table_are_found_among_tuples(
     binder: Binder, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of a table that cannot be bound are found one by one, with the same errors as elsewhere.
+    """Rows of a table that cannot be bound get the same errors, however the driver finds them.
 
-    To bind a table takes milliseconds, whatever its size. So a thousand failing rows took seconds
-    when the table was bound anew for each of them; now its rows are bound as tuples.
+    Binding a table takes milliseconds, whatever its size. Earlier, a table was bound again for each
+    failing row, so a thousand failing rows took seconds. Now its rows are converted to tuples, and
+    the tuples are bound.
     """
     module = pytest.importorskip(library)
     size = 40
@@ -629,6 +636,7 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
     monkeypatch.setattr(binding, "_ROWS_OF_A_TABLE", size - 1)
     assert outcome() == found_among_tuples
     assert tables_bound == [size, size // 2, size // 2]
+    # With a limit of 0 rows, the table is divided until each part has a single row.
     monkeypatch.setattr(binding, "_ROWS_OF_A_TABLE", 0)
     assert outcome() == found_among_tuples
     assert len(tables_bound) > size

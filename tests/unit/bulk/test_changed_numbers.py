@@ -1,4 +1,7 @@
-"""A load warns of floats for decimal columns, whose stored digits differ from the printed ones."""
+"""A load warns if a column cannot store the digits of a number that Python prints.
+
+The tests cover floats for decimal columns, and long integers for double and float columns.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ def test_frames_warn_with_what_to_write(node: FakeNode) -> None:
 
 
 def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path) -> None:
-    """All sources of floats for a decimal column warn; a column of decimals does not."""
+    """A load of arrays, Arrow tables or Parquet files warns of floats for a decimal column.
+
+    There is no warning if the source has decimals.
+    """
     numpy = pytest.importorskip("numpy")
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -160,9 +160,12 @@ def test_fields_are_in_the_order_of_the_source() -> None:
         *("hits", "p", "c"), table=COUNTERS, key=(1,), counters=True, columns=["c", "p", "hits"]
     )
     assert columns.fields == ["c", "p", "hits"]
+    # Among the bind markers hits, p and c, the partition key is at position 1, and the clustering
+    # column at position 2.
     assert columns.keys == Keys((1,), [2])
     # The row is in the order of `columns=`: c, p, hits.
     rows = [(2, 1, 5)]
+    # The binder makes one request per row (None), and knows no replicas.
     binder = columns.binder(None, lambda: None)
     bound = binder.bind_next(
         iter(
@@ -256,6 +259,7 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
     Another column of the partition key is a constant in the statement instead of a marker, so the
     server reports no routing key.
     """
+    # The third field, `known_partition`, has the position of p. The first field is for routing.
     assert columns_of_table("r", "c", "p", key=()).keys == Keys((), [1], [2])
 
 
@@ -283,4 +287,6 @@ def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     columns = columns_of_table("p", "c", "s", "r")
     statement = prepared("p", "s")
     static_rows = columns.static_rows(TABLE, statement)
+    # After the statement follow positions in a row p, c, s, r: of the values that the statement
+    # binds, and of the static, clustering and regular columns.
     assert static_rows == (statement, [0, 2], [2], [1], [3])

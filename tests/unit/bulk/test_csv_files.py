@@ -80,8 +80,7 @@ class Files:
 
     def rows(self, chunk: Chunk, columns: Any) -> list[Any]:
         """Return the rows of a chunk as tuples; an unreadable row is represented by its error."""
-        # # Only a block of bound rows has the method `take`. Its rows are bytes, so they are
-        # decoded.
+        # Only a block of bound rows has the method `take`. Its rows are bytes, so they are decoded.
         if not hasattr(chunk.rows, "take"):
             return list(chunk.rows)
         assert self.implementation is not None

@@ -207,8 +207,9 @@ def test_many_rows_of_a_table_are_kept(
     assert [(line["id"], line["name"]) for line in lines] == [
         (number, f"name {number}") for number in expected
     ]
-    # In the second table, the rows from number 4 on include the bad row, so they are converted one
-    # by one.
+    # The rows 0, 3 | 4 | 1 | 5, 7 | 10, 9 were converted in blocks of four: the blocks of rows 0 to
+    # 3, 4 to 7, 0 to 3, 4 to 7, and 8 to 10. In the second table, the block from row 4 on has the
+    # bad row, so its conversion fails, and the rows 4, 5 and 7 are converted one by one.
     assert row_counts == [4, 4, 4, 4, 3, 4, 4, 1, 4, 4, 1, 1, 3]
 
 

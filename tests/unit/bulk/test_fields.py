@@ -202,8 +202,7 @@ def test_an_index_with_the_name_of_a_column_is_refused() -> None:
 def test_integers_and_booleans_are_refused_as_dates() -> None:
     """A date column refuses integers, which might be days, seconds or numbers such as 20261123.
 
-    An integer might mean days, seconds or 20261123. Integers are also found in categories, in
-    dictionaries and among objects.
+    The check also finds integers and booleans in categories, in dictionaries and among objects.
     """
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     reading_dates = reading(columns=(Column("d", SimpleDateType),))
@@ -317,9 +316,9 @@ def test_fields_that_a_mapping_leaves_out() -> None:
 
 
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
-    """Tables of any kind get a warning for noon, but not for midnight, nulls and masked values.
+    """`select_columns` warns of noon in a date column, but not of midnight, nulls or masked values.
 
-    A date column would lose the time of day.
+    The date column would lose the time of day.
     """
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")

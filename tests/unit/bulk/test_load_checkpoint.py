@@ -144,8 +144,10 @@ def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
     assert not path.exists()
     now += 0.1
     checkpoint.save_if_due()
+    # Six rows of the file precede the chunk, and two rows of the chunk are written: 6 + 2 = 8.
     assert (state_in(path)["row"], state_in(path)["rows"]) == (8, 2)
     checkpoint.outcomes.note_group(range(4), [2], is_applied=True)
+    # One second after the last save, the third row is not saved yet.
     now += 1.0
     checkpoint.save_if_due()
     assert state_in(path)["row"] == 8

@@ -429,7 +429,7 @@ def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> Non
 def test_a_load_waits_for_its_clusters_throttler(node: FakeNode, queue_size: int) -> None:
     """A load waits while the throttler refuses requests because its queue is full: no row fails.
 
-    No row fails. The throttler allows two requests at a time.
+    The throttler allows two requests at a time.
     """
     throttler = ConcurrencyLimitingThrottler(2, queue_size)
     report = load(node, [(n, "x") for n in range(300)], throttler=throttler)

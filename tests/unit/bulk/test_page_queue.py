@@ -132,7 +132,7 @@ def test_the_byte_limit_always_allows_one_page() -> None:
 def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     """A resumed scan requests only pages that were not used before the checkpoint.
 
-    The ranges are those of the checkpoint.
+    The resumed scan uses the token ranges that the checkpoint has recorded.
     """
     path = tmp_path / "at.json"
 

@@ -23,6 +23,8 @@ from cassandra.metadata.placement.tokens import Murmur3Token
 
 
 class Host:
+    """A fake host, of which the code under test only reads the endpoint."""
+
     def __init__(self, number: int) -> None:
         self.endpoint = f"10.0.0.{number}:9042"
 
@@ -168,7 +170,8 @@ def test_heavy_ranges_are_split_and_light_ones_merged() -> None:
     Its arguments are the ranges, their weights, and the number of parts of equal weight.
     """
     ranges = [TokenRange(FIRST, 0, ("a",)), TokenRange(0, 100, ("a", "b")), TokenRange(100, LAST)]
-    # The first range becomes ten parts, and the two light ranges stay undivided.
+    # The first range has 98 % of the weight, so it becomes ten parts. The other ranges are not
+    # divided.
     assert len(split_ranges(ranges, [98.0, 1.0, 1.0], 10)) == 12
     # The merged range has no replica, because no host has all tokens of the range.
     assert split_ranges(ranges, [1.0, 1.0, 1.0], 1) == [(FIRST, LAST, ())]

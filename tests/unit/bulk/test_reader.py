@@ -73,8 +73,7 @@ def test_a_source_that_is_being_read_is_closed_by_the_thread(
 ) -> None:
     """`close` does not wait for a read in progress, because the source may hang.
 
-    The source may hang, so `close` does not wait for it. The thread closes the source after it has
-    read the chunk.
+    The thread closes the source after it has read the chunk.
     """
     reader.read_next().future.result(WAIT)
     second_chunk = reader.read_next().future

@@ -1,4 +1,4 @@
-"""After an error, a load or scan decides whether to retry, and how long to wait before."""
+"""After an error, a load or scan decides whether to retry, and how long to wait before a retry."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_messages_of_servers_that_reject_a_value(message: str) -> None:
     assert delay_before_retry(server_error, 1) is None
 
 
-# Codes of the reasons why a replica failed, from Cassandra's read failures.
+# Codes of the reasons why a replica failed, which Cassandra sends with a READ_FAILURE.
 TOMBSTONES, READ_SIZE, TIMEOUT = 1, 4, 2
 
 

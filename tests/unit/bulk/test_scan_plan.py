@@ -111,7 +111,7 @@ def plan(
 def test_the_query_selects_a_token_range(
     session: Session, columns: Any, where: str | None, expected: str
 ) -> None:
-    """The statement of a scan selects a token range; the application's condition follows, filtered.
+    """The statement of a scan selects a token range; the application's condition follows.
 
     With a condition, the statement ends with ALLOW FILTERING, because the condition may need it.
     """
@@ -169,7 +169,7 @@ def test_a_search_by_a_vector_is_refused(session: Session) -> None:
 
 
 def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Session) -> None:
-    """Limits and aggregates per partition are accepted, and so are such words in quotes or names.
+    """A scan accepts limits and aggregates per partition, and their keywords in quotes or names.
 
     A partition is in one token range, so its limits and aggregates are correct. The words "limit"
     and "count" in quotes, or as names of columns, are neither limits nor aggregates.
@@ -351,8 +351,8 @@ def estimates(*partition_counts: tuple[int, int, int]) -> Any:
 def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: FakeCluster) -> None:
     """Each range has about the same number of bytes: it is narrower where estimates are larger.
 
-    The sum of the estimates of all nodes determines how many ranges there are, unless `splits` says
-    so.
+    `splits` determines how many ranges there are. If `splits` is None, the sum of the estimates of
+    all nodes determines the number.
     """
     # Each partition of the estimates has 1 MiB, so shift the bytes of a range by 20 bits.
     partitions = 90 * (BYTES_OF_A_RANGE >> 20)
@@ -403,7 +403,7 @@ def test_a_scan_works_without_the_estimates_of_some_nodes(
     assert sorted(requested_addresses) == nodes.contact_points
     nodes.stop_node(nodes[1])
     until(lambda: any(host.is_up is False for host in session.cluster.metadata.all_hosts()))
-    # Now there are no estimates: one node responds with an error, and the other node is down.
+    # Now there are no estimates: the first node responds with an error, and the second is down.
     range_count = len(plan(session, splits=None).ranges)
     assert RANGES_WITHOUT_ESTIMATES <= range_count <= RANGES_WITHOUT_ESTIMATES + MORE_RANGES
     # The first plan has asked two nodes, and the second plan only the node that is up.

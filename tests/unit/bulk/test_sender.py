@@ -180,7 +180,8 @@ def test_waves_are_sent_one_after_the_other() -> None:
     """The second wave starts after each request of the first wave has its outcome."""
     servers = Servers(fail_times(1, OperationTimedOut()))
     report = servers.run(bound_chunk([[1, 2], [3]], [[4]]))
-    # The request with the rows 1 and 2 timed out, so it is sent again before the next wave.
+    # A wave is a group of requests that may be in flight together. The request with the rows 1 and
+    # 2 timed out, so it is sent again before the next wave.
     assert servers.requests == [[1, 2], [3], [1, 2], [4]]
     assert report.written == 4
     assert report.requests == 4

@@ -499,7 +499,7 @@ def test_options_for_text_are_refused_without_a_file_of_text(
 ) -> None:
     """Options for text files are refused for rows and Parquet files, on which they have no effect.
 
-    They would have no effect: for example, the strings of ``null=`` would be written as strings.
+    For example, the strings of ``null=`` would be written as strings.
     """
     (tmp_path / "a.parquet").touch()
     for source, description in (([(1, "NULL")], "list"), (tmp_path / "a.parquet", "Parquet")):
@@ -702,7 +702,7 @@ def test_integers_that_pandas_has_written_as_floats_get_advice(tmp_path: Path) -
 
 
 def test_the_file_of_a_frame_with_nullable_integers_has_integers(tmp_path: Path) -> None:
-    """A file that pandas writes after `convert_dtypes()`, as that advice says, has integers."""
+    """A file that pandas writes after `convert_dtypes()` has integers, as the error advises."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [7, None], "name": ["a", "b"]})
     path = tmp_path / "a.csv"

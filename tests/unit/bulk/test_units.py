@@ -115,7 +115,7 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
-    """For each kind of table, the warning names the row and the column."""
+    """For each kind of table, the warning about seconds names the row and the column."""
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
@@ -148,7 +148,7 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> None:
-    """The warning about seconds names row 1, although the frame's row 0 has a null there."""
+    """The warning about seconds names row 1, because row 0 of the frame has a null as its time."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {"id": [1, 2], "at": pandas.array([None, 1700000000], dtype="Int64"), "till": [None, None]}

@@ -394,7 +394,7 @@ def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
     """A killed unload's unfinished file is ignored by loads, and its folder by other unloads."""
     pytest.importorskip("pyarrow")
     out = tmp_path / "out"
-    # Imitate a killed process: no file is completed or removed.
+    # Imitate a killed process, which neither completes nor removes its file.
     monkeypatch.setattr(unload_module._Writer, "_end_file", lambda self: None)
     monkeypatch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
     session.unload("a.t0", out, format=file_format)
@@ -418,7 +418,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     events: list[str] = []
     add, abandon = unload_module._Writer.add, unload_module._Writer.abandon
 
-    # Let the writing of a page wait until the test allows it to continue.
+    # Before the unload writes a page, wait until the test allows the thread to continue.
     def slow_add(self: Any, result: Any) -> None:
         loop.call_soon_threadsafe(writing_begun.set)
         assert may_continue.wait(30)

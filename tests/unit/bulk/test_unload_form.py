@@ -43,9 +43,9 @@ def test_options_of_csv_lines() -> None:
 
 
 def test_the_format_iso_is_the_default_one() -> None:
-    """The format "iso" is the default; an unload accepts it because a load accepts it.
+    """The format "iso" is the default; an unload accepts it, so that it can have a load's options.
 
-    So an unload and a load can get the same options.
+    A load accepts "iso", too. The format "ms" is only for loads.
     """
     assert FileForm(date_format="iso", timestamp_format="iso") == FileForm()
     with pytest.raises(ValueError, match="timestamp_format is a format of strftime in an unload"):
@@ -68,7 +68,7 @@ def test_values_that_a_load_would_alter_are_refused(
 ) -> None:
     """A value that a load could not read back unchanged is refused.
 
-    For example, this is a string that means null.
+    For example, a load would read a string that is also the string for null as a null.
     """
     with pytest.raises(ValueError, match=f'column "b": .*{message}'):
         line([1, value], **options)

@@ -69,7 +69,7 @@ def test_the_first_chunk_is_looked_at() -> None:
 def test_a_field_is_warned_of_once() -> None:
     """Each unmapped field is warned about once.
 
-    The field "b" is ignored, so there is no warning about it.
+    The field "b" is ignored, so only the field "a" is warned about.
     """
     watch = UnmappedWatch({"n": "id"}, ignored=["b"], table=TABLE)
     with warnings.catch_warnings(record=True) as caught:

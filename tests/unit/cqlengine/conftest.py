@@ -29,7 +29,7 @@ class Execution:
 
 
 class FakePrepared:
-    """A fake prepared statement."""
+    """A fake prepared statement, which binds values without converting them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -88,6 +88,7 @@ class FakeSession:
         self.error: BaseException | None = None
         self.executions: list[Execution] = []
         self.prepared: list[str] = []
+        # The mapper registers user-defined types with the cluster; this has no effect here.
         self.cluster = SimpleNamespace(register_user_type=lambda *args: None)
 
     def return_row(self, **row: Any) -> None:

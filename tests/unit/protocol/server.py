@@ -1,7 +1,7 @@
-"""The server's side of the protocol's handshake, for tests.
+"""A server for tests of the protocol's handshake.
 
-The server is a state machine like the client, `ProtocolConnection`. Tests pass the bytes of each to
-the other.
+The server is a state machine like the client, `ProtocolConnection`. Tests pass the client's bytes
+to the server, and the server's bytes to the client.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def test_missing_values_are_unset(implementation: Implementation) -> None:
         routing_key_indexes=None,
     )
     block = plan.bind((1, None, UNSET_VALUE), version=4)
-    # The length of a null is written as -1, and the one of UNSET_VALUE as -2.
+    # A null is written as the length -1, and an unset value as the length -2.
     assert block.data == (
         b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
     )
@@ -222,7 +222,7 @@ def test_a_value_may_use_the_plan_while_it_is_bound(implementation: Implementati
 
     class BindingNumber:
         def __index__(self) -> int:
-            # ^The inner call binds two values, so this number is 2.
+            # This call binds two values, so `count` is 2.
             return int(plan.bind([40, 2], version=4).count)
 
     assert plan.bind([BindingNumber(), 9], version=4).values() == [

@@ -30,6 +30,9 @@ from tests.unit.protocol.wire import FakeColumn, columns
 LOGGED, UNLOGGED = 0, 1
 
 
+# The following classes of rows have values for the bind markers `a` and `b`.
+
+
 @dataclasses.dataclass
 class Point:
     shared: ClassVar[int] = 5

@@ -44,7 +44,10 @@ PARAMETERS: list[dict[str, Any]] = [{"values": None}, EVERYTHING]
 
 
 def all_parameters(given: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return `given` with the fields of version 5, if `version` has them; others are None."""
+    """Return all parameters of a request: those in `given`, and None or False for the others.
+
+    From protocol version 5 on, `keyspace` and `now_in_seconds` have values, too.
+    """
     fields = dict.fromkeys(
         ("values", "page_size", "paging_state", "serial_consistency", "timestamp", "keyspace"),
     )

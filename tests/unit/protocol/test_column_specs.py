@@ -173,7 +173,8 @@ def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: s
     )
     with pytest.raises(ProtocolError, match="cannot be understood"):
         result(body)
-    # Build the response to a PREPARE with one bind marker of the same type.
+    # Build the response to a PREPARE with one bind marker of the same type. After the id follow the
+    # flags, the number of bind markers, and the number of partition key columns.
     prepared = (
         int32(RESULT_KIND_PREPARED)
         + short(1)

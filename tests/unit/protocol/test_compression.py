@@ -22,6 +22,7 @@ LIMIT = 1 << 20  # maximum size of a decompressed body (bytes)
 
 @pytest.fixture(params=["lz4", "snappy"])
 def algorithm(request: pytest.FixtureRequest) -> module.BodyCompression:
+    """Return the compression algorithm; skip the test if its package is not installed."""
     pytest.importorskip("lz4.block" if request.param == "lz4" else "snappy")
     return compression(request.param)
 

@@ -1,6 +1,6 @@
 """Encrypted columns in bind plans, row plans and column plans.
 
-A policy of the cluster encrypts them in the client, so the server only sees blobs.
+A policy of the cluster encrypts the columns' values in the client, so the server only sees blobs.
 """
 
 from __future__ import annotations

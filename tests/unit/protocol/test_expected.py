@@ -1,4 +1,4 @@
-"""The table of responses that the protocol allows for each request."""
+"""Test the table that says which responses the protocol allows for each request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public names of `cassandra.protocol`, and imports of its modules in any order."""
+"""Test the public names of `cassandra.protocol`, and imports of its modules in different orders."""
 
 from __future__ import annotations
 

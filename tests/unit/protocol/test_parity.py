@@ -141,7 +141,7 @@ def test_bodies_are_equal(
         lambda bodies: bodies.query_params_body(params, version=version),
     ]
     for encode in encoders:
-        # Both versions must return the same bytes, or raise the same error.
+        # Both implementations must return the same bytes, or raise the same error.
         expected = outcome(partial(encode, python_bodies))
         assert outcome(partial(encode, compiled_bodies)) == expected
 

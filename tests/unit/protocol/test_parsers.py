@@ -1,4 +1,4 @@
-"""The row parsers ListParser, LazyParser and NumpyParser, which cassandra-driver also has."""
+"""Test the row parsers ListParser, LazyParser and NumpyParser, which cassandra-driver also has."""
 
 from __future__ import annotations
 

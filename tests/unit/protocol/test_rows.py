@@ -19,6 +19,7 @@ from cassandra.protocol.rowclass import row_class
 from tests.conftest import Implementation
 from tests.unit.protocol.wire import int32, short, string, value
 
+# the bytes of the rows in ROWS; NAMES has the names of their columns
 PAGE = (
     value(int32(1)) + value(b"one") + value(b"\x01")
     + value(None) + value(None) + value(None)

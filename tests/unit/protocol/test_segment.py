@@ -1,4 +1,4 @@
-"""Segments, which are the outer frames of protocol version 5, and their checksums."""
+"""Test segments, which are the outer frames of protocol version 5, and their checksums."""
 
 from __future__ import annotations
 

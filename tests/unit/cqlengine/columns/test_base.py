@@ -25,6 +25,7 @@ def named(column: c.Column[Any]) -> Any:
     return column
 
 
+# a column, an argument of `validate`, and the expected result
 ACCEPTED: list[tuple[c.Column[Any], Any, Any]] = [
     (c.Ascii(), "a", "a"),
     (c.Text(), bytearray(b"x"), "x"),
@@ -69,6 +70,7 @@ def test_accepted_values(column: c.Column[Any], argument: Any, expected: Any) ->
         assert column.validate(None) is None
 
 
+# a column, and an argument that `validate` refuses
 REFUSED: list[tuple[c.Column[Any], Any]] = [
     (c.Ascii(), "ä"),
     (c.Text(), 5),

@@ -90,6 +90,7 @@ def test_accepted_values(cls: Any, settings: Any, argument: Any, expected: Any) 
     assert type(result) is type(expected)
 
 
+# column class, its settings, refused argument of `validate`, pattern of the error's message
 BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
     (columns.Text, {}, 5, r"c 5 \(<class 'int'>\) is not a string"),
     (columns.Text, {}, b"x", "is not a string"),

@@ -1,4 +1,4 @@
-"""The columns that a queryset of the mapper selects for data frames and Arrow tables."""
+"""Test which columns a queryset of the mapper selects for data frames and Arrow tables."""
 
 from __future__ import annotations
 

@@ -285,6 +285,7 @@ def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
     )
     hits.views -= 3
     hits.save()
+    # The UPDATE subtracts 3 from the counter.
     assert session.last_statement[1] == [3, uuid.UUID(int=1)]
     with pytest.raises(IfNotExistsWithCounterColumn):
         Hits.if_not_exists()
@@ -325,6 +326,7 @@ def test_changes_during_a_write_remain_changes(session: FakeSession, is_new: boo
     person.age = None
     with pytest.raises(StopIteration):
         operation.send(None)
+    # An INSERT has the id before the name; an UPDATE has the name first.
     assert request.values[0 if not is_new else 1] == "y"
     assert person.get_changed_columns() == ["name", "age", "tags"]
     person.save()
@@ -420,6 +422,7 @@ def test_a_timestamp_that_is_set_during_a_write_is_for_the_next_one(session: Fak
     assert session.last_statement[1] == [6, "z", 1]
     person.update(name="x")
     assert session.last_statement[1] == ["x", 1]
+    # The last write was "x", so "y", which was written before it, is a change.
     person.name = "y"
     assert person.get_changed_columns() == ["name"]
 

@@ -28,6 +28,7 @@ class Row(Model):
     near = columns.Vector(columns.Float, 2)
 
 
+# a function that compares a column, the CQL of the WHERE clause, and the converted value
 CLAUSES: list[tuple[Any, str, Any]] = [
     (lambda: Row.id == "1", '"id" = %(0)s', 1),
     (lambda: Row.id != 1, '"id" != %(0)s', 1),

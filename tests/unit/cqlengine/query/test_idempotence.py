@@ -1,4 +1,7 @@
-"""Which statements of the mapper are marked as idempotent, so the driver may send them again."""
+"""Test which statements of the mapper are marked as idempotent.
+
+The driver may send an idempotent statement again after an error.
+"""
 
 from __future__ import annotations
 

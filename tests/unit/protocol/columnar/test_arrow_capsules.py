@@ -25,6 +25,7 @@ from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import int32, value
 from tests.waiting import WAIT
 
+# the types of the columns; ROW has an encoded value of each type
 KINDS = [
     t.Int32Type,
     t.UTF8Type,
@@ -46,6 +47,7 @@ ROW: list[bytes | None] = [
 def _nothing_stays(implementation: Implementation) -> Iterator[None]:
     """Check after each test that everything it exported was released."""
     gc.collect()
+    # `held_count` returns how many exported objects have not been released yet.
     count_before = implementation.arrow_capsules.held_count()
     yield
     gc.collect()

@@ -1,4 +1,4 @@
-"""The Arrow layout of each CQL type's column, and conversions of decimals and varints."""
+"""Test the Arrow layout of each CQL type's column, and conversions of decimals and varints."""
 
 from __future__ import annotations
 
@@ -146,10 +146,7 @@ def test_bad_options(options: dict[str, Any], message: str) -> None:
 
 
 def test_containers() -> None:
-    """Containers must have the layouts of their elements as children.
-
-    These are lists, sets, maps, tuples and vectors.
-    """
+    """Lists, sets, maps, tuples and vectors have the layouts of their elements as children."""
     integer, text = layout_of(t.Int32Type), layout_of(t.UTF8Type)
     for container in (list_of(t.Int32Type), set_of(t.Int32Type)):
         layout = layout_of(container)

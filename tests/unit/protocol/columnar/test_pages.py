@@ -28,7 +28,7 @@ IDENTITY = uuid.UUID(int=5)
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read pages with the compiled implementation, and then with the Python implementation."""
+    """Run each test twice: with the compiled modules that read pages, and in Python."""
     for name in ("column_buffers", "arrow_capsules"):
         monkeypatch.setattr(_impl, name, getattr(implementation, name), raising=False)
 
@@ -338,7 +338,7 @@ def test_frames_of_pandas_through_arrow() -> None:
 def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> None:
     """A `types_mapper` that maps durations is refused; the error names the column and what to pass.
 
-    It also says what to pass instead. pandas accepts this type, but cannot print such a frame.
+    pandas accepts this type for durations, but cannot print such a frame.
     """
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -377,8 +377,7 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
 def test_frames_of_pandas_without_pyarrow() -> None:
     """Without pyarrow, integers and booleans with nulls get nullable dtypes; floats get NaN.
 
-    Integers and booleans with nulls get pandas' nullable dtypes. Columns without nulls get NumPy's
-    dtypes. Floats always get float64, in which a null is NaN.
+    Columns without nulls get NumPy's dtypes.
     """
     pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
     metadata = metadata_of(

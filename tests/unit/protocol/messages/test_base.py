@@ -1,4 +1,4 @@
-"""The base class of messages: custom payloads, `send_body` and `recv_body`, and the registry."""
+"""Test the base class of messages: payloads, `send_body`, `recv_body`, and the registry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_payloads_are_joined_in_a_new_mapping() -> None:
     message.update_custom_payload(payload)
     message.update_custom_payload({"b": b"2"})
     assert message.custom_payload == {"a": b"1", "b": b"2"}
-    # Neither the caller's mapping nor the default of the class may change.
+    # Neither the caller's mapping nor the class attribute, which is the default, may change.
     assert payload == {"a": b"1"}
     assert OptionsMessage.custom_payload is None
 

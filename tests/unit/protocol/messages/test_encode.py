@@ -38,6 +38,8 @@ def test_features_change_the_body() -> None:
 
 
 class Handler:
+    """Has methods of protocol handlers with and without the parameter `protocol_features`."""
+
     @classmethod
     def with_features(cls, msg: Any, protocol_features: Any = None) -> None: ...
 

@@ -1,4 +1,4 @@
-"""ERROR responses are decoded to a message class for each error code of the protocol."""
+"""ERROR responses are decoded to messages, whose class depends on the protocol's error code."""
 
 from __future__ import annotations
 
@@ -141,5 +141,5 @@ def test_rate_limit_errors_have_the_negotiated_code() -> None:
 
 
 def test_every_error_class_is_registered() -> None:
-    """The registry has a class for each error code of this test."""
+    """`error_classes` has a class for each error code in ERRORS, except the unknown code 0x7777."""
     assert set(error_messages.error_classes) >= {code for code, *_ in ERRORS if code != 0x7777}

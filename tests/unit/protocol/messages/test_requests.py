@@ -249,7 +249,7 @@ def test_encode_message(version: int) -> None:
     size = bytes((0, 0, 0, len(body)))
     encode = ProtocolHandler.encode_message
     assert (
-        # ^Stream 258 is b"\x01\x02" in the header, and 7 is the opcode of QUERY.
+        # Stream 258 is b"\x01\x02" in the header, and 7 is the opcode of QUERY.
         encode(message, 258, version, compressor=None, allow_beta_protocol_version=False)
         == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
     )

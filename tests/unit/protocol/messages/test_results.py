@@ -35,12 +35,12 @@ from tests.unit.protocol.wire import int32, short, string, value
 from tests.waiting import WAIT
 
 TABLE = string("ks") + string("t")
-# This has the type code of int.
+# the column a, with the type code of int
 SPEC_A = string("a") + short(0x0009)
-# This has the type code of varchar.
+# the column b, with the type code of varchar
 SPEC_B = string("b") + short(0x000D)
 TWO_COLUMNS = TABLE + SPEC_A + SPEC_B
-# These are the number of rows, and the cells.
+# the number of rows, and the cells of a row with the values 5 and "five"
 ONE_ROW = int32(1) + value(int32(5)) + value(b"five")
 
 
@@ -341,7 +341,7 @@ def test_prepared_version_3() -> None:
 def test_prepared_version_4() -> None:
     """From version 4 on, a PREPARED result must have the indexes of the partition key.
 
-    They are those of its bind markers.
+    These are the indexes of the bind markers that have the values of the partition key.
     """
     body = (
         int32(RESULT_KIND_PREPARED)

@@ -274,7 +274,7 @@ def test_values_of_an_overridden_recv_row_are_decoded() -> None:
 
 
 class WithMetadata(ResultMessage):
-    """Reads the metadata, and an additional field after the metadata."""
+    """Reads the metadata, and an additional string that follows the metadata."""
 
     def recv_results_metadata(self, f: BinaryIO, user_type_map: Any) -> None:
         super().recv_results_metadata(f, user_type_map)
