@@ -1,4 +1,4 @@
-"""Clauses of the mapper's statements, especially clauses that change collections and counters."""
+"""Test clauses of the mapper's statements, especially changes of collections and counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of the object mapper's connections (`cassandra.cqlengine.connection`)."""
+"""Test the registry of the object mapper's connections (`cassandra.cqlengine.connection`)."""
 
 from __future__ import annotations
 
@@ -486,7 +486,7 @@ def test_another_session_has_no_prepared_statements() -> None:
 
 
 class Address:
-    pass
+    """A class of an application for the values of a user-defined type."""
 
 
 def test_declared_types_are_registered_on_each_new_connection(clusters: list[FakeCluster]) -> None:

@@ -336,7 +336,8 @@ def test_a_misspelt_column_is_reported_once(
 ) -> None:
     """An assigned attribute whose name is similar to a column's is logged once per class.
 
-    If the name has the same letters as the column's name, there is a warning instead.
+    If the name differs from the column's name only in the order of its letters, in upper and lower
+    case or in underscores, there is a warning instead.
     """
 
     class Dog(Model):
@@ -350,7 +351,8 @@ def test_a_misspelt_column_is_reported_once(
             dog: Any = Dog(id=number)
             dog.nmae = "Rex"
             dog.zipCode = "1010"
-            dog.names = ["Rex"]  # It may be an attribute of the application.
+            # `names` may be an attribute of the application, so this is only logged.
+            dog.names = ["Rex"]
             dog.colour = "brown"  # It is not similar to a column's name.
             dog._name = "Max"
             dog.save()

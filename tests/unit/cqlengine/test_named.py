@@ -1,4 +1,4 @@
-"""Named tables, which are used without a model: their names in CQL, their keys and their rows."""
+"""Test named tables, which are used without a model: their CQL names, keys and rows."""
 
 from __future__ import annotations
 

@@ -134,6 +134,8 @@ async def test_collections_that_change_while_a_statement_is_prepared(
     monkeypatch.setattr(api.session, "prepare_all", prepare_all)
     await api.perform(Request(WRITE, [numbers], "here"))
     await api.perform(ManyRequests([(WRITE + " IF NOT EXISTS", [numbers])], "here", None, 1))
+    # The list is changed while the first statement is prepared. So the first request must send the
+    # list without the change, and the second request, which was created later, with the change.
     assert [execution.values for execution in api.session.executions] == [[[1]], [[1, 2]]]
 
 

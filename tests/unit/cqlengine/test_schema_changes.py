@@ -155,8 +155,8 @@ def test_only_options_that_differ_are_altered() -> None:
         "default_time_to_live": 60,
         "compaction": {"class": "org.apache.cassandra.db.compaction.X", "on": "true", "more": "1"},
     }
-    # The server reports the compaction class with its package, and options that the model does not
-    # set. These do not count as differences.
+    # The server reports the compaction class with its Java package, and options that the model does
+    # not set. These do not count as differences.
     assert option_changes(Visit, "ks.visit", server_options) == []
     assert option_changes(Visit, "ks.visit", {**server_options, "gc_grace_seconds": 6}) == [
         "ALTER TABLE ks.visit WITH gc_grace_seconds = 5"

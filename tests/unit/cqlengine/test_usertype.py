@@ -1,4 +1,4 @@
-"""User-defined types that are declared as subclasses of the mapper's UserType."""
+"""Test user-defined types that are declared as subclasses of the mapper's UserType."""
 
 from __future__ import annotations
 

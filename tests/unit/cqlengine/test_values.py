@@ -100,8 +100,11 @@ def test_reading_a_collection_copies_it_once() -> None:
 def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: list[int]) -> None:
     """In a new row, assigned columns and exposed non-empty collections count as changed.
 
-    An assigned null counts as changed, too.
+    A collection is exposed if the application has read it, because the application may then change
+    it. An assigned null counts as changed, too.
 
+    :param explicit: a bit mask of the columns to which the application has assigned a value.
+    :param exposed: a bit mask of the columns whose collections are exposed.
     :param changed: the positions of the changed columns.
     """
     state = values(*now, explicit=explicit, exposed=exposed)

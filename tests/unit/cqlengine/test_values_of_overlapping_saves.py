@@ -20,6 +20,8 @@ from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, dml
 from cassandra.cqlengine.running import Operation
 
+# One assignment of an UPDATE. The groups are the column, the key in brackets for one element of a
+# map, the bound value of a prepended list, and the sign of an addition or removal.
 ASSIGNMENT = re.compile(r'"(\w+)"(\[\?\])? = (\? \+ )?(?:"\w+")?( [+-] )?')
 
 
@@ -40,7 +42,9 @@ class Visits(Model):
     files = columns.Counter()
 
 
+# The files of the mapper that are interrupted by another thread, which may begin at any line.
 INTERRUPTED_FILES = {module.__file__ for module in (dml, models, states)}
+# The columns with a collection, and the classes of their values.
 COLLECTIONS: dict[str, type[Any]] = {"tags": set, "steps": list, "marks": dict}
 
 
@@ -256,9 +260,8 @@ def test_the_last_save_makes_the_row_equal(model: type[Any], is_read: bool, fail
 class Interruption:
     """Lets another thread run in the middle of a call, without using threads.
 
-    The function is called at one line of the mapper's code.
+    The function of the other thread is called at one line of the mapper's code.
 
-    A function is called at one line of the mapper's code.
     :param function: what the other thread does.
     :param line: how many lines run before the function.
     :param waits: True if the function waits for the lock of the writes.
@@ -355,11 +358,14 @@ def test_threads_that_begin_the_first_save_together(order: str, is_read: bool) -
     lines = 0
     for line in range(1000):
         outcome = rows_of_two_threads(line, order, is_read)
+        # The save has no such line: the other thread has begun at each line.
         if outcome is None:
             break
         row, values_of_instance = outcome
         assert row == values_of_instance, line
         lines += 1
+    # The other thread must have run at many lines. If `lines` were 1000, the save would not have
+    # been tested to its end.
     assert 20 < lines < 1000
 
 
@@ -385,8 +391,10 @@ def test_values_that_a_thread_sets_when_a_save_ends(is_read: bool) -> None:
                 operation.send(None)
 
         interruption.during(end)
+        # The end of the save has no such line: the other thread has begun at each line.
         if not interruption.is_over:
             break
         assert instance.get_changed_columns() == ["name"], line
         lines += 1
+    # The other thread must have run at several lines, up to the last line of the save.
     assert 10 < lines < 1000

@@ -246,7 +246,7 @@ def test_a_type_with_parameters_is_not_registered() -> None:
 def test_the_names_of_types() -> None:
     """A type has a name in CQL, and a name on the server.
 
-    The server's name may have the prefix of the package. If a type has no name in CQL, CQL uses the
+    The server's name may be without its Java package. If a type has no name in CQL, CQL uses the
     server's name in quotes.
     """
     map_type = map_of(INT, t.UTF8Type)

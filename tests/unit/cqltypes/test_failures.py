@@ -58,6 +58,7 @@ def test_integer_ranges(implementation: Implementation, cqltype: Any, low: int, 
             list_codec.encode([0, value])
 
 
+# Each tuple has a type, a value that does not fit it, and the class and message of the error.
 REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
     (INT, "abc", TypeError, r"^'abc' \(str\) is not an integer$"),
     (INT, 1.0, TypeError, r"^1\.0 \(float\) is not an integer$"),

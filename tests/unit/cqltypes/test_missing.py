@@ -45,6 +45,7 @@ class Pairs(dict[Any, Any]):
 
 
 NULL = b"\xff\xff\xff\xff"
+# The values by which NumPy and pandas mark a missing value.
 MISSING = [numpy.ma.masked, pandas.NaT, pandas.NA, numpy.ma.array(5, mask=True)]
 ITEM = t.UserType.make_udt_class("k", "item", ["a", "b"], [t.DoubleType, t.UTF8Type])
 SCALARS: list[Any] = [

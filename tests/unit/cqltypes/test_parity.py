@@ -328,7 +328,7 @@ def test_both_implementations_have_the_same_names_and_signatures(compiled: Imple
 
 
 def test_both_implementations_describe_types_alike(compiled: Implementation) -> None:
-    """The codecs of both versions have equal attributes, as far as the driver uses them."""
+    """Compiled and pure Python codecs have the same attributes, as far as the driver uses them."""
     for cqltype in TYPES:
         compiled_codec = cqltype.build_codec(compiled.codecs)
         python_codec = cqltype.build_codec(reference)

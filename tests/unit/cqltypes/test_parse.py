@@ -54,7 +54,7 @@ NAMES = [
 
 @pytest.mark.parametrize(("server_name", "cql_name"), NAMES)
 def test_type_names_survive_a_round_trip(server_name: str, cql_name: str) -> None:
-    """A type is found by its name on the server, with and without the prefix of the package."""
+    """A type is found by its name on the server, with or without its Java package."""
     cqltype = t.lookup_casstype(server_name)
     assert cqltype.cass_parameterized_type() == server_name
     assert cqltype.cql_parameterized_type() == cql_name

@@ -15,6 +15,7 @@ from cassandra.metadata.host import Host
 from cassandra.metadata.pictures import MOST_ROWS, table_of
 from tests.unit.metadata.schema.test_tables import table
 
+# The tags of HTML that have no closing tag.
 VOID = {"br"}
 
 

@@ -338,6 +338,7 @@ class TestCounters:
 
 
 class TestPayload:
+    # A fake connection with version 4 of the protocol.
     connection: Any = SimpleNamespace(wire_format=4, version=4)
 
     def request_body(self, batch: BatchStatement) -> BatchBody:

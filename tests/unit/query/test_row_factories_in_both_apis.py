@@ -59,6 +59,7 @@ def read_with_blocking_api(node: FakeNode, **settings: Any) -> list[Any]:
 async def test_named_tuples_have_one_class(node: FakeNode) -> None:
     """All named tuples of both APIs have one class, which `row_class` returns."""
     read_rows = read_with_blocking_api(node) + await read_with_asyncio(node)
+    # The blocking API has read the rows six times (three times in two sessions), and asyncio twice.
     assert read_rows == ROWS * 8
     assert {type(row) for row in read_rows} == {row_class(NAMES)}
 

@@ -58,6 +58,7 @@ ONE_ROW = Car.objects(maker="a", line=1, year=2)
 TABLE = NamedTable("a", "b")
 
 
+# Each tuple has a call, the class of its error, and a pattern of the error's message.
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: filtered(zip=1), QueryException, "Can't resolve column name: 'zip'"),
     (lambda: filtered(year__foo=1), QueryOperatorException, "foo doesn't map"),
@@ -109,6 +110,7 @@ def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str
 
 # -- filters ---------------------------------------------------------------------------------------
 
+# Each tuple has a function that builds a queryset, its WHERE clause, and the clause's bound values.
 FILTERS: list[tuple[Any, str, list[Any]]] = [
     (lambda: filtered(maker="a", line="1", year__lt=3), '"maker" = ? AND "line" = ? AND "year" < ?', ["a", 1, 3]),  # noqa: E501
     (lambda: filtered(line__in=["1", 2]), '"line" IN ?', [[1, 2]]),
@@ -181,6 +183,7 @@ def test_like_is_allowed_on_an_indexed_column(session: FakeSession) -> None:
 ALL = ["maker", "line", "year", "mdl", "price", "doors", "options", "owners", "parts"]
 ALL += ["name__first", "must"]
 
+# Each tuple has a function that builds a query, and the names of the columns that it selects.
 SELECTED: list[tuple[Any, list[str]]] = [
     (lambda: ONE_ROW, ALL[3:]),
     (lambda: filtered(maker__in=["a"]), []),
@@ -295,6 +298,7 @@ def test_selects_with_different_values_are_prepared_once(session: FakeSession) -
 
 # -- writes ----------------------------------------------------------------------------------------
 
+# Each tuple has the arguments of `update`, the SET clause, and the clause's bound values.
 UPDATES: list[tuple[dict[str, Any], str, list[Any]]] = [
     ({"model": "x", "price": "5"}, '"mdl" = ?, "price" = ?', ["x", 5]),
     ({"model": None}, '"mdl" = ?', [None]),

@@ -27,6 +27,7 @@ class Car(Model):
     options = columns.Set(columns.Text)
 
 
+# Each tuple has a function that builds a queryset, and the CQL that `str` returns for it.
 TEXTS = [
     (lambda: Car.objects, "SELECT * FROM ks.car LIMIT 10000"),
     (
@@ -63,6 +64,7 @@ def test_the_cql_of_querysets(build: Any, text: str) -> None:
     assert str(build()) == text
 
 
+# Each tuple has a call, the class of its error, and a pattern of the error's message.
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: Car.objects.filter(4), QueryException, r"valid query operator: .* as in Car\.get\("),
     (lambda: Car.objects.only(["year"]).only(["line"]), QueryException, "already has 'only'"),
@@ -244,6 +246,7 @@ def test_rows_are_counted_by_the_server(session: FakeSession) -> None:
     assert str(session.last_statement[0]).startswith('SELECT DISTINCT "maker", "line" FROM ks.car')
 
 
+# Each of these querysets asks for something else, so no two of them are equal.
 DIFFERENT = [
     Car.objects(maker="a"),
     Car.objects(maker="b"),

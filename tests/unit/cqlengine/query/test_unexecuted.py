@@ -41,6 +41,11 @@ def add(batch: BatchQuery) -> None:
     Car.batch(batch).create(maker="a", line=1, year=2)
 
 
+# -- calls that must cause a warning ---------------------------------------------------------------
+#
+# Each function leaves a batch that has statements but is never executed.
+
+
 def create() -> None:
     batch = BatchQuery()
     Car.batch(batch).create(maker="a", line=1, year=2)
@@ -73,6 +78,9 @@ def test_a_batch_without_execute_is_warned_of(call: Callable[[], Any]) -> None:
     assert "were never executed: write batch.execute()" in message
 
 
+# -- calls that must cause no warning --------------------------------------------------------------
+
+
 def left_by_an_error() -> None:
     batch = BatchQuery()
     Car.batch(batch).create(maker="a", line=1, year=2)
@@ -83,6 +91,7 @@ def after_an_error_of_its_own() -> None:
     batch = BatchQuery()
     with contextlib.suppress(RuntimeError):
         Car.batch(batch).create(maker="a", line=1, year=2)
+        # The condition is always true here, so the batch is never executed.
         if gc.isenabled():
             raise RuntimeError
         batch.execute()

@@ -37,7 +37,6 @@ def list_body(code: str, values: list[Any]) -> bytes:
 
     The format is that of native_protocol_v5.spec.
 
-    It is built with `struct`.
     :param code: a key of TYPES.
     """
     size = struct.calcsize(f">{code}")

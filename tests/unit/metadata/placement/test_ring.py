@@ -198,7 +198,7 @@ def test_a_data_centre_without_replication_factor_has_no_replicas(
 ) -> None:
     """A data centre that the replication does not name has no replicas.
 
-    Its number is -1.
+    Its hosts have -1 in place of the number of their data centre.
     """
     network_map = implementation.ring.network_map
     ring = ring_of(implementation, [0, 1], host_count=2)

@@ -32,7 +32,7 @@ from tests.unit.engine.faults import READ, WAIT, HostEvents, call_in_thread, con
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until_on_loop
 
-# These are partition keys whose tokens are spread over the ring.
+# Partition keys whose tokens are spread over the ring.
 KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
 
@@ -291,7 +291,6 @@ async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
             control.schedule_refresh()
             assert control._debouncer._latest_call == latest_time
             assert control._debouncer.due is not None
-            # Further events delay the refresh, but not beyond the latest time that was set for the
             # Further events delay the refresh, but not beyond the latest time that was set for the
             # first event.
             assert control._debouncer.due <= latest_time + 0.01

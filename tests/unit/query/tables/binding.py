@@ -17,6 +17,7 @@ from tests.unit.protocol.wire import FakeColumn
 
 pyarrow = pytest.importorskip("pyarrow")
 
+# The default options, and options with which durations are read as structs.
 OPTIONS = [ColumnOptions(), ColumnOptions(durations="struct")]
 
 

@@ -95,7 +95,7 @@ def test_every_type_with_nulls_and_empty_values(
 def types_and_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
     """Return a strategy for pairs of a CQL type and the strategy of its values.
 
-    The types are those of the codecs' tests, and sets, maps and containers of maps of these types.
+    The types are those of `typed_values`, and sets, maps and containers of maps of these types.
     """
     inner = typed_values(depth - 1)
     return (
