@@ -1,4 +1,4 @@
-"""How `benchmarks.instructions` counts, records and compares. These tests need no valgrind."""
+"""Test how `benchmarks.instructions` counts, records and compares, without valgrind."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from benchmarks import instructions
 from benchmarks._lib import callgrind, history, worker_instructions
 from benchmarks._lib.requirements import is_quick
 
+# What callgrind prints when the program ends.
 REPORT = """\
 ==7== Events    : Ir
 ==7== Collected : 5123456789
@@ -20,6 +21,7 @@ REPORT = """\
 ==7== I   refs:      5,123,456,789
 """
 
+# What callgrind_annotate prints. A recursive function may have several lines.
 ANNOTATED = """\
 --------------------------------------------------------------------------------
 Ir
@@ -44,6 +46,7 @@ def test_a_report_without_a_count_is_an_error() -> None:
 
 
 def test_startup_instructions_cancel_out() -> None:
+    """The difference between many and few passes over the requests has no startup instructions."""
     startup, per_request = 4_000_000_000, 25_000
     few, many = (
         startup + passes * instructions.SIZES[is_quick()] * per_request
@@ -97,6 +100,7 @@ def test_last_returns_the_last_record_of_the_same_environment(record_file: Path)
 
 
 def test_a_case_may_grow_by_two_percent() -> None:
+    # 25,500 is 2 % more than 25,000.
     assert not history.grown(25_500, 25_000)
     assert history.grown(25_501, 25_000)
 

@@ -1,4 +1,4 @@
-"""What `benchmarks._lib.report` prints and writes for every benchmark."""
+"""Test what `benchmarks._lib.report` prints and writes for every benchmark."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from benchmarks._lib.page import page_of, page_with
 from benchmarks._lib.report import Benchmark, Progress
 from benchmarks._lib.tables import Table, least_over, shown
 
+# The microseconds of each driver in two cases. The drivers are called ours, theirs and others.
 ROWS: dict[str, dict[str, float | None]] = {
     "insert": {"ours": 5.0, "theirs": 50.0, "others": 40.0},
     "page": {"ours": 1234.5, "theirs": None},
@@ -27,6 +28,7 @@ def _no_quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def benchmark() -> Benchmark:
+    """Return a benchmark with invented texts."""
     return Benchmark(
         "Help.\n\n    code\n", "Inserts, us", duration_text="2 minutes", quick_duration_text="5 s"
     )
@@ -117,8 +119,9 @@ def test_the_json_has_the_tables_and_a_page_is_made_from_it(tmp_path: Path) -> N
 
 
 def test_new_figures_replace_those_of_the_same_script(tmp_path: Path) -> None:
-    """A section of a page is replaced by that of a later run, which says when it was; the sections
-    of other scripts remain.
+    """A section of a page is replaced by the section of a later run of the same script.
+
+    The new section says when it was measured. The sections of other scripts remain.
     """
     path = tmp_path / "figures.json"
     bench = benchmark()

@@ -1,4 +1,7 @@
-"""What `benchmarks.requests` compares, and what the null server answers to each driver."""
+"""Test what `benchmarks.requests` compares, and what its null server answers to each driver.
+
+The null server sends prepared answers, so that a benchmark measures only the driver.
+"""
 
 from __future__ import annotations
 

@@ -18,8 +18,10 @@ from cassandra.query import dict_factory, named_tuple_factory, ordered_dict_fact
 from cassandra.testing import LocalCluster
 from cassandra.util import SortedSet
 
+# The names of the keyspaces.
 _names = (f"bulk_{number}" for number in itertools.count())
 
+# The protocol handlers and row factories of the tested sessions, which bulk work must not use.
 HANDLERS = (ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler)
 FACTORIES: tuple[Callable[..., Any], ...] = (
     tuple_factory,
@@ -46,14 +48,14 @@ class FieldlessType:
 
 @pytest.fixture(scope="session")
 def node() -> Iterator[LocalCluster]:
-    """One node of Cassandra 5.0."""
+    """Yield one node of Cassandra 5.0."""
     with LocalCluster(1, heap="384M") as cluster:
         yield cluster
 
 
 @pytest.fixture
 def session(node: LocalCluster) -> Iterator[Session]:
-    """A session in a new keyspace, with default settings."""
+    """Yield a session in a new keyspace, with default settings."""
     name = next(_names)
     with Cluster(node.contact_points, port=node.port) as cluster, cluster.connect() as session:
         session.default_timeout = 60

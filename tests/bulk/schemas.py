@@ -14,6 +14,7 @@ from cassandra.util import Date, Duration, Time
 
 EPOCH = datetime.datetime(1970, 1, 1)
 LETTERS = "abc ,;\"'\\{}[]:\t\n\réß漢\U0001f600%?0"
+# Strings that readers of files might take for something else than a string.
 SPECIAL = (
     "NULL",
     "nan",
@@ -32,8 +33,11 @@ Maker = Callable[[random.Random], Any]
 
 
 def _text(rng: random.Random, letters: str = LETTERS) -> str:
+    """Return a random string of these letters."""
     # No text here is empty: a CSV file has the same field for null and for an empty string.
-    if rng.random() < 0.1:  # texts that mean something else in a file, if it has the letters
+    # Some strings mean something else in a file, for example NULL. Outside of LETTERS, only those
+    # without punctuation are used.
+    if rng.random() < 0.1:
         return rng.choice([text for text in SPECIAL if letters is LETTERS or text.isalnum()])
     return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))
 
@@ -48,6 +52,7 @@ def _signed_integer(rng: random.Random, bits: int) -> int:
 
 
 def _real(rng: random.Random) -> float:
+    """Return a random float, often one that is hard to write or read."""
     extremes = (5e-324, 1.7976931348623157e308, 2.0**53, 1e22, float("nan"))
     return rng.choice(
         (0.0, -0.0, 1.5, -2.25, float("inf"), float("-inf"), rng.uniform(-9, 9), *extremes)
@@ -55,11 +60,13 @@ def _real(rng: random.Random) -> float:
 
 
 def _decimal(rng: random.Random) -> Decimal:
+    """Return a random decimal, often with a large or negative exponent."""
     digits = rng.choice((0, 1, -10, 12345678901234567890, rng.randrange(-(10**30), 10**30)))
     return Decimal(digits).scaleb(rng.choice((0, -1, -2, -20, 0, 5, 400, -400)))
 
 
 def _timestamp(rng: random.Random) -> datetime.datetime | int:
+    """Return a random timestamp: a datetime, or milliseconds since 1970."""
     if rng.random() < 0.2:  # years that datetime does not support, as milliseconds
         return rng.choice(((1 << 63) - 1, -(1 << 63), 253_402_300_800_000))
     millis = rng.choice((0, 1, -1, 1_711_113_022_222, rng.randrange(-(10**13), 10**14)))
@@ -67,6 +74,7 @@ def _timestamp(rng: random.Random) -> datetime.datetime | int:
 
 
 def _duration(rng: random.Random) -> Duration:
+    """Return a random duration, whose parts all have the same sign."""
     sign = rng.choice((1, -1))
     return Duration(*(sign * rng.choice((0, 1, 17, 10**6)) for _ in range(3)))
 
@@ -153,7 +161,7 @@ class Schema:
 
     @property
     def columns(self) -> list[Column]:
-        """All columns; the columns of the primary key come first."""
+        """Return all columns; the columns of the primary key come first."""
         return [*self.partition, *self.clustering, self.static, *self.values]
 
     def _column(self, name: str, depth: int, is_nested: bool = False) -> Column:

@@ -97,6 +97,7 @@ def load(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> Loa
                 locations = [bound.chunk.location(index) for index in range(bound.chunk.size)]
                 numbers = [location.line or location.row for location in locations]
                 outcome.failed.update(numbers[index] for index, _ in bound.failures)
+                # A wave is a group of requests that may be in flight together.
                 for wave in bound.waves:
                     for group in wave.groups:
                         for index, row in enumerate(group.rows):

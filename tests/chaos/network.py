@@ -70,7 +70,7 @@ class Network:
 
     @property
     def endpoint_factory(self) -> ProxyEndPoints:
-        """The endpoint factory with which the driver connects to the proxies."""
+        """Return the endpoint factory with which the driver connects to the proxies."""
         return ProxyEndPoints(self._port_of)
 
     def _port_of(self, address: str) -> int:
@@ -90,7 +90,7 @@ class Network:
 
     @property
     def contact_points(self) -> list[EndPoint]:
-        """The addresses of the proxies."""
+        """Return the addresses of the proxies."""
         return [DefaultEndPoint("127.0.0.1", proxy.port) for proxy in self.proxies]
 
     def call(self, function: Callable[[], None]) -> None:

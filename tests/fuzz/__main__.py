@@ -27,6 +27,7 @@ if not __package__:
 from cassandra._impl import twin
 from tests.fuzz import fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames
 
+# If the process uses more memory, a fuzzer has found an input that wastes memory.
 MAX_RESIDENT_MB = 1500
 
 

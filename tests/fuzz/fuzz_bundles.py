@@ -31,6 +31,7 @@ from tests.unit.security.certificates import Authority
 
 LONGEST = 5.0  # seconds for one input; an undamaged one takes a few milliseconds
 
+# The undamaged config.json of a bundle, and the undamaged answer of the metadata service.
 CONFIG = {"host": "127.0.0.1", "port": 29080, "username": "ada", "password": "x", "keyspace": "k"}
 ANSWER = {
     "version": 1,
@@ -40,6 +41,7 @@ ANSWER = {
         "sni_proxy_address": "proxy.example.com:29042",
     },
 }
+# Values that replace a value of an undamaged document.
 ODD: list[Any] = [
     None, True, 0, -1, 1 << 70, 1e308, "", "\0", "\ud800", "a" * 300, "..", "[", "é", [], {},
     [[]] * 3, {"a": {}}, "1e5", " 7 ", "\u0667",

@@ -47,6 +47,7 @@ SETTINGS: list[tuple[int, str | None]] = [
 # The most bytes of a body that the readers accept. With this low limit, a damaged length cannot
 # make them allocate much memory.
 MAX_BODY = 1 << 20
+# If the process uses more memory, the fuzzer has found an input that wastes memory.
 MAX_RESIDENT_MB = 1500
 
 

@@ -7,6 +7,7 @@ import resource
 import time
 from collections.abc import Callable
 
+# If the process uses more memory, the fuzzer has found an input that wastes memory.
 MAX_RESIDENT_MB = 1500
 
 

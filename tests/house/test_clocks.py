@@ -56,9 +56,7 @@ COMPILED = {"clock", "happy_path", "observed"}
 
 
 def clock_readers(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of each place in a source that mentions a function which reads a clock
-    (`READERS`).
-    """
+    """Yield (name, line) of each place in a source that mentions a function of `READERS`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             # This covers `datetime.datetime.now` as well as `datetime.now`.

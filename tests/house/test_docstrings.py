@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
+# The kinds of the parameters `*args` and `**kwargs`.
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -24,6 +25,7 @@ def directives(kind: str) -> set[str]:
 
 
 def public_names(module: Any) -> list[str]:
+    """Return the names in a module's ``__all__``, which each documented module must have."""
     assert hasattr(module, "__all__"), f"{module.__name__} does not say which names are public"
     return list(module.__all__)
 
@@ -110,6 +112,7 @@ def parameters(function: Callable[..., Any], is_bound: bool) -> list[inspect.Par
 
 
 def is_listed(name: str, texts: list[str]) -> bool:
+    """Return True if one of the docstrings has a ``:param:`` field for a parameter."""
     field = re.compile(rf":param (?:[^:]*[ ,*])?{re.escape(name)}(?:,[^:]*)?:")
     return any(field.search(text) for text in texts)
 

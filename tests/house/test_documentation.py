@@ -1,4 +1,4 @@
-"""The pages of the documentation: widths of code, menus, links and names of files."""
+"""Test the pages of the documentation: widths of code, menus, links and names of files."""
 
 from __future__ import annotations
 

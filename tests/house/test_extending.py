@@ -1,4 +1,4 @@
-"""The recipes of ``docs/extending.rst``: their diffs apply, and what they add works."""
+"""Test the recipes of ``docs/extending.rst``: their diffs apply, and what they add works."""
 
 from __future__ import annotations
 

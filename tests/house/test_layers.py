@@ -161,6 +161,7 @@ MOST_IN_CIRCLE = 10
 
 
 def modules() -> Iterator[tuple[str, Path]]:
+    """Yield (name, path) of each module of the driver."""
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT.parent).with_suffix("").parts
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
@@ -271,11 +272,10 @@ def called(node: ast.Call) -> str:
 
 
 def dependencies(tree: ast.Module) -> set[str]:
-    """Return the modules of the driver that a module depends on, including imports for type
-    checkers and late imports.
+    """Return the modules of the driver that a module depends on.
 
-    Names that a package exports for applications, and does not use itself, do not count
-    (`RE_EXPORTING`).
+    Imports for type checkers and late imports count. Names that a package exports for applications,
+    and does not use itself, do not count (`RE_EXPORTING`).
     """
     early = {name for node in ast.walk(tree) for name in imported(node)}
     late = {name for name, _ in late_imports(tree, LATE - RE_EXPORTING)}

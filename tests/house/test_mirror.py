@@ -1,10 +1,10 @@
-"""``tests/unit`` mirrors ``cassandra``: ``cassandra/a/b.py`` is tested by
-``tests/unit/a/test_b.py``.
+"""Check that ``tests/unit`` mirrors ``cassandra``.
 
-If one file is not enough, further files are named after it: ``test_b_on_nodes.py``. A module's
-leading underscore is dropped, and an ``__init__.py`` is tested by ``test_package.py``. If a module
-has a Python and a compiled implementation (twins), both are tested under the name of the Python
-module. Modules that only re-export names or hold constants need no test.
+The module ``cassandra/a/b.py`` is tested by ``tests/unit/a/test_b.py``. If one file is not enough,
+further files are named after it: ``test_b_on_nodes.py``. A module's leading underscore is dropped,
+and an ``__init__.py`` is tested by ``test_package.py``. If a module has a Python and a compiled
+implementation (twins), both are tested under the name of the Python module. Modules that only
+re-export names or hold constants need no test.
 
 ACROSS lists tests that mirror no module, GUARDED_BY modules that another test module tests.
 """
@@ -68,6 +68,7 @@ GUARDED_BY = {
 
 
 def modules() -> Iterator[str]:
+    """Yield the path of each Python module of the driver, relative to the package."""
     for path in sorted(SOURCES.rglob("*.py")):
         name = path.relative_to(SOURCES).as_posix()
         if not name.startswith("_accel/"):
@@ -98,6 +99,7 @@ def entry_for(name: str, names: dict[str, str]) -> str | None:
 
 
 def is_protocol(node: ast.ClassDef) -> bool:
+    """Return True if a class is a `typing.Protocol`, whose methods have no code to test."""
     return any(isinstance(base, ast.Name) and base.id == "Protocol" for base in node.bases)
 
 
@@ -123,6 +125,7 @@ TESTS = [path.relative_to(HERE).as_posix() for path in sorted(HERE.rglob("test_*
 
 
 def has_own_test(module: str) -> bool:
+    """Return True if a test module is named after the module."""
     return any(is_mirror(test, module) for test in TESTS)
 
 

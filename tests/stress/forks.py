@@ -44,6 +44,7 @@ class Load:
             work()
 
     def _execute(self) -> None:
+        """Execute a blocking request."""
         self.session.execute("SELECT 1")
 
     def _register(self) -> None:
@@ -66,6 +67,7 @@ class Load:
             cluster.connect().execute("SELECT 1")
 
     def stop(self) -> None:
+        """End the threads, and shut the cluster down."""
         self._ended.set()
         for thread in self._threads:
             thread.join(PATIENCE)

@@ -21,14 +21,15 @@ from cassandra.engine import loop as engine_loop
 from cassandra.errors import ConnectionException, OperationTimedOut
 from tests.stress.serving import KEYSPACES, PATIENCE, main, node
 
-THREADS = 32
-FEW_THREADS = 3
+THREADS = 32  # threads in the first run
+FEW_THREADS = 3  # threads in the second run
 PER_COUNT = 50  # calls of each of `THREADS` threads for each unit of ``--count``
 RARELY = 0.002  # probability that a call breaks the connections
 LONG = 20.0  # seconds; a timeout that no call should reach
 # Outcomes that are not faults of the driver.
 FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}
 
+# The only query whose answer has rows: a row for each keyspace.
 _NAMES = "SELECT keyspace_name FROM system_schema.keyspaces"
 
 

@@ -65,6 +65,7 @@ class StatementB(PreparedStatement):
         return 1
 
 
+# The driver's classes of scalar types and of collections, by their names in CQL.
 TYPES = {
     "text": "UTF8Type", "int": "Int32Type", "bigint": "LongType", "uuid": "UUIDType",
     "double": "DoubleType", "timestamp": "DateType", "blob": "BytesType", "duration": "DurationType",  # noqa: E501

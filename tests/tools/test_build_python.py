@@ -30,6 +30,7 @@ esac
 
 
 def write_program(path: Path, source: str) -> None:
+    """Write an executable file, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source)
     path.chmod(0o755)

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+# The environment variables that setup.py reads. Tests begin without them.
 SWITCHES = (
     "CASS_DRIVER_NO_EXTENSIONS",
     "CASS_DRIVER_NO_CYTHON",
@@ -163,6 +164,7 @@ setup(
     cmdclass={{"build_ext": commands["AllOrNone"], "bdist_wheel": commands["HonestWheel"]}},
 )
 """
+# The source of an extension module in C. Its name takes the place of each %s.
 MODULE = """
 #include <Python.h>
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "%s", NULL, -1, NULL};

@@ -23,6 +23,7 @@ TOOLS = HOME / "tools"
 RELEASE = HOME / ".github" / "workflows" / "release.yml"
 # Versions that cibuildwheel, which makes the wheels of macOS and Windows, no longer builds.
 NOT_OF_CIBUILDWHEEL = {"3.13t"}
+# The files of an invented wheel, with their contents.
 FILES = {
     "cassandra/__init__.py": b"",
     "turbocql_pytest.py": b"",
@@ -39,7 +40,7 @@ EPOCH = 1_700_000_000  # seconds; the time of all files in an archive
 
 @pytest.fixture
 def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The package tools/wheels, which implements tools/build_wheels, with its modules imported."""
+    """Return the package tools/wheels, which implements tools/build_wheels, with its modules."""
     monkeypatch.syspath_prepend(str(TOOLS))
     import wheels as package
     from wheels import archives, checks, compiling, sbom, targets  # noqa: F401
@@ -228,7 +229,10 @@ def test_manifest_in_includes_every_file_that_git_knows() -> None:
 
 @pytest.fixture
 def release_workflow() -> str:
-    """The text of the workflow that uploads a release. A source distribution has no workflows."""
+    """Return the text of the workflow that uploads a release; skip the test if there is none.
+
+    A source distribution has no workflows.
+    """
     if not RELEASE.exists():
         pytest.skip("no clone, which has the workflows")
     return RELEASE.read_text()

@@ -1,4 +1,4 @@
-"""The code of the differential tests itself: the comparison, the list of differences, the recorder.
+"""Test the code of the differential tests: the comparison, the list of differences, the recorder.
 
 These tests use invented outcomes and requests, and need no node.
 """
@@ -36,6 +36,7 @@ VALUES, PAGE_SIZE, TIMESTAMP = 0x01, 0x04, 0x20  # flags of the parameters of a 
 PREPARED = 4  # the kind of result that answers PREPARE
 UNSET = -2  # the length of a value that is not set
 
+# What a program has shown, raised, printed, sent and written with one driver: its outcome.
 SAME: dict[str, Any] = {
     "shown": [["rows", "[Row(k=1)]"], ["rows", "[]"]],
     "error": None,
@@ -116,6 +117,7 @@ def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
         assert is_same(theirs, ours) is expected
 
 
+# A difference at the seventh program of a file: our driver shows [2] where the other shows [1].
 HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", theirs="[1]", ours="[2]")
 
 
@@ -206,8 +208,10 @@ def long_string(value: str) -> bytes:
 
 
 def test_the_recorder_reads_a_query() -> None:
-    """The string has the parameters by name. It says "now" for a timestamp near the clock's time,
-    so that the strings of two runs are equal.
+    """The recorder describes a query as a string with its parameters by name.
+
+    For a timestamp near the clock's time, the string has "now", so that the strings of two runs are
+    equal.
     """
     value_count, value = 1, struct.pack(">i", 7)
     page_size, microseconds = 50, int(time.time() * 1e6)

@@ -1,4 +1,4 @@
-"""The functions of `tests.fuzz.kept`, which keep the corpus of the fuzzers."""
+"""Test the functions of `tests.fuzz.kept`, which keep the corpus of the fuzzers."""
 
 from __future__ import annotations
 

@@ -18,12 +18,14 @@ from tests.processes import WITH_TESTS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is open is read from /proc")
 
+# The conftest.py of the written tests, with a shorter time to wait for what is still open.
 CONFTEST = """
 from tests import leftovers
 from tests.leftovers import nothing_is_left_open, watch
 leftovers.PATIENCE = 0.2
 watch()
 """
+# The beginning of the written module. `held` keeps objects alive after their test.
 IMPORTS = """
 import asyncio, gc, socket, subprocess, sys, threading, time
 held = []

@@ -1,4 +1,4 @@
-"""The lists of tests in tests/sanitize.py, which run on a build with sanitizers."""
+"""Test the lists of tests in tests/sanitize.py, which run on a build with sanitizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of ``tests/simulation`` itself: plans, making failing plans small, and checks.
+"""Test the code of ``tests/simulation``: plans, making failing plans small, and checks.
 
 A seed gives a `Plan`: settings, client steps and faults. `run_plan` runs a plan on simulated time,
 and returns which rules for the driver were violated.
@@ -19,7 +19,8 @@ from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of, shrink_plan
 
 @pytest.fixture(autouse=True)
 def _short_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.simulation.life.LENGTH", 3.0)  # virtual seconds
+    """Let each simulation take only 3 seconds of simulated time."""
+    monkeypatch.setattr("tests.simulation.life.LENGTH", 3.0)
 
 
 def calm_plan(seed: int = 1, **settings: object) -> Plan:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.processes import WITH_TESTS
 
+# The conftest.py and the module of the tests that are run in a process of their own.
 CONFTEST = """
 from tests import time_limits
 from tests.conftest import pytest_timeout_cancel_timer, pytest_timeout_set_timer

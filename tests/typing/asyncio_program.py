@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class Order:
+    """The class of the rows (`row_type`)."""
+
     id: int
     total: float
 

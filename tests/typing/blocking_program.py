@@ -48,11 +48,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Order:
+    """A data class for rows (`row_type`)."""
+
     id: int
     total: float
 
 
 class Line(NamedTuple):
+    """A named tuple for rows (`row_type`)."""
+
     order: int
     text: str
 

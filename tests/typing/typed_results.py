@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class User:
+    """The class of the rows (`row_type`)."""
+
     id: int
     name: str
 

@@ -25,6 +25,8 @@ from cassandra.policies import RetryPolicy, RoundRobinPolicy
 
 @dataclass
 class Order:
+    """The class of the rows (`row_type`)."""
+
     id: int
 
 

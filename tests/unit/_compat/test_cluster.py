@@ -1,4 +1,4 @@
-"""Methods of clusters and sessions that exist since other drivers have them, without a node."""
+"""Test methods that clusters and sessions of other drivers have, without a node."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from cassandra._compat.cluster import CompatCluster, CompatSession
 from cassandra.errors import ConnectionException, ConnectionShutdown
 
+# A fake host. `on_up` and `on_down` accept any object that has the attribute `is_up`.
 HOST: Any = SimpleNamespace(is_up=True)
 
 

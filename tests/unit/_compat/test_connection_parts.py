@@ -1,7 +1,4 @@
-"""Classes about connections that applications of cassandra-driver use.
-
-They are for timers, and for compressed bodies.
-"""
+"""Test classes for timers, heartbeats and compressed bodies that cassandra-driver has, too."""
 
 from __future__ import annotations
 

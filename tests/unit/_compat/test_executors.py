@@ -1,4 +1,4 @@
-"""A session's executor, and the classes that execute many statements concurrently."""
+"""Test a session's methods, and the classes, that execute many statements concurrently."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def session() -> Any:
             yield cluster.connect()
 
 
+# Pairs of a statement and its values (none). The node refuses only the statement at index 7.
 PAIRS = [(f"SELECT {number}", None) for number in range(20)]
 
 

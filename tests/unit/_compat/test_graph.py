@@ -1,4 +1,4 @@
-"""Names of DataStax Enterprise's graphs and Insights: objects are created, compared and shown."""
+"""Test that objects for DataStax Enterprise's graphs and Insights can be created and compared."""
 
 from __future__ import annotations
 
@@ -141,6 +141,7 @@ def test_functions_that_need_no_server_work() -> None:
     assert graph.to_bigint(5) == graph.to_int(5) == graph.to_float(5) == 5
 
 
+# Calls that only a server of DataStax Enterprise could answer.
 REFUSED: list[Callable[[], Any]] = [
     lambda: graph.Result(5).as_vertex(),
     lambda: graph.Result(5).as_edge(),

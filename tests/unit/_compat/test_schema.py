@@ -1,4 +1,4 @@
-"""The parts of the schema that applications of cassandra-driver read with `get_schema_parser`."""
+"""Test the schema parser, with which applications of cassandra-driver read parts of the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`metrics.collection`, which makes collections of statistics like the package scales."""
+"""Test `metrics.collection`, which makes collections of statistics like the package scales."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads of async generators: rows are read as they are sent, and the generator is closed."""
+"""Test loads of async generators, whose rows are read as they are sent."""
 
 from __future__ import annotations
 

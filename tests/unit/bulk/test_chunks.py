@@ -1,4 +1,4 @@
-"""The sizes of chunks (batches of a load's rows), and the location of each row in its source."""
+"""Test the sizes of chunks (batches of a load's rows), and where each row is in its source."""
 
 from __future__ import annotations
 

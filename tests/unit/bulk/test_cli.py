@@ -1,4 +1,4 @@
-"""The command line `python -m cassandra.bulk`: its options become arguments of session methods."""
+"""Test ``python -m cassandra.bulk``, whose options become arguments of session methods."""
 
 from __future__ import annotations
 

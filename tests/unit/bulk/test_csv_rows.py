@@ -1,4 +1,4 @@
-"""CSV readers that bind rows to bytes while they read.
+"""Test CSV readers that bind rows to bytes while they read.
 
 The tests compare the implementation under test (compiled or Python) with the csv module and the
 converters of strings, for values, errors and line numbers.

@@ -1,4 +1,4 @@
-"""The readers of JSON lines and Parquet files, and `fields_of_file`, which reads field names."""
+"""Test the readers of JSON lines and Parquet files, and `fields_of_file` (the names of fields)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads through the blocking and the asyncio API: sending, retrying, refusing and resuming rows."""
+"""Test loads through both APIs: rows are sent, retried, refused and resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans of a whole table on fake nodes, also while requests or nodes fail."""
+"""Test scans of a whole table on fake nodes, also while requests or nodes fail."""
 
 from __future__ import annotations
 

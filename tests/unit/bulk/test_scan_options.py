@@ -1,4 +1,4 @@
-"""The options of scans, loads and unloads: their documentation, defaults and error messages."""
+"""Test the options of scans, loads and unloads: documentation, defaults and error messages."""
 
 from __future__ import annotations
 

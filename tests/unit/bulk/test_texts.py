@@ -1,4 +1,4 @@
-"""Conversions between CQL values and the strings or JSON values of files."""
+"""Test conversions between CQL values and the strings or JSON values of files."""
 
 from __future__ import annotations
 

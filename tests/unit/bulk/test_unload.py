@@ -1,4 +1,4 @@
-"""Unloads of a table into CSV, JSON lines and Parquet files, in the blocking and asyncio APIs."""
+"""Test unloads of a table into CSV, JSON lines and Parquet files, with both APIs."""
 
 from __future__ import annotations
 

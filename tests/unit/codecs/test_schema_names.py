@@ -13,6 +13,7 @@ from cassandra.codecs.schema_names import missing_column, missing_type
 from cassandra.codecs.type_patterns import pattern_of
 
 CONVERTER: Converter[Any, Any] = Converter(to_cql=str)
+# A fake keyspace with a table, a view and a user-defined type, and a schema with this keyspace.
 SHOP = SimpleNamespace(
     tables={"carts": SimpleNamespace(columns={"id": 1, "total": 2})},
     views={"by_day": SimpleNamespace(columns={"day": 1})},

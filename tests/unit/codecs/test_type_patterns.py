@@ -12,6 +12,7 @@ import pytest
 from cassandra.codecs.type_patterns import column_key, pattern_of
 from cassandra.cqltypes import UserType, lookup_casstype
 
+# Two user-defined types with the same name, in different keyspaces.
 MONEY = UserType.make_udt_class("shop", "money", ("amount",), (lookup_casstype("DecimalType"),))
 OTHER_MONEY = UserType.make_udt_class("bank", "money", ("amount",), MONEY.subtypes)
 

@@ -72,6 +72,7 @@ def test_a_column_with_a_wrong_key_or_type_is_refused(
     assert not policy.contains_column(column)
 
 
+# The calls that need a column which was added to the policy.
 CALLS: list[Callable[[Policy, ColDesc], Any]] = [
     lambda policy, column: policy.column_type(column),
     lambda policy, column: policy.encrypt(column, b"x"),
@@ -136,6 +137,7 @@ def test_the_repr_shows_columns_and_no_keys(policy: Policy) -> None:
     assert repr(policy) == f"<{name} of ks.a.b, ks.t.c>"
 
 
+# Names of types as an application may write them, and the names of the same types in CQL.
 TYPES = {
     "INT": "int",
     "frozen<list<int>>": "list<int>",

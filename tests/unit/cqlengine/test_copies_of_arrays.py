@@ -1,4 +1,4 @@
-"""NumPy arrays as values of vector columns, also inside collections.
+"""Test NumPy arrays as values of vector columns, also inside collections.
 
 The tests create, change and compare instances.
 """

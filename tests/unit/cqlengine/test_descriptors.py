@@ -1,4 +1,4 @@
-"""Descriptors of models: column values, partition keys, and options of classes and instances."""
+"""Test descriptors of models: column values, partition keys and options."""
 
 from __future__ import annotations
 

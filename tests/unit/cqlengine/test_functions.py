@@ -1,4 +1,4 @@
-"""CQL functions as values, such as `MinTimeUUID` and `Token`: their CQL and bound values."""
+"""Test CQL functions as values, such as `MinTimeUUID` and `Token`: their CQL and bound values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators of filters, which are found by their symbols."""
+"""Test the operators of filters, which are found by their symbols."""
 
 from __future__ import annotations
 

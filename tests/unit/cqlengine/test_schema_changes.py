@@ -1,4 +1,4 @@
-"""CREATE and ALTER statements for models, and for what the server's schema already has."""
+"""Test CREATE and ALTER statements for models, and for what the server's schema already has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of the mapper: their CQL with named placeholders, and their CQL to prepare.
+"""Test statements of the mapper: their CQL with named placeholders, and their CQL to prepare.
 
 cassandra-driver documents the CQL with placeholders.
 """

@@ -1,4 +1,4 @@
-"""Overlapping saves of one instance: a save begins before an earlier save has got its response.
+"""Test saves of an instance that begin before an earlier save has got its response.
 
 Random programs change an instance and save it. A fake table executes the statements in any order.
 After one more save, the row must have the values of the instance.

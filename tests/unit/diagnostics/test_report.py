@@ -19,6 +19,7 @@ from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla, hold, rows
 from tests.waiting import result_of, until
 
+# The cluster classes of both APIs.
 FACES = [Cluster, aio.Cluster]
 
 

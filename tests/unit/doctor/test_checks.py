@@ -1,4 +1,4 @@
-"""The checks of ``python -m cassandra.doctor`` on a connected cluster.
+"""Test the checks of ``python -m cassandra.doctor`` on a connected cluster.
 
 The second argument of a check is its timeout in seconds.
 """
@@ -180,6 +180,7 @@ def test_a_wrong_clock_of_this_machine_is_one_finding(
     session: Session, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str, way: str
 ) -> None:
     """If all hosts agree on the time, the clock of this machine is wrong, not the hosts' clocks."""
+    # Each host's clock differs by `seconds` from this machine's clock, give or take 1 ms.
     skew = checks._Skew(seconds, 0.001)
     monkeypatch.setattr(checks, "_clock_skew", lambda *args: skew)
     (finding,) = checks.clocks(session, WAIT)

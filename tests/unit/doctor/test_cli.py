@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.doctor`` against a fake node."""
+"""Test the command ``python -m cassandra.doctor`` against a fake node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of ``python -m cassandra.doctor`` for ``--local-dc`` and ``--keyspace``."""
+"""Test what ``python -m cassandra.doctor`` checks for ``--local-dc`` and ``--keyspace``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The findings that ``python -m cassandra.doctor`` reports."""
+"""Test the findings that ``python -m cassandra.doctor`` reports."""
 
 from __future__ import annotations
 

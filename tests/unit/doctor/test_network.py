@@ -1,4 +1,4 @@
-"""The checks of ``python -m cassandra.doctor`` before it connects a session."""
+"""Test the checks of ``python -m cassandra.doctor`` before it connects a session."""
 
 from __future__ import annotations
 

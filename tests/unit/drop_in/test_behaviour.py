@@ -1,4 +1,4 @@
-"""Compatibility with cassandra-driver in details that no other test module covers.
+"""Test compatibility with cassandra-driver in details that no other test module covers.
 
 The details are constants, compressions and settings.
 """
@@ -169,6 +169,7 @@ def test_callbacks_that_run_at_once_do_not_recurse() -> None:
     pairs[10] = ("bad", None)
     outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=WAIT)
     assert len(outcomes) == 5000
+    # No callback was called while `execute_async` was running.
     assert session.deepest == 0
     assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [10]
 
@@ -190,6 +191,7 @@ def test_requests_are_limited_by_the_concurrency_and_stop_after_cancelling() -> 
     assert future.cancelled()
 
 
+# A program with an import hook, like those of tracers, that patches `cassandra.cluster`.
 TRACERS_HOOK = """
 import importlib.abc, importlib.util, sys
 

@@ -1,4 +1,4 @@
-"""Values that applications of cassandra-driver bind.
+"""Test values that applications of cassandra-driver bind.
 
 Examples are dicts with more keys than bind markers, and unusual objects.
 """

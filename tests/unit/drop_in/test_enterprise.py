@@ -15,6 +15,7 @@ from cassandra.datastax.graph.fluent import DseGraph
 from cassandra.metadata import SchemaParserDSE68, SchemaParserV3, TableMetadataDSE68
 from cassandra.testing.fake import FakeNode
 
+# Calls that only a server of DataStax Enterprise could answer.
 REFUSED: list[Callable[[], Any]] = [
     lambda: ContinuousPagingSession(1, None, None, None, ContinuousPagingState(4)).results(),
     lambda: SchemaParserV3(None, 1.0, 100, None).get_all_keyspaces(),

@@ -1,4 +1,4 @@
-"""Protocol handlers of applications, which may have their own message classes.
+"""Test protocol handlers of applications, which may have their own message classes.
 
 The message classes may read results themselves. Requests through a handler use everything that the
 connection has negotiated.

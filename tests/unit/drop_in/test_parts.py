@@ -1,4 +1,4 @@
-"""Less common names that applications import from cassandra-driver."""
+"""Test less common names that applications import from cassandra-driver."""
 
 from __future__ import annotations
 

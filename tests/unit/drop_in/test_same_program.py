@@ -109,8 +109,9 @@ class TestParameters:
 
 class TestErrors:
     def test_connecting_to_a_missing_keyspace(self, node: FakeNode) -> None:
-        """If the keyspace is missing, `connect` raises NoHostAvailable, which is also an instance
-        of the server's error class.
+        """If the keyspace is missing, `connect` raises NoHostAvailable.
+
+        The error is also an instance of the server's error class.
         """
         node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
         with Cluster([node.address], port=node.port) as cluster:
@@ -123,8 +124,9 @@ class TestErrors:
             assert cluster.connect("").keyspace is None
 
     async def test_a_missing_keyspace_with_asyncio(self, node: FakeNode) -> None:
-        """If the keyspace is missing, `connect` raises NoHostAvailable, which is also an instance
-        of the server's error class.
+        """If the keyspace is missing, `connect` raises NoHostAvailable.
+
+        The error is also an instance of the server's error class.
         """
         node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
         async with aio.Cluster([node.address], port=node.port) as cluster:

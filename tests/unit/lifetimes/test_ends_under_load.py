@@ -1,4 +1,4 @@
-"""Short runs of the stress programs in ``tests/stress``.
+"""Test short runs of the stress programs in ``tests/stress``.
 
 Another test checks that the package's locks are free after a fork.
 """

@@ -1,4 +1,4 @@
-"""A `Cluster` in programs with several processes.
+"""Test a `Cluster` in programs with several processes.
 
 The programs fork, spawn, and exit while the cluster is open.
 """
@@ -67,6 +67,7 @@ with FakeNode() as node:
 """  # noqa: E501
 )
 
+# A spawned process executes a request with its own cluster. Its parent's cluster stays usable.
 SPAWN = (
     PROLOGUE
     + """
@@ -130,6 +131,7 @@ with FakeNode() as node:
 )
 
 
+# Each process of a forked pool executes a request with its own cluster.
 FORKED_POOL = (
     PROLOGUE
     + """

@@ -1,4 +1,4 @@
-"""The command ``python -m cassandra.migrate``: its paths, formats and exit codes."""
+"""Test the command ``python -m cassandra.migrate``: its paths, formats and exit codes."""
 
 from __future__ import annotations
 

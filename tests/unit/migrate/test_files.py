@@ -1,4 +1,4 @@
-"""Which files the check reads, and which files it leaves out."""
+"""Test which files the check reads, and which files it leaves out."""
 
 from __future__ import annotations
 

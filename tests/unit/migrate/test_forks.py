@@ -1,4 +1,4 @@
-"""Code that seems to use a cluster or session in a forked process, but is harmless."""
+"""Test code that seems to use a cluster or session in a forked process, but is harmless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keyword arguments that a program passes in a dict, as in ``f(**{"a": 1})``."""
+"""Test keyword arguments that a program passes in a dict, as in ``f(**{"a": 1})``."""
 
 from __future__ import annotations
 

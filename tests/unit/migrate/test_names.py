@@ -1,4 +1,4 @@
-"""The driver's names, as the check looks them up.
+"""Test how the check looks up the driver's names.
 
 The check finds whether a name exists, in which module, and which attributes its objects have.
 """

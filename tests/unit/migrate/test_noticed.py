@@ -1,4 +1,4 @@
-"""Code that resembles a difference between the drivers, but is none, and code that is one."""
+"""Test code that resembles a difference between the drivers, and code that is a difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reader of syntax trees, which collects facts about a program.
+"""Test the reader of syntax trees, which collects facts about a program.
 
 The facts include a program's imports, the ``try`` statements that guard them, and strings.
 """

@@ -1,4 +1,4 @@
-"""Counters by host, and gauges of the state of a cluster."""
+"""Test counters by host, and gauges of the state of a cluster."""
 
 from __future__ import annotations
 

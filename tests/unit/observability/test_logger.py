@@ -1,4 +1,4 @@
-"""The log of slow, failed and sampled requests (`RequestLogger`)."""
+"""Test the log of slow, failed and sampled requests (`RequestLogger`)."""
 
 from __future__ import annotations
 

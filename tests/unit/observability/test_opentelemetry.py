@@ -1,4 +1,4 @@
-"""Spans and metrics for OpenTelemetry, as the exporters of OpenTelemetry's SDK return them."""
+"""Test the spans and metrics that the exporters of OpenTelemetry's SDK get."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from tests.unit.engine.faults import AddressOrderPolicy
 from tests.unit.observing import RetryOnce, observed_cluster
 from tests.waiting import WAIT
 
+# The answer of a node that never responds. Tests compare their answer with this object.
 SILENCE = silence()
 QUERY = "SELECT k FROM ks.t WHERE k = 1"
 INSERT = "INSERT INTO t (k) VALUES (?)"

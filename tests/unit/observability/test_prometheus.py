@@ -1,4 +1,4 @@
-"""Metrics for Prometheus, written and parsed with Prometheus's own client library.
+"""Test metrics for Prometheus, written and parsed with Prometheus's own client library.
 
 The tests also check the Grafana dashboard in the documentation.
 """

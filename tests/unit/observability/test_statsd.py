@@ -1,4 +1,4 @@
-"""`StatsReporter`, which sends metrics to a StatsD client."""
+"""Test `StatsReporter`, which sends metrics to a StatsD client."""
 
 from __future__ import annotations
 

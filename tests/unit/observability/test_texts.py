@@ -1,4 +1,4 @@
-"""Query strings in logs and metrics, without values.
+"""Test how values are removed from the query strings in logs and metrics.
 
 The tests also check the operation, keyspace and table that are derived from a query string.
 """

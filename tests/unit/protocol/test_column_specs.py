@@ -1,4 +1,4 @@
-"""Column specs, which describe the columns of responses: user-defined and custom types."""
+"""Test column specs, which describe the columns of responses: user-defined and custom types."""
 
 from __future__ import annotations
 

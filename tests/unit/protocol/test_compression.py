@@ -1,4 +1,4 @@
-"""Compression of message bodies: round trips, and the refusal of bodies with forged lengths."""
+"""Test the compression of message bodies, and the refusal of bodies with forged lengths."""
 
 from __future__ import annotations
 

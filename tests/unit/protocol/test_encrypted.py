@@ -1,4 +1,4 @@
-"""Encrypted columns in bind plans, row plans and column plans.
+"""Test encrypted columns in bind plans, row plans and column plans.
 
 A policy of the cluster encrypts the columns' values in the client, so the server only sees blobs.
 """

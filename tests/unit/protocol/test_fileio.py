@@ -1,4 +1,4 @@
-"""The functions read_* and write_* read and write the protocol's notations from and to files.
+"""Test the functions read_* and write_* for the protocol's notations in files.
 
 See native_protocol_v5.spec, section 3.
 """

@@ -1,4 +1,4 @@
-"""ScyllaDB's protocol extensions, and the maintenance socket.
+"""Test ScyllaDB's protocol extensions, and the maintenance socket.
 
 The extensions are for lightweight transactions, tablets, rate limits and metadata ids.
 """

@@ -1,4 +1,4 @@
-"""Listeners and protocol handlers on connections with ScyllaDB's extensions.
+"""Test listeners and protocol handlers on connections with ScyllaDB's extensions.
 
 An EXECUTE can be encoded by the compiled path, by the general path, or by an application's protocol
 handler. Each must add all fields that the connection has negotiated: a fake node counts an EXECUTE

@@ -1,4 +1,4 @@
-"""ScyllaDB nodes that do not report their shards (``allow_shard_aware_drivers: false``)."""
+"""Test ScyllaDB nodes that do not report shards (``allow_shard_aware_drivers: false``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names and values as CQL."""
+"""Test how names and values are written as CQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Date ranges and their bounds."""
+"""Test date ranges and their bounds."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ def test_date_ranges_are_shown_with_their_precision() -> None:
 
 
 def moment(text: str) -> int:
+    """Return the milliseconds since 1970 of a time in UTC, which is written in ISO format."""
     parsed = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)
     return round(parsed.timestamp() * 1000)
 

@@ -1,4 +1,4 @@
-"""The geometric shapes of `cassandra.util`."""
+"""Test the geometric shapes of `cassandra.util`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from cassandra import util
 
+# Each tuple has a shape, its well-known text (WKT), and its GeoJSON.
 SHAPES = [
     (util.Point(1.0, -2.5), "POINT (1.0 -2.5)", {"type": "Point", "coordinates": [1.0, -2.5]}),
     (

@@ -1,4 +1,4 @@
-"""Rate limits of log lines."""
+"""Test the classes that limit the rate of log lines."""
 
 from __future__ import annotations
 

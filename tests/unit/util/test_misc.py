@@ -1,4 +1,4 @@
-"""Small helpers of `cassandra.util`."""
+"""Test small helpers of `cassandra.util`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OrderedMap and OrderedMapSerializedKey."""
+"""Test `OrderedMap` and `OrderedMapSerializedKey`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public path of each name of `cassandra.util`."""
+"""Test the public path of each name of `cassandra.util`."""
 
 from __future__ import annotations
 

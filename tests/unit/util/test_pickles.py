@@ -36,6 +36,7 @@ DAY = Pickled(util.DateRangeBound, {"milliseconds": 0, "precision": "DAY"})
 # In cassandra-driver, the open bound's precision is an attribute of the class, so the pickle does
 # not contain it.
 OPEN = Pickled(util.DateRangeBound, {"milliseconds": None})
+# Each pair has an object of cassandra-driver in a pickle, and the object that must be read from it.
 VALUES = [
     (Pickled(util.Date, {"days_from_epoch": 5}), util.Date(5)),
     (Pickled(util.Time, {"nanosecond_time": 5}), util.Time(5)),

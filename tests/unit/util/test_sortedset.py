@@ -1,4 +1,4 @@
-"""`SortedSet`: its order and its operations."""
+"""Test `SortedSet`: its order and its operations."""
 
 from __future__ import annotations
 

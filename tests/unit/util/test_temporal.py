@@ -1,4 +1,4 @@
-"""`Date`, `Time` and `Duration` of `cassandra.util`."""
+"""Test `Date`, `Time` and `Duration` of `cassandra.util`."""
 
 from __future__ import annotations
 

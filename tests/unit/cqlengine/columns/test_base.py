@@ -1,4 +1,4 @@
-"""Features of all columns of the object mapper: validation of values, defaults and options."""
+"""Test what all columns of the object mapper have: validation of values, defaults and options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of the object mapper for lists, sets, maps, tuples, vectors and user-defined types."""
+"""Test the mapper's columns for lists, sets, maps, tuples, vectors and user-defined types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of scalar types in the object mapper: values that they accept, convert and refuse."""
+"""Test the mapper's columns of scalar types: values that they accept, convert and refuse."""
 
 from __future__ import annotations
 

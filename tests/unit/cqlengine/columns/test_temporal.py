@@ -1,4 +1,4 @@
-"""Columns for dates and times, and the default of counter columns."""
+"""Test columns for dates and times, and the default of counter columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of the object mapper (`BatchQuery`), on a fake session."""
+"""Test batches of the object mapper (`BatchQuery`), on a fake session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saving, updating and deleting instances: the statements, and the instance after a failure."""
+"""Test the statements that save, update and delete instances, and instances after a failure."""
 
 from __future__ import annotations
 

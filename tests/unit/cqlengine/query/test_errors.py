@@ -1,4 +1,4 @@
-"""Errors of mapper queries, such as LWTException for a conditional write that was not applied."""
+"""Test errors of mapper queries, such as LWTException for a conditional write without effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Querysets of models and of named tables, on a fake session.
+"""Test querysets of models and of named tables, on a fake session.
 
 The tests cover filters, selected columns and writes.
 """

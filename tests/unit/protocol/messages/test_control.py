@@ -1,4 +1,4 @@
-"""Messages with little content: STARTUP, OPTIONS, REGISTER, AUTH_RESPONSE and so on."""
+"""Test messages with little content: STARTUP, OPTIONS, REGISTER, AUTH_RESPONSE and so on."""
 
 from __future__ import annotations
 

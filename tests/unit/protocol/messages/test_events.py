@@ -1,4 +1,4 @@
-"""EVENT responses about changes of the schema, the topology and the status of nodes."""
+"""Test EVENT responses about changes of the schema, the topology and the status of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RESULT responses: rows, prepared statements, keyspaces and schema changes."""
+"""Test RESULT responses: rows, prepared statements, keyspaces and schema changes."""
 
 from __future__ import annotations
 
