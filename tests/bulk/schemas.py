@@ -79,6 +79,7 @@ def _duration(rng: random.Random) -> Duration:
     return Duration(*(sign * rng.choice((0, 1, 17, 10**6)) for _ in range(3)))
 
 
+# A function that makes a random value, for each scalar type.
 SCALARS: dict[str, Maker] = {
     "ascii": lambda rng: _text(rng, "abc ,\"'\\\n"),
     "bigint": lambda rng: _signed_integer(rng, 64),

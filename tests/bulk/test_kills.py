@@ -27,9 +27,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:column .* has empty texts, which CSV:RuntimeWarning"),
 ]
 
+# The number of rows in the table `source`.
 COUNT = 3000
 SEEDS = range(int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 ROWS = [(number, f"text {number}, 'ß'\n") for number in range(COUNT)]
+# The most runs of an operation; the process is killed only in the first half of them.
 MAX_RUNS = 60
 TIMEOUT = 60.0  # seconds within which a run that is not killed must end
 

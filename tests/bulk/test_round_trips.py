@@ -33,6 +33,7 @@ pytestmark = [
 
 FIRST = int(os.environ.get("TURBOCQL_BULK_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
+# The number of rows that are inserted into the table `source`.
 ROWS = 40
 # With these limits, the rows take several pages and several token ranges.
 PAGE_SIZE = 7  # rows

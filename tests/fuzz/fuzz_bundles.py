@@ -235,6 +235,7 @@ def _cloud_of_good_bundle() -> cloud.Cloud:
     return cloud.cloud_of({"secure_connect_bundle": io.BytesIO(zipped(bundle_files()))})
 
 
+# For each kind of input: the function that reads it, and the function that makes a damaged one.
 READERS: dict[str, Callable[[bytes], str]] = {"bundle": read_bundle, "answer": read_answer}
 MAKERS: dict[str, Callable[[random.Random], bytes]] = {
     "bundle": damaged_bundle,

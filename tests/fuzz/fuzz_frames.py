@@ -36,6 +36,7 @@ from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.unit.protocol.messages.test_decode import WHOLE
 from tests.unit.protocol.wire import envelope, int32, short, string, value
 
+# Each tuple has a protocol version and a compression.
 SETTINGS: list[tuple[int, str | None]] = [
     (3, None),
     (4, None),
@@ -54,6 +55,7 @@ MAX_RESIDENT_MB = 1500
 MARSHAL = "org.apache.cassandra.db.marshal."
 PAIR = f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,{b'y'.hex()}:{MARSHAL}UTF8Type)"  # noqa: E501
 PAIR_VALUE = value(int32(1)) + value(b"one")
+# Each tuple has the server's name of a custom type, and an encoded value.
 CUSTOM_TYPES = [
     (PAIR, PAIR_VALUE),
     (f"{MARSHAL}VectorType({PAIR} , 1)", bytes([len(PAIR_VALUE)]) + PAIR_VALUE),

@@ -17,6 +17,7 @@ from cassandra.engine.loop import new_event_loop
 from cassandra.errors import ConnectionException
 from tests.stress.serving import PATIENCE, main, node
 
+# The number of threads or tasks that use one cluster.
 CALLERS = 16
 
 

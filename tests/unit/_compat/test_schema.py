@@ -11,6 +11,7 @@ from cassandra.cluster import Cluster
 from cassandra.metadata import get_schema_parser
 from cassandra.testing.fake import FakeNode
 
+# The schema tables of the fake node, with the keyspace ks and its table t.
 TABLES: dict[str, Any] = {
     "system_schema.keyspaces": [
         {

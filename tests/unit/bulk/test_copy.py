@@ -92,6 +92,7 @@ def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
 
 # -- values that arrive ----------------------------------------------------------------------------
 
+# What a copy of ks.t to ks.u reads and writes. The third statement writes only a static column.
 SELECT = 'SELECT id, c, v FROM "ks"."t" WHERE token("id") > ? AND token("id") <= ?'
 INSERT = "INSERT INTO ks.u (id, c, v) VALUES (?, ?, ?)"
 STATIC = "INSERT INTO ks.u (id, v) VALUES (?, ?)"
@@ -281,8 +282,10 @@ def test_a_copy_warns_that_its_checkpoint_is_complete(
 
 # -- times to live ---------------------------------------------------------------------------------
 
+# The same statements for a copy that keeps the times to live of the values.
 SELECT_TTL = SELECT.replace("id, c, v", "id, c, v, TTL(c), TTL(v)")
 INSERT_TTL = "INSERT INTO ks.u (id, c, v) VALUES (?, ?, ?) USING TTL ?"
+# How long the fake node takes to write a row, in seconds of the simulated time.
 WRITE_SECONDS = 8
 
 

@@ -131,6 +131,7 @@ def test_fields_are_matched_by_the_names_of_the_header(files: Files) -> None:
     assert str(chunk.location(1)).endswith("a.csv, line 4")
 
 
+# Each tuple has the content of a file with two rows, and the options with which it is read.
 FORMS: list[tuple[str, dict[str, Any]]] = [
     ("1,x\n2,\n", {"header": False}),
     ("1,x\n2,\n", {"header": ["id", "name"]}),
@@ -338,6 +339,7 @@ def test_a_chunk_may_begin_in_the_middle_of_a_part(files: Files) -> None:
 
 # -- damage ----------------------------------------------------------------------------------------
 
+# Each tuple has the name and the content of a damaged file, and a pattern of the error's message.
 DAMAGED: list[tuple[str, bytes, str]] = [
     ("quote.csv", b'"id,name\n1,a\n', r"quote\.csv, line 1: the quote that opens here is never"),
     ("quotes.csv", b'"i\nd","na\nme\n1,a\n', r"quotes\.csv, line 2: the quote that opens here is"),

@@ -143,6 +143,7 @@ def read_both_ways(
     return read
 
 
+# For each type: fields of a CSV file. Some of them are values of the type, and some are refused.
 VALUES: dict[str, list[str]] = {
     "int": ["0", "-1", "2147483647", "-2147483648", "2147483648", "+5", " 7 ", "007", "1_0", "1.0", "-", "", "٣"],  # noqa: E501
     "bigint": ["9223372036854775807", "-9223372036854775808", "9223372036854775808", "999999999999999999"],  # noqa: E501
@@ -237,6 +238,7 @@ def test_the_first_format_that_fits_a_date_is_used_by_both_readers(
     assert message in str(fast_rows[2].content)
 
 
+# The contents of unusual files, by a description.
 FILES = {
     "empty": b"",
     "header alone": b"c0,c1",

@@ -68,6 +68,7 @@ def test_rows_of_json_lines_have_line_numbers(tmp_path: Path) -> None:
     assert read(json_lines(tmp_path)) == []
 
 
+# Each tuple has a line of a file that cannot be loaded, and the error's message.
 FAILING: list[tuple[Any, str]] = [
     ("[1]", "the line is a JSON array, not an object"),
     ('{"id"', "the line is not JSON"),

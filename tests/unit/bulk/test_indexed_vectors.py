@@ -20,6 +20,7 @@ from tests.unit.metadata.schema.rows import schema
 COSINE = IndexedVector(1, "v", refuses_zeros=True, refuses_large=True)
 DOT_PRODUCT = IndexedVector(1, "v", refuses_zeros=False, refuses_large=True)
 EUCLIDEAN = IndexedVector(1, "v", refuses_zeros=False, refuses_large=False)
+# The options of an index whose similarity function is the default, cosine.
 SAI = {"class_name": "StorageAttachedIndex", "target": "v"}
 INSERT = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
 LARGE = 3.0e38  # The first byte of this float is the same as the first byte of an infinity.

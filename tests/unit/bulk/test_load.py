@@ -1078,6 +1078,7 @@ def test_corrected_rows_keep_their_place_among_rows_of_their_key(
     assert rows_by_time == {0: (1, "row 0"), 1: (1, "row 1"), 2: (2, "row 2"), 3: (2, "row 3")}
 
 
+# Columns of each type for dates, times and durations, and the statement that writes them.
 MOMENTS = [("id", "int"), ("at", "timestamp"), ("day", "date"), ("hour", "time"), ("n", "duration")]
 INSERT_MOMENTS = "INSERT INTO t (id, at, day, hour, n) VALUES (?, ?, ?, ?, ?)"
 

@@ -26,6 +26,7 @@ from cassandra.cqltypes import Int32Type
 from cassandra.metadata import TableMetadata
 from cassandra.query import PreparedStatement
 
+# What the checkpoint file says about its load. A later load must have the same subject.
 SUBJECT = {"work": "load"}
 # The chunk has rows 7 to 10 of the second file. Rows of files are counted from 1, and files from 0.
 CHUNK = Chunk(

@@ -294,6 +294,7 @@ def test_deeply_nested_values_and_lone_surrogates_fail(node: FakeNode, tmp_path:
     assert ids_sent(node) == {2}
 
 
+# The function that compresses bytes, for each ending of a file's name.
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),
     ".bz2": bz2.compress,

@@ -34,6 +34,7 @@ from cassandra.bulk.opened import (
 )
 from cassandra.errors import DependencyException
 
+# The content of the tests' file. Its lines have three different endings.
 TEXT = "id,name\n1,é\r\n2,b\r3,c"
 # the function that compresses bytes for each ending of a file's name
 COMPRESSORS: dict[str, Any] = {
@@ -79,6 +80,7 @@ def flipped(data: bytes, offset: int) -> bytes:
     return data[:offset] + bytes([data[offset] ^ 0xFF]) + data[offset + 1 :]
 
 
+# The formats of which one file may have several compressed streams, one after the other.
 STREAMS = pytest.mark.parametrize("ending", [".bz2", ".xz"])
 
 

@@ -28,6 +28,8 @@ from tests.conftest import Implementation
 from tests.unit.bulk.test_scan import QUERY, settings
 from tests.unit.metadata.schema.rows import schema
 
+# A user-defined type whose field has a user-defined type. Many of the fields' names are not valid
+# in Python.
 INNER = Udt("a", "inner", (("def", "int"),))
 ADDRESS = Udt("a", "address", (("Zip Code", "int"), ("class", "text"), ("_x", INNER)))
 COLUMNS: list[tuple[str, str | Udt]] = [
@@ -37,6 +39,7 @@ COLUMNS: list[tuple[str, str | Udt]] = [
 ]
 HOME = {"Zip Code": 7, "class": "c", "_x": {"def": 5}}
 ROWS = [(n, HOME if n % 2 else None, [1.5, n]) for n in range(10)]
+# The columns of system.size_estimates, from which a scan plans its token ranges.
 ESTIMATES = [
     ("range_start", "text"),
     ("range_end", "text"),

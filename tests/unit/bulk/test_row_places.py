@@ -22,6 +22,7 @@ from tests.unit.metadata.schema.rows import column, schema
 COLUMNS = [("id", "int"), ("n", "int"), ("c0", "int"), ("day", "date"), ("price", "decimal")]
 SELECTORS = ", ".join(f'"{name}"' for name, _ in COLUMNS)
 WHERE = 'FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
+# The beginning of the error's message, which says where the bad value is.
 PLACE = r"^table a\.t0, the row with id = 8 and n = 9, tokens after -1 up to \d+: row 1, "
 BAD_INT = PLACE + r'column "c0" \(int\): '
 

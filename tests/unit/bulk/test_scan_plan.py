@@ -19,6 +19,7 @@ from cassandra.testing.fake import ErrorCode, FakeCluster, error, rows
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import until
 
+# The query with which a scan reads the estimated sizes of a table.
 ESTIMATES = (
     "SELECT range_start, range_end, mean_partition_size, partitions_count FROM "
     "system.size_estimates WHERE keyspace_name = 'a' AND table_name = 't0'"
@@ -29,6 +30,7 @@ ESTIMATE_COLUMNS = [
     ("mean_partition_size", "bigint"),
     ("partitions_count", "bigint"),
 ]
+# The condition that limits a scan's query to a token range.
 TOKENS = 'token("id") > ? AND token("id") <= ?'
 # Without estimates, a plan aims at four ranges for each page in flight. `plan` allows one page in
 # flight.

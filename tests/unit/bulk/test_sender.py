@@ -51,6 +51,7 @@ PREPARED = PreparedStatement(
     result_metadata=None,
     result_metadata_id=None,
 )
+# The traits of a statement that may be sent again after a timeout.
 IDEMPOTENT = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
 
 # called with the ids of the rows of a request; returns the request's error, or None if it succeeds

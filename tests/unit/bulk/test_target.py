@@ -45,6 +45,7 @@ def table_metadata(**types: str) -> TableMetadata:
     return metadata
 
 
+# A table whose primary key is (customer, placed).
 ORDERS = table_metadata(customer="uuid", placed="timestamp", total="decimal", all_names="text")
 
 

@@ -28,8 +28,10 @@ from cassandra.util.temporal import MillisTimestamp
 
 UTC = datetime.timezone.utc
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+# The default formats of values in files.
 PLAIN = Formats()
 ID = UUID("8d60be65-7e0d-49ae-bd09-4bd6f8ca14fb")
+# The server's names of the types vector<float, 3> and person (name text, ages list<int>).
 VECTOR = "org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType, 3)"
 PERSON = (
     "org.apache.cassandra.db.marshal.UserType(ks,706572736f6e,"

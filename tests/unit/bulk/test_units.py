@@ -156,6 +156,7 @@ def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> 
     assert any("row 1: column 'at'" in message for message in warnings_of_load(node, frame))
 
 
+# A time in November 2023, in seconds since 1970. A timestamp needs milliseconds.
 SECONDS = 1_700_000_000
 
 

@@ -57,6 +57,7 @@ def test_an_instance_is_created_and_not_written_again(session: FakeSession) -> N
     assert len(session.executions) == 1
 
 
+# Functions that change a document, with the name of the changed column, by a description.
 CHANGES: dict[str, tuple[str, Callable[[Document], object]]] = {
     "another array": ("vector", lambda document: setattr(document, "vector", array(1, 2, 4))),
     "null": ("vector", lambda document: setattr(document, "vector", None)),

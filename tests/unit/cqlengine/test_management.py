@@ -142,6 +142,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     connection.set_default_keyspace(None)
 
 
+# Columns of a table in the server's schema: name, type, kind, position and clustering order.
 KEY = ("id", "int", "partition_key", 0, "none")
 NAME = ("name", "text", "regular", -1, None)
 

@@ -313,6 +313,7 @@ async def test_a_call_gets_the_connection(api: Api) -> None:
 
 # -- many writes -----------------------------------------------------------------------------------
 
+# Requests that are executed concurrently: the CQL and the values of each.
 WRITES = [(WRITE, [1]), (READ, [2]), (WRITE, [3])]
 CONCURRENCY = 5
 

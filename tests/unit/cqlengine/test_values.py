@@ -264,6 +264,7 @@ def place_values() -> dict[str, Any]:
     }
 
 
+# Functions that change a value in place, with the name of the changed column, by a description.
 CHANGES_IN_PLACE: dict[str, tuple[str, Callable[[Any], object]]] = {
     "field": ("home", lambda place: setattr(place.home, "street", place.home.street + "!")),
     "list of a field": ("home", lambda place: place.home.tags.append("y")),

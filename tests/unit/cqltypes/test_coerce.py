@@ -28,6 +28,7 @@ from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
+# Each tuple has a type and a value that fits it.
 VALUES: list[tuple[Any, Any]] = [
     (t.AsciiType, "x"), (t.UTF8Type, "\u00e9"), (t.BytesType, b"x"), (t.BytesType, bytearray(b"x")),
     (t.BooleanType, True),

@@ -201,7 +201,7 @@ def plan_of(impl: str, cqltype: Any) -> Any:
 def test_both_implementations_encode_or_refuse_alike(
     compiled: Implementation, cqltype: Any, values: Any
 ) -> None:
-    """Both versions encode the same bytes, or refuse the value alike and name the column."""
+    """Both implementations encode the same bytes, or refuse the value alike and name the column."""
     python_plan, compiled_plan = plan_of("python", cqltype), plan_of("c", cqltype)
     wrong_outcomes = []
     for value in values():

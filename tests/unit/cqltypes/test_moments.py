@@ -25,6 +25,7 @@ def without_unit(value: object) -> numpy.timedelta64:
 
 
 MOMENT = numpy.datetime64("2024-05-06T07:08:09.123456789", "ns")
+# The same time as a datetime, which has no nanoseconds, and its day.
 OF_PYTHON = datetime.datetime(2024, 5, 6, 7, 8, 9, 123456)
 DAY = datetime.date(2024, 5, 6)
 _TYPES = {

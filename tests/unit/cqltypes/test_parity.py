@@ -53,6 +53,7 @@ def durations() -> st.SearchStrategy[Duration]:
     return positive | negative
 
 
+# For each type, a strategy for its values.
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
     t.AsciiType: st.text(st.characters(max_codepoint=127)),
     t.UTF8Type: st.text(),
@@ -136,7 +137,7 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 @given(data=st.data())
 @pytest.mark.slow
 def test_round_trip_of_nested_types(implementation: Implementation, data: st.DataObject) -> None:
-    """Both versions encode a value to the same bytes, and decode the bytes to an equal value."""
+    """Both implementations encode a value to equal bytes, and decode these to an equal value."""
     cqltype, values = data.draw(typed_values(2))
     value = data.draw(values)
     codec = cqltype.build_codec(implementation.codecs)
@@ -198,7 +199,7 @@ TYPES = list(
 
 
 def test_both_implementations_accept_and_refuse_the_same_values(compiled: Implementation) -> None:
-    """Both versions encode values of many classes to the same bytes.
+    """Both implementations encode values of many classes to the same bytes.
 
     If a version refuses a value, the other version raises the same error.
     """
@@ -269,7 +270,7 @@ def mutated(body: bytes, rng: random.Random) -> bytes:
 
 
 def test_both_implementations_decode_mutated_bytes_alike(compiled: Implementation) -> None:
-    """Both versions decode mutated bytes to equal values, or raise the same error.
+    """Both implementations decode mutated bytes to equal values, or raise the same error.
 
     Each type decodes the encoded values of all types, unchanged and with changes.
     """
@@ -314,7 +315,7 @@ def parameters_of(function: Any) -> list[tuple[Any, ...]]:
 
 
 def test_both_implementations_have_the_same_names_and_signatures(compiled: Implementation) -> None:
-    """Both versions have the same functions, with the same parameters.
+    """Both implementations have the same functions, with the same parameters.
 
     The compiled classes have at least the public attributes of the Python classes.
     """

@@ -30,6 +30,7 @@ RESULTS = {
     "to_pandas", "to_polars",
 }  # fmt: skip
 
+# For each class, the public names that are listed here.
 OURS: dict[Any, set[str]] = {
     # Some of these are undocumented names of cassandra-driver (see `cassandra._compat`).
     cluster.Cluster: CLUSTERS | {

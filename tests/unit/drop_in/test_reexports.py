@@ -14,6 +14,7 @@ import pytest
 from cassandra._compat.reexports import REEXPORTS
 from tests.processes import run_python
 
+# All names that the driver re-exports: (module, name, home module).
 ROWS = [
     (module, name, home)
     for module, homes in REEXPORTS.items()

@@ -60,6 +60,7 @@ from cassandra.util import Date, Time
 from tests.waiting import WAIT
 
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+# Arguments that mean "no parameters".
 EMPTY: list[Any] = [(), [], {}, None]
 
 

@@ -18,6 +18,7 @@ from cassandra.bulk import scan
 from cassandra.column_encryption import policies as encryption_policies
 from cassandra.cqlengine import columns, models, usertype
 
+# The classes whose methods are checked.
 CLASSES = [
     *(cluster.ResultSet, aio.ResultSet, scan.Scan, scan.AsyncScan),
     *(policies.ColumnEncryptionPolicy, encryption_policies.AES256ColumnEncryptionPolicy),

@@ -33,6 +33,7 @@ from cassandra.testing.fake import (
 )
 from tests.unit.loops import Loops
 
+# A statement whose result has three pages of one row.
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 LONG_TIMEOUT = 60.0  # seconds; so long that no timeout ends any of these calls
 

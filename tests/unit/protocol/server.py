@@ -11,6 +11,7 @@ from typing import Any
 from cassandra.protocol import opcodes
 from tests.unit.protocol.wire import int32, string, string_multimap, value
 
+# The options of the server's SUPPORTED message.
 OPTIONS = {
     "CQL_VERSION": ["3.4.7"],
     "COMPRESSION": ["snappy", "lz4"],
@@ -20,6 +21,7 @@ OPTIONS = {
 
 # error codes (native_protocol_v5.spec, section 8)
 PROTOCOL_ERROR = 0x000A
+# The protocol's error code for a refused login.
 BAD_CREDENTIALS = 0x0100
 
 # This keyspace name is so long that a message with it is compressed, if compression was negotiated.

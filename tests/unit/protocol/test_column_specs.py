@@ -81,6 +81,7 @@ def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
 # Custom types are names of server classes, in which the names of user types and their fields are
 # hexadecimal.
 MARSHAL = "org.apache.cassandra.db.marshal."
+# The server's name of the type ks.pair (x int, y text). Names are written in hexadecimal.
 PAIR_CLASS = (
     f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,"
     f"{b'y'.hex()}:{MARSHAL}UTF8Type)"

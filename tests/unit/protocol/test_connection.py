@@ -177,6 +177,7 @@ def test_a_wrong_password(implementation: Implementation) -> None:
     assert "incorrect" in str(failed.error)
 
 
+# The reason that a server gives if it could not read the roles to check a login.
 LOCAL_QUORUM_FAILED = "Cannot achieve consistency level LOCAL_QUORUM"
 
 

@@ -41,6 +41,7 @@ def test_a_payload_is_read_back(payload: dict[str, Any]) -> None:
     assert cursor.pos == len(cursor.data)
 
 
+# Each tuple has a payload that cannot be sent, and the class and message of the error.
 WRONG = [
     ({**LARGEST, "one more": b""}, ValueError, "65536 entries"),
     ({"k" * 65_536: b""}, ValueError, "key of 65536 bytes"),

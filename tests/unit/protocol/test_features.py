@@ -13,6 +13,7 @@ import pytest
 from cassandra.metadata.placement.tokens import Murmur3Token
 from cassandra.protocol.features import LwtInfo, ProtocolFeatures, ShardingInfo
 
+# The options by which a node of ScyllaDB describes its extensions.
 SUPPORTED: dict[str, list[str]] = {
     "SCYLLA_SHARD": ["3"],
     "SCYLLA_NR_SHARDS": ["12"],

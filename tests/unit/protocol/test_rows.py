@@ -195,6 +195,7 @@ def test_an_empty_number_is_none(implementation: Implementation) -> None:
     assert numbers.tuples(value(b""), offset=0, row_count=1) == [(None,)]
 
 
+# The methods of a row plan that decode a page.
 METHODS = ["tuples", "named_tuples", "dicts", "ordered_dicts", "columns"]
 
 

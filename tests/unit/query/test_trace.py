@@ -22,6 +22,7 @@ MOMENT = datetime.datetime(2026, 1, 2)
 # The request took 1500 microseconds. EVENTS has an event near the request's end, so these events
 # are complete. EARLY has only an event near the request's beginning.
 SESSION = (1500, "Execute CQL3 query", MOMENT, "10.0.0.1", {"query": "SELECT 1"}, "10.0.0.9")
+# The session row of a trace whose duration is not known yet.
 UNFINISHED = (None, *SESSION[1:])
 EVENTS = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 1400, "thread-1")]
 EARLY = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]

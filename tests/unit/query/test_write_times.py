@@ -15,6 +15,7 @@ from cassandra.cqltypes import Int32Type, LongType
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import UNSET_VALUE, BatchStatement, PreparedStatement, bind_params
 
+# A write time in seconds, as applications pass it by mistake, and in microseconds, as CQL needs it.
 SECONDS = 1_795_683_336
 MICROSECONDS = SECONDS * 1_000_000
 QUERY = "INSERT INTO t (k) VALUES (?) USING TIMESTAMP ?"

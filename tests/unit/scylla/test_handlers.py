@@ -80,6 +80,7 @@ class WithoutFeatures(ProtocolHandler):
         )
 
 
+# The protocol handler of the tested session, by a name for the test.
 HANDLERS: dict[str, type[Any]] = {
     "listener": ProtocolHandler,
     "args": WithFeatures,

@@ -15,6 +15,7 @@ from cassandra.util.sortedset import SortedSet
 from tests.unit.cqlengine.columns.test_base import named
 from tests.unit.cqlengine.test_usertype import Address
 
+# Each tuple has a column and the CQL type that the mapper declares for it.
 TYPES = [
     (c.List(c.Integer), "list<int>"),
     (c.List(c.Set(c.Text)), "list<frozen<set<text>>>"),

@@ -24,6 +24,7 @@ def column(cls: Any, *arguments: Any, **settings: Any) -> Any:
     return instance
 
 
+# The CQL type of each class of columns.
 DB_TYPES = {
     columns.Ascii: "ascii",
     columns.Text: "text",

@@ -149,6 +149,7 @@ def test_other_batches_are_not(call: Callable[[], Any]) -> None:
     assert warnings_of(call) == []
 
 
+# A program whose last line leaves a batch with a statement.
 SCRIPT = """
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model

@@ -133,6 +133,8 @@ def test_other_objects_with_a_buffer(implementation: Implementation, exporter: A
         assert list_codec.encode(exporter) == list_body("q", [1, 2, 255])
 
 
+# Each tuple has the type of a list's elements, an array that does not fit it, and the error's
+# message.
 OUT_OF_RANGE = [
     (t.Int32Type, numpy.array([0, 2**31]), "element 1 of .*2147483648.*out of the range of int"),
     (t.ByteType, numpy.array([0, 0, 128], "u1"), "element 2 of .*128.*out of the range of tinyint"),
@@ -302,6 +304,7 @@ def test_decoding_a_list_into_the_memory_it_is_read_from(implementation: Impleme
     assert list(target) == list(range(8))
 
 
+# Eight floats that fit 32 bits, four times. 2.0**-149 is the smallest positive float of 32 bits.
 FLOATS = [0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), 2.0**-149, -(2.0**127)] * 4
 
 

@@ -70,6 +70,7 @@ class ActingNumber:
         return 7.0
 
 
+# Types of collections whose elements are numbers of a fixed size.
 NUMBERS = [
     list_of(t.Int32Type),
     list_of(t.FloatType),

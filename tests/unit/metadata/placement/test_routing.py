@@ -83,6 +83,7 @@ async def coordinators(
     return keys_and_hosts
 
 
+# Functions that return a load balancing policy that routes requests by token.
 POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
     "token": lambda: TokenAwarePolicy(RoundRobinPolicy()),
     "token, data centre": lambda: TokenAwarePolicy(

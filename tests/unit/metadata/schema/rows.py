@@ -9,6 +9,7 @@ Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 
 STRATEGY = "org.apache.cassandra.locator.SimpleStrategy"
+# The options in a row of system_schema.tables.
 OPTIONS: Row = {
     "additional_write_policy": "99p",
     "comment": "it's a table",

@@ -25,6 +25,7 @@ from tests.conftest import Implementation
 from tests.unit.metadata.schema.rows import keyspace as keyspace_row
 from tests.unit.metadata.schema.test_column_rows import page, row
 
+# The names of the columns in rows of system_schema.tables and system_schema.views.
 TABLE = RowNames(("keyspace_name", "table_name", "comment", "extensions", "flags"))
 VIEW = RowNames(("keyspace_name", "view_name", "comment", "where_clause", "include_all_columns"))
 KEY = row(b"id", b"partition_key", 0)
@@ -107,6 +108,7 @@ def test_a_table_is_built_from_its_rows() -> None:
     assert rows.columns.rows_of == {"ks": {}}
 
 
+# The name, the kind and the options of an index.
 INDEX = ("by_a", "COMPOSITES", {"target": "a"})
 
 
@@ -231,6 +233,7 @@ def test_a_view_is_built_from_its_rows() -> None:
 
 # -- compact storage -------------------------------------------------------------------------------
 
+# Rows of system_schema.columns for tables with compact storage.
 EMPTY = row(b"value", cql_type=b"empty")
 STATIC = [row(b"s", b"static"), row(b"column1", b"clustering", 0), row(b"value")]
 
@@ -340,6 +343,7 @@ def test_damaged_indexes(index: Any, message: str) -> None:
 
 # -- masks -----------------------------------------------------------------------------------------
 
+# For each type of a mask's argument: the value in the schema table, and the literal in CQL.
 MASKS = {
     "text": ("it's", "'it''s'"),
     "int": ("7", "7"),

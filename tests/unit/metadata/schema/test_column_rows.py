@@ -247,6 +247,7 @@ def test_rows_past_the_end_are_refused(implementation: Implementation) -> None:
                 read_rows(body[:size])
 
 
+# Cells of random rows. Many are valid in another column than the one in which they occur.
 CELLS = st.sampled_from(
     [
         b"a",
@@ -271,7 +272,7 @@ CELLS = st.sampled_from(
 def test_both_implementations_agree_on_random_pages(
     rows: list[tuple[Cell, ...]], changes: list[tuple[int, int]]
 ) -> None:
-    """Both versions return equal results or errors for random pages."""
+    """Both implementations return equal results or errors for random pages."""
     body = bytearray(page(*rows))
     for offset, value in changes:
         if offset < len(body):

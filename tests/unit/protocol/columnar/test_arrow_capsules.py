@@ -324,6 +324,7 @@ def test_batches_may_be_released_while_an_exception_is_raised(
         ]
 
 
+# A program that ends while exported memory is still in use.
 AT_EXIT = """
 import sys
 from tests.conftest import Implementation

@@ -56,6 +56,7 @@ def test_types_that_we_convert_because_pyarrow_cannot(cqltype: Any, is_converted
     assert is_ours(layout_of(cqltype)) is is_converted
 
 
+# Each tuple has a type, an encoded value, and the cell of an Arrow table that it must become.
 SCALARS: list[tuple[Any, bytes, Any]] = [
     (t.DecimalType, DECIMAL, Decimal("2.58")),
     (t.IntegerType, b"\xff", -1),

@@ -37,6 +37,7 @@ TABLE = string("ks") + string("t")
 COLUMNS = string("a") + INT + string("b") + VARCHAR
 A = ColumnMetadata("ks", "t", "a", t.Int32Type)
 B = ColumnMetadata("ks", "t", "b", t.VarcharType)
+# The rows of a RESULT after its metadata: their count, and an int and a text for each row.
 TWO_ROWS = int32(2) + value(int32(1)) + value(b"one") + value(int32(2)) + value(None)
 DECODED = [(1, "one"), (2, None)]
 

@@ -350,6 +350,7 @@ def test_tensors_with_permuted_dimensions_are_refused() -> None:
 
 # -- maps, tuples and user types -------------------------------------------------------------------
 
+# Four values of a map type, as lists of keys and values. One value is null.
 PAIRS = [[(1, 2), (3, None)], None, [], [(5, 6)]]
 
 

@@ -31,6 +31,7 @@ class Column(NamedTuple):
     type: Any
 
 
+# The server's names of types with subtypes, by their names in CQL.
 CONTAINERS = {
     "vector<float, 2>": "VectorType(FloatType, 2)",
     "vector<double, 2>": "VectorType(DoubleType, 2)",
@@ -155,6 +156,7 @@ def test_arrow_columns_are_bound_like_python_objects(
     assert reordered == expected[2:] + expected[:2]
 
 
+# Each tuple has a function that returns an array, and the CQL type to which its values are bound.
 NUMPY: list[tuple[Callable[[], Any], str]] = [
     *[(lambda kind=kind: np.array([1, 0, 100], kind), "int") for kind in ("i1", "i2", "i4", "i8")],
     *[(lambda kind=kind: np.array([1, 0, 100], kind), "bigint") for kind in ("u1", "u2", "u4", "u8")],  # noqa: E501
