@@ -120,6 +120,7 @@ def test_tables_are_the_same_after_a_round_trip(
             report = other_session.unload(
                 source, folder, page_size=PAGE_SIZE, splits=SPLITS, **form
             )
+            # Each way to read or copy the table must see or write the same rows.
             assert report.rows == len(expected)
             assert other_session.count(source, splits=SPLITS) == len(expected)
             other_session.load(target, folder, progress=False, **load_options(form))
@@ -152,6 +153,7 @@ async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
             report = await other_session.unload(
                 source, folder, page_size=PAGE_SIZE, splits=SPLITS, **form
             )
+            # Each way to read or copy the table must see or write the same rows.
             assert report.rows == len(expected)
             assert await other_session.count(source, splits=SPLITS) == len(expected)
             await other_session.load(target, folder, progress=False, **load_options(form))

@@ -176,6 +176,7 @@ def read(frame_module: Any, version: int, algorithm: str | None, data: bytes, st
     """
     reader = frame_module.FrameReader(version, MAX_BODY)
     reader.set_compression(algorithm)
+    # Since version 5, envelopes are sent in segments.
     if version >= 5:
         reader.enable_segments()
     envelopes = []

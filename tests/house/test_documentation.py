@@ -34,6 +34,7 @@ def code_lines(page: Path) -> list[tuple[int, str]]:
         )
         if not starts_block:
             continue
+        # Collect the lines of the block, with their numbers.
         indent = len(line) - len(line.lstrip())
         block: list[tuple[int, str]] = []
         while index < len(lines) and (
@@ -41,6 +42,7 @@ def code_lines(page: Path) -> list[tuple[int, str]]:
         ):
             block.append((index + 1, lines[index]))
             index += 1
+        # Remove the indentation that all lines of the block have.
         margin = min(
             (len(text) - len(text.lstrip()) for _, text in block if text.strip()), default=0
         )

@@ -85,6 +85,7 @@ def mistakes_in(tree: ast.AST) -> list[str]:
             mistakes.append(
                 f"{name}: {declared_object} at run time, {seen_objects.get(name)} for type checkers"
             )
+    # A call of `import_module` with a fixed name hides the module from type checkers.
     mistakes += [
         f"import_module({node.args[0].value!r}), which type checkers do not see"
         for node in ast.walk(tree)

@@ -85,6 +85,7 @@ class Mix:
 
         def on_rows(rows: Any) -> None:
             nonlocal requests_left
+            # This callback runs in the loop's thread, which sends the next request of the chain.
             requests_left -= 1
             if requests_left:
                 send_next()

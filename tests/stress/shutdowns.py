@@ -59,6 +59,7 @@ def shut_down_blocking(server: tuple[str, int]) -> int:
     for _ in callers:
         started.acquire()
     cluster.shutdown()
+    # Each caller repeats its call, so it ends only if the shutdown makes a call fail.
     ended, hung = wait_for(callers, PATIENCE)
     threads.shutdown(wait=not hung)
     errors = [caller.result() for caller in ended]

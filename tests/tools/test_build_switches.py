@@ -55,6 +55,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     The function returns the extension modules that setup.py would build (`ext_modules`).
     """
+    # The fake `setup` stores its arguments in this dict.
     setup_arguments: dict[str, Any] = {}
     setuptools, cython, build = (
         ModuleType("setuptools"),
@@ -69,6 +70,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
         command_modules[-1].__dict__[name] = type(name, (), {})
     for module in (setuptools, cython, build, ModuleType("setuptools.command"), *command_modules):
         monkeypatch.setitem(sys.modules, module.__name__, module)
+    # Run in the folder of setup.py, without the environment variables of the person who tests.
     monkeypatch.chdir(ROOT)
     for name in SWITCHES:
         monkeypatch.delenv(name, raising=False)

@@ -555,6 +555,7 @@ def test_the_first_write_time_is_checked(implementation: Implementation) -> None
                 assert bound(binder, ("a", write_time)).row_count == 1
         return [str(record.message) for record in records]
 
+    # Only the first of the two write times may cause a warning.
     (warning,) = warnings_of_load(seconds_of_2023, seconds_of_2023 + 1)
     assert warning.startswith("row 0: its write time 1700000000 is in microseconds, so it is of 19")
     assert "if these are seconds, multiply by 1_000_000" in warning
@@ -583,6 +584,7 @@ def test_a_row_without_its_write_time_fails(implementation: Implementation, is_d
         ("d", None),
         {"p": "e", "at": 2},
     )
+    # Row 1 has no write time, row 2 has an unset one, and row 3 has null.
     missing = "it has no field 'at', which is the row's write time"
     failures = [(1, missing), (2, missing), *([(3, "its write time is null")] if is_dry else [])]
     assert [(number, str(error)) for number, error in result.failures] == failures

@@ -156,4 +156,5 @@ def test_integers_of_many_digits_for_doubles_warn_once(node: FakeNode, kind: str
         "column 'price' is a double, which rounds integers of so many digits: 9007199254740993 is "
         "stored as 9007199254740992; a column of bigint, varint or decimal keeps all digits"
     )
+    # A double stores all integers up to 2**53 without rounding.
     assert warnings_of_load(node, source(5, 2**53, -1)) == []

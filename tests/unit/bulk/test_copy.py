@@ -340,6 +340,7 @@ async def test_times_to_live_of_pages_that_wait_get_shorter(
             report = await acopy(
                 session, "ks.t", session, "ks.u", keep_ttl=True, splits=2, in_order=True
             )
+        # Collect the values and the TTL of each INSERT of the second row, whose id is 2.
         rows_written = [
             [values[1], values[2], int.from_bytes(values[3], "big")]
             for request in node.requests

@@ -317,6 +317,7 @@ def test_only_the_row_that_a_server_rejects_fails(
     for opcode in (Opcode.EXECUTE, Opcode.BATCH):
         node.prime(opcode, reject_null)
     failed_path = tmp_path / "failed.jsonl"
+    # The eight rows have the same partition key, so they are sent in one batch. Row 3 has a null.
     source = [(1, n, [n, None] if n == 3 else [n]) for n in range(8)]
     report = into_table(node, load, source, max_errors=1, failed_rows=failed_path)
     assert report.written == 7
@@ -326,6 +327,7 @@ def test_only_the_row_that_a_server_rejects_fails(
     for message in (str(report), json.loads(failed_path.read_text())["_error"]):
         assert message.endswith(error_text)
         assert message.count(error_text) == 1
+    # Without `max_errors`, the failed row ends the load.
     with pytest.raises(LoadError) as caught:
         into_table(node, load, source)
     assert str(caught.value).endswith(error_text)
@@ -777,6 +779,7 @@ def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path)
         prepared.is_idempotent = True
 
         def rows() -> Iterator[tuple[int, str]]:
+            # The ten rows are read, but not sent yet, when the session is shut down.
             yield from [(number, "a") for number in range(10)]
             session.shutdown()
 

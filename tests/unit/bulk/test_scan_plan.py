@@ -276,6 +276,7 @@ def test_a_range_is_bound_with_the_values_of_the_condition(
     assert bound.is_idempotent
     assert bound.consistency_level == ConsistencyLevel.QUORUM
     assert bound.routing_key == token_range.routing_key
+    # None leaves the consistency level to the session's execution profile.
     without_level = statement.bind(token_range, 500, None)
     assert without_level.consistency_level is None
 

@@ -96,6 +96,7 @@ def test_tables_are_found_by_their_names() -> None:
     )
     keyspace.tables = {"orders": ORDERS, "Or.d\"ers": ORDERS}  # fmt: skip
     metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
+    # These names are all of tables in the keyspace ks, which is also the current keyspace.
     for name in ("ks.orders", "KS.Orders", "orders", '"ks"."orders"', 'ks."Or.d""ers"'):
         assert table_of(metadata, name, "ks") is ORDERS, name
     for name, message in (
@@ -359,6 +360,7 @@ def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
             table_of(metadata, query, "ks")
     with pytest.raises(ValueError, match=r"has no table 'ordrs'; did you mean 'orders'\?"):
         table_of(metadata, "ordrs", "ks")
+    # Without quotes, CQL converts the name to lower case, so the table "Paid" is not found.
     keyspace.tables["Paid"] = ORDERS
     for name in ("Paid", "ks.Paid"):
         with pytest.raises(ValueError, match=r"no table 'paid' .* in double quotes, '\"Paid\"'"):

@@ -119,6 +119,7 @@ def test_a_refused_registration_changes_nothing() -> None:
     not_a_converter: Any = str
     not_a_class: Any = "int"
     not_a_function: Any = "int"
+    # Each call has one mistake, such as a misspelt type or a column without a keyspace.
     refused: list[Callable[[], None]] = [
         lambda: registry.register_type("text", not_a_converter),
         lambda: registry.register_type("timstamp", TO_STR),

@@ -71,6 +71,7 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
     ]
     caplog.clear()
 
+    # The settings and attributes of the next model must cause no warning and no log record.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 

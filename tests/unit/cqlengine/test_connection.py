@@ -324,6 +324,7 @@ def test_with_retry_the_first_use_connects_after_a_failure(
     """With `retry_connect`, a failed connection attempt is logged.
 
     Each use of the connection tries again.
+
     :param name: the name of the connection, or None for the default connection.
     """
     monkeypatch.setattr(FakeCluster, "error", unreachable())

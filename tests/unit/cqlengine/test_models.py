@@ -145,6 +145,7 @@ def test_models_inherit_the_columns_of_abstract_bases() -> None:
     assert Replacing().keys() == ["k", "created_at", "y"]
     assert isinstance(Inheriting().k, uuid.UUID)
     assert Replacing().k is None
+    # An abstract model has no table, so it cannot be queried.
     with pytest.raises(CQLEngineException, match="abstract"):
         _ = Base.objects
     with pytest.raises(CQLEngineException, match="abstract"):

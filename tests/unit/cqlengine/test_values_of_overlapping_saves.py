@@ -119,6 +119,8 @@ def change(instance: Model, chance: random.Random, kinds: int) -> None:
         setattr(instance, chance.choice(["pages", "files"]), number)
         return
     item: Any = instance
+    # The kinds 0 and 1 assign a value, the kinds 2 to 7 change a collection in place, and the last
+    # kind assigns an empty collection.
     kind = chance.randrange(kinds)
     if kind == 0:
         item.name = chance.choice([None, "x", "y"])

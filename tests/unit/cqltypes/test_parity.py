@@ -201,9 +201,10 @@ TYPES = list(
 def test_both_implementations_accept_and_refuse_the_same_values(compiled: Implementation) -> None:
     """Both implementations encode values of many classes to the same bytes.
 
-    If a version refuses a value, the other version raises the same error.
+    If one implementation refuses a value, the other implementation raises the same error.
     """
     values: list[Any] = [value for _, value, _ in [*SCALARS, *ALSO_WRITTEN, *CONTAINERS]]
+    # Each value is bound to each type, so most of these values are refused by most types.
     values += [
         1.5,
         float("nan"),

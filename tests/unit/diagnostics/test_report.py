@@ -40,11 +40,13 @@ async def test_reports_before_connect_while_connected_and_after_shutdown(face: A
             "connected",
             ("ks",),
         )
+        # The node is the only host, so the control connection is a connection to it.
         (host,) = report_while_connected.hosts
         assert host.address == f"{node.address}:{node.port}"
         assert (host.state, host.connections, host.is_control) == ("up", 1, True)
         assert (host.in_flight, host.waiting, host.orphans) == (0, 0, 0)
         assert (host.shards, host.error) == (None, None)
+        # In the text, an asterisk marks the host of the control connection.
         text = str(report_while_connected)
         assert f"{node.address}:{node.port} *" in text
         assert re.search(r"^sessions: +1: ks$", text, re.M)

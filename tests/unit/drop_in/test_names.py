@@ -133,6 +133,7 @@ def missing_parameters(entry: Name) -> list[str]:
     accepted = list(signature.parameters.values()) if signature is not None else []
     parameter_kinds = {parameter.kind for parameter in accepted}
     missing = []
+    # Each listed parameter is a name, with "=" for a default, or with asterisks.
     for position, parameter_text in enumerate(entry.parameters):
         name = parameter_text.lstrip("*").rstrip("=")
         if parameter_text.startswith("**"):

@@ -281,6 +281,7 @@ def test_ignored_hosts_have_no_host_up() -> None:
         up = {
             labels["host"]: value for labels, value in samples_by_name["cassandra_driver_host_up"]
         }
+        # The hosts in the data centre "west" are ignored. They only have other metrics.
         assert up == {nodes[0].endpoint: 1.0, nodes[1].endpoint: 0.0}
         assert len(samples_by_name["cassandra_driver_connections"]) == 4
 
@@ -395,6 +396,8 @@ def test_the_alarm_for_silent_hosts_does_not_count_lost_races() -> None:
             for _ in range(4):
                 session.execute(statement)
             samples = [sample for family in registry.collect() for sample in family.samples]
+    # The losers were requests to the first node, which never responded. They are orphans, but no
+    # errors.
     orphans = [
         sample.value for sample in samples if sample.name == "cassandra_driver_orphaned_streams"
     ]

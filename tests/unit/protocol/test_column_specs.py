@@ -216,6 +216,7 @@ def test_every_type_code() -> None:
         0x0013: "smallint",
         0x0014: "tinyint", 0x0015: "duration",
     }  # fmt: skip
+    # An option is the code of a type, followed by the options of its subtypes.
     name_by_composed_option = {
         short(0x20) + short(9): "list<int>",
         short(0x22) + short(0x20) + short(13): "set<list<varchar>>",
@@ -231,6 +232,7 @@ def test_every_type_code() -> None:
     name_by_option = {
         short(code): name for code, name in name_by_code.items()
     } | name_by_composed_option
+    # The response has a column of each type, and no rows.
     specs = TABLE + b"".join(
         string(f"c{index}") + option_bytes for index, option_bytes in enumerate(name_by_option)
     )

@@ -474,6 +474,7 @@ def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
         int32(RESULT_KIND_ROWS) + int32(1) + int32(2**31 - 1) + body[12:],
     ):
         assert columns_end(other_body, pos=0) == 0
+    # No result begins at these positions of the body.
     for pos in (-1, -len(body), 1, len(body), len(body) + 1):
         assert columns_end(body, pos=pos) == 0
     assert columns_end(bytearray(body), pos=0) == 0

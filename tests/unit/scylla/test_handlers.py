@@ -138,6 +138,7 @@ def run_check(
         if handler_name == "numpy":
             session.row_factory = tuple_factory
 
+    # `check` is a coroutine, so it runs on an event loop also for the blocking API.
     if api == "blocking":
         asyncio.run(_run_blocking(nodes, set_handler, check, settings))
     else:

@@ -135,6 +135,7 @@ def test_statements_that_cassandra_driver_has_pickled(is_read: bool) -> None:
             "consistency_level": 4, "_serial_consistency_level": 8, "fetch_size": 7,
             "keyspace": "ks", "custom_payload": {"a": b"b"}, "retry_policy": RetryPolicy(),
         }  # fmt: skip
+    # Each attribute has the value of the pickle, or its default if the pickle does not have it.
     statement: Any = unpickled(Pickled(SimpleStatement, state))
     assert (statement.query_string, statement.mine) == ("Q", 5)
     assert statement.is_idempotent is is_read

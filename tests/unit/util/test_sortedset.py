@@ -84,6 +84,7 @@ def test_elements_stay_sorted_and_unique_after_changes() -> None:
     sorted_set.discard(9)
     with pytest.raises(KeyError):
         sorted_set.remove(9)
+    # `pop` removes the last element. Changes of the set have no effect on its copy.
     assert sorted_set.pop() == 3
     copied = sorted_set.copy()
     sorted_set.clear()

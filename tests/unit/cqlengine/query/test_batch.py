@@ -288,6 +288,7 @@ def test_after_a_failure_callbacks_are_not_called_and_the_batch_may_be_executed_
             batch.execute()
         assert car.get_changed_columns() == ["maker", "line", "year"]
     assert calls == []
+    # The third execution succeeds.
     session.error = None
     batch.execute()
     assert car.get_changed_columns() == []

@@ -336,6 +336,7 @@ def test_both_implementations_agree(
     A tier is the distance of a host. A router returns the replicas in tier 0 first, and leaves out
     hosts in tier 255.
     """
+    # Collect the results of all methods for each implementation.
     outcomes = []
     for lane in IMPLEMENTATIONS:
         ring_module, plans = _impl.twin("ring", lane), _impl.twin("plans", lane)

@@ -280,6 +280,7 @@ def test_arrow_tables_are_exported_in_capsules_or_buffers(
     metadata = metadata_of(**COLUMNS)
     page = read(metadata, ROW, [None] * len(ROW))
     table = pages.arrow_table(pyarrow, page.layout, [page, page])
+    # The table has two pages of two rows: a row of values, and a row of nulls.
     table.validate(full=True)
     assert table.num_rows == 4
     assert table.column_names == list(COLUMNS)
