@@ -133,7 +133,7 @@ def test_integers_that_floats_round() -> None:
 def test_integers_of_many_digits_for_doubles_warn_once(node: FakeNode, kind: str) -> None:
     """A load warns once of integers that a double column rounds, such as the identifier 2**53 + 1.
 
-    Earlier, the load stored the rounded number without a warning.
+    Without the warning, the application would not notice that it reads other numbers.
     """
     node.prime_prepare(INSERT, [("id", "int"), ("price", "double")], pk_indexes=[0])
 

@@ -189,6 +189,7 @@ def test_an_index_with_the_name_of_a_column_is_refused() -> None:
             ValueError, match=r"the index of the frame has the name 'name' .*reset_in"
         ):
             check_index(frame.set_index(index), ["id"], [], TABLE)
+    # These sources are accepted: the index is ignored or also a column, or it has another name.
     for source, written, ignored in (
         (frame.set_index("name"), ["id"], ["name"]),
         (frame.set_index("name", drop=False), ["id", "name"], []),

@@ -436,11 +436,13 @@ def test_a_load_resumes_from_its_checkpoint(
     interruption = interrupt_after(monkeypatch, chunk_count=2)
     with pytest.raises(interruption):
         load(node, path, checkpoint=checkpoint)
+    # Two chunks of ten rows were written before the interruption.
     state = json.loads(checkpoint.read_text())["state"]
     assert state["file"] == 0
     assert state["row"] == 20
     assert state["rows"] == 20
     count_before = executed(node)
+    # The second run must load only the other 15 of the 35 rows.
     report = load(node, path, checkpoint=checkpoint)
     assert report.skipped == 20
     assert report.read == 15

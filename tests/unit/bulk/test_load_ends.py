@@ -160,14 +160,17 @@ def test_a_replaced_or_inserted_file_is_refused(
     csv_file(folder / "1.csv", *range(25))
     csv_file(folder / "2.csv", *range(25, 30))
     interrupt_load(node, folder, monkeypatch, checkpoint=checkpoint_path)
+    # Before the second run, a file is inserted before the first file.
     csv_file(folder / "0.csv", 100)
     with pytest.raises(ValueError, match=r"it has .*1\.csv', there is .*0\.csv'.*restart=True"):
         load(node, folder, checkpoint=checkpoint_path)
+    # Remove the inserted file, and replace the first file by one with 24 instead of 25 rows.
     (folder / "0.csv").unlink()
     csv_file(folder / "1.csv", *range(24))
     with pytest.raises(ValueError, match=r"1\.csv' has another size since"):
         load(node, folder, checkpoint=checkpoint_path)
     report = load(node, folder, checkpoint=checkpoint_path, restart=True)
+    # All rows are loaded again: 24 of the first file, and 5 of the second file.
     assert report.skipped == 0
     assert report.written == 29
     assert not checkpoint_path.exists()
@@ -212,6 +215,7 @@ def test_a_checkpoint_for_rows_of_the_application_needs_a_name(
     interrupt_load(
         node, source_rows, monkeypatch, checkpoint=checkpoint_path, checkpoint_name="mine"
     )
+    # Another name, or another number of rows, means that the rows are not the same.
     for source, name in ((source_rows, "other"), (source_rows[1:], "mine")):
         with pytest.raises(ValueError, match="the checkpoint of something else: its rows"):
             load(node, source, checkpoint=checkpoint_path, checkpoint_name=name)

@@ -363,6 +363,7 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
         pytest.raises(TypeError, match=message),
     ):
         getattr(session.scan("a.t0", checkpoint=path), method)()
+    # The scan is refused before its first request.
     assert not scanned_table.request_count
     assert not path.exists()
 
@@ -720,6 +721,7 @@ async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
     pytest.importorskip("numpy")
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        # The limit holds for each of these methods, which all read the scan from its beginning.
         scan = session.scan("a.t0", page_size=20, splits=4, limit=33)
         assert sum(len(page.current_rows) for page in scan.pages()) == 33
         assert sum(batch.num_rows for batch in scan.arrow_batches()) == 33

@@ -324,6 +324,7 @@ def test_an_interrupted_slice_is_counted() -> None:
     steps = servers.sender.send(bound_chunk([[1], [2], [3]]))
     step = next(steps)
     assert isinstance(step, Requests)
+    # A request is sent when its statement is taken. The first request succeeds.
     statements = iter(step.statements)
     next(statements)
     step.on_outcome(True, None)
@@ -404,6 +405,7 @@ def test_a_throttler_that_lets_some_requests_pass_is_not_full(
     slices_with_requests: set[int] = set()
 
     def answer_once_in_a_slice(request: list[int]) -> BaseException:
+        # The first request of each slice is sent, and the throttler refuses all others.
         slice_number = len(servers.limits)
         if slice_number in slices_with_requests:
             return RequestThrottled("full")

@@ -144,6 +144,7 @@ def numpy_values() -> Iterator[Any]:
     )  # fmt: skip
     for dtype in dtypes:
         for shape in ((), (0,), (1,), (2,), (2, 2), (0, 2)):
+            # Yield the array itself, and masked arrays without and with masked values.
             array = numpy.zeros(shape, dtype)
             yield array
             masked = numpy.ma.array(array)
@@ -151,6 +152,7 @@ def numpy_values() -> Iterator[Any]:
             if shape:
                 yield numpy.ma.array(array, mask=numpy.ma.make_mask_none(shape, array.dtype))
             yield numpy.ma.masked_all(shape, dtype)
+            # Reversed arrays of numbers are not contiguous, and buffers have no methods of arrays.
             if shape and array.dtype.kind in "?iufc":
                 yield array[::-1]
                 if array.size:

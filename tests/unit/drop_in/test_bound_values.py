@@ -312,10 +312,12 @@ def test_every_api_accepts_a_dict_with_more_keys() -> None:
             statement = session.prepare(INSERT)
             session.execute(statement, ROW)
             session.execute_async(statement, ROW).result()
+            # A string of one character is bound to a single marker, but no other string.
             letter_statement = session.prepare(LETTER)
             session.execute(letter_statement, "x")
             with pytest.raises(TypeError, match="parameters must be a sequence or a mapping"):
                 session.execute(letter_statement, "xy")
+            # A strict statement refuses the key "c", for which it has no marker.
             statement.strict_names = True
             with pytest.raises(ValueError, match="values for 'c'"):
                 session.execute(statement, ROW)

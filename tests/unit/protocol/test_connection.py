@@ -356,6 +356,7 @@ def test_every_message_in_every_state_is_handled_or_fails(state: State, opcode: 
     """
     protocol = in_state(state)
     actions = protocol.receive(stream=0, opcode=opcode, flags=0, body=EVERY_RESPONSE[opcode])
+    # The client goes on if it has expected the response, and closes the connection otherwise.
     if opcode in EXPECTED.get(state, ()):
         assert not any(isinstance(action, Failed) for action in actions)
         return

@@ -213,6 +213,7 @@ def test_messages_are_read_however_the_bytes_are_split(
     """
     messages = some_messages(version, sizes=(0, 1, 9, 300, 20))
     data, _ = stream_of(implementation, version, algorithm, messages)
+    # Split the bytes into two pieces, at each position.
     for cut in range(len(data) + 1):
         _, reader = writer_and_reader(implementation, version, algorithm)
         assert reader.feed(data[:cut]) + reader.feed(data[cut:]) == messages
@@ -220,6 +221,7 @@ def test_messages_are_read_however_the_bytes_are_split(
         messages_read = through_buffers(reader, data[:cut], max_size=1 << 20)
         messages_read += through_buffers(reader, data[cut:], max_size=1 << 20)
         assert messages_read == messages
+    # Split the bytes into pieces of the same size. A header has nine bytes.
     for step in (1, 2, 3, 7, 8, 9, 10, 13):
         _, reader = writer_and_reader(implementation, version, algorithm)
         messages_read = []
@@ -490,6 +492,7 @@ def test_lz4_blocks_are_read_as_the_package_reads_them(
         else:
             good += 1
             assert reader.feed(frame) == [(0, RESULT, 0, plain, 4)]
+    # Enough bodies must be valid, and enough damaged.
     assert good > 200
     assert bad > 200
 

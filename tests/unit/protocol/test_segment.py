@@ -106,6 +106,8 @@ def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
     """
     encode = segment.encode_envelopes
     assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", self_contained=True)
+    # The large envelope has 262,144 bytes, and a segment at most 131,071. So it needs three
+    # segments.
     large = bytes(range(256)) * 1024
     assert encode([b"one", large, b"two"], None) == (
         by_hand(b"one", self_contained=True)
@@ -114,6 +116,7 @@ def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
         + by_hand(large[2 * LARGEST_PAYLOAD :], self_contained=False)
         + by_hand(b"two", self_contained=True)
     )
+    # An envelope of exactly the largest size fits into one segment, but shares it with no other.
     full = b"f" * LARGEST_PAYLOAD
     assert encode([full, b"x"], None) == by_hand(full, self_contained=True) + by_hand(
         b"x", self_contained=True
@@ -208,6 +211,7 @@ def test_large_frames_are_split_into_segments_of_their_own(
     writer = writer_of(implementation, algorithm)
     for frame in (small, large, small, small):
         writer.add(stream=1, opcode=RESULT, flags=0, body=frame[HEADER_SIZE:])
+    # The two small frames after the large frame share a segment.
     large_segments = [
         expected_segment(
             large[start : start + LARGEST_PAYLOAD], self_contained=False, algorithm=algorithm

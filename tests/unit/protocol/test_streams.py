@@ -38,6 +38,7 @@ def test_no_id_is_taken_twice(returned_indexes: list[int | None]) -> None:
     for returned_index in returned_indexes:
         if returned_index is None:
             stream = ids.take()
+            # All 16 ids must be in use if `take` has returned none.
             if stream < 0:
                 assert len(taken_ids) == 16
                 continue

@@ -151,6 +151,7 @@ class TestBoundStatement:
         assert bound.is_idempotent
         assert (bound.keyspace, bound.table) == ("ks", "people")
         assert bound.custom_payload == {"a": b"b"}
+        # None is a setting of its own: it means that the result has no pages.
         overridden = BoundStatement(
             statement, consistency_level=ConsistencyLevel.ONE, fetch_size=None
         )

@@ -51,7 +51,7 @@ def test_markers_and_their_columns(query: str, expected: dict[str, set[str]]) ->
 def test_long_lists_take_linear_time() -> None:
     """A list of 20,000 markers needs fewer than 50 function calls for each marker.
 
-    The whole list was once searched again for each marker, which took minutes for 65,535 markers.
+    If the whole list were searched again for each marker, 65,535 markers would take minutes.
     """
     markers = [f"m{number}" for number in range(20_000)]
     query = f"SELECT * FROM t WHERE a IN (:{', :'.join(markers)})"

@@ -106,6 +106,8 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
     with connected(nodes, execution_profiles=profiles) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         prepared = session.prepare(query)
+        # The serial level may come from the execution profile, or from the statement. Both kinds of
+        # reads go to the same replica.
         for _ in range(60):
             session.execute(prepared, (1,), execution_profile="serial")
         (only_node,) = statements_by_node(nodes, query)
@@ -114,6 +116,7 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
         for _ in range(60):
             session.execute(statement)
         assert statements_by_node(nodes, query) == {only_node: 120}
+        # Other reads are spread over all replicas.
         for _ in range(60):
             session.execute(prepared, (1,))
         assert len(statements_by_node(nodes, query)) == 3

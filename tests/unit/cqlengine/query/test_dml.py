@@ -385,6 +385,7 @@ def test_responses_of_two_writes_in_reverse_order(session: FakeSession) -> None:
     person.name = "z"
     second_save = dml.save(person)
     next(second_save)
+    # The response of the second save arrives first.
     for operation in (second_save, first_save):
         with pytest.raises(StopIteration):
             operation.send(None)

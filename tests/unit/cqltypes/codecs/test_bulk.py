@@ -347,6 +347,7 @@ def test_the_collector_need_not_visit_vectors(implementation: Implementation, cq
     values = codec.decode(codec.encode([1, 2, 3]))
     if implementation.name == "c":
         assert not gc.is_tracked(values)
+    # The weak reference shows when the added object is freed.
     added = Added()
     reference = weakref.ref(added)
     values.append([added])

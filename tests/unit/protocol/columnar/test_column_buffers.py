@@ -338,6 +338,7 @@ def test_columns_of_types_with_overridden_methods_contain_bytes(
 
     column = read(implementation, UpperCaseText, [b"a", None, b""])
     assert values_by_pyarrow(column) == [b"a", None, b""]
+    # The list has two elements: one byte, and null.
     unknown_type = t.lookup_casstype("com.example.Unknown")
     list_of_two = int32(2) + value(b"\x00") + value(None)
     column = read(implementation, list_of(unknown_type), [list_of_two])

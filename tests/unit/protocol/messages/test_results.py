@@ -259,6 +259,7 @@ def test_changed_metadata_is_used_at_once() -> None:
 
     The server sends them if a column was added to the table, for example.
     """
+    # The client knows two columns, and the response has a third column: c, a bigint.
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     three_columns = TWO_COLUMNS + string("c") + short(0x0002)
     content = int32(1) + value(int32(5)) + value(b"five") + value(b"\x00" * 7 + b"\x07")

@@ -496,6 +496,8 @@ def test_floats_that_may_have_lost_digits_are_not_bound_as_integers(type_name: s
     cqltype = lookup_cqltype(type_name)
     exact = float(2**53 - 1)
     array = numpy.array([exact, -exact, math.nan, 2.0**53, -(2.0**53), 1e300, math.inf, 1.5])
+    # The first three floats become integers and null. The others stay floats, which the codec
+    # refuses.
     values = array_values(array, cqltype)
     assert values[:3] == [2**53 - 1, 1 - 2**53, None]
     assert [type(value) for value in values[3:]] == [float] * 5
