@@ -19,6 +19,7 @@ from .conftest import FakeSession
 numpy = pytest.importorskip("numpy")
 
 
+# A model with vectors, also inside collections.
 class Document(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)

@@ -21,6 +21,7 @@ from cassandra.cqlengine.query import BatchQuery
 from cassandra.cqlengine.query.errors import IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
 
 
+# A model with a collection, which an application may change in place.
 class Row(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)
@@ -28,23 +29,27 @@ class Row(Model):
     tags = columns.Set(columns.Text)
 
 
+# A model whose partition key has two columns.
 class Wide(Model):
     __keyspace__ = "ks"
     a = columns.Integer(partition_key=True)
     b = columns.Integer(partition_key=True)
 
 
+# A model with a counter.
 class Visits(Model):
     __keyspace__ = "ks"
     page = columns.Integer(primary_key=True)
     count = columns.Counter()
 
 
+# An abstract model, which has no table.
 class Base(Model):
     __abstract__ = True
     id = columns.Integer(primary_key=True)
 
 
+# Two models that share a table. The column `kind` says to which of them a row belongs.
 class Pet(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)

@@ -147,6 +147,7 @@ KEY = ("id", "int", "partition_key", 0, "none")
 NAME = ("name", "text", "regular", -1, None)
 
 
+# A model with an index.
 class Person(Model):
     id = columns.Integer(primary_key=True)
     name = columns.Text(index=True)

@@ -31,6 +31,7 @@ class Upper(columns.Text):
         return super().validate(value)
 
 
+# A model with a column of each kind that the mapping treats in its own way.
 class Trip(Model):
     town = columns.Text(partition_key=True)
     year = columns.Integer(partition_key=True)
@@ -44,11 +45,13 @@ class Trip(Model):
     long = columns.Text(min_length=3)
 
 
+# A model with a counter.
 class Visits(Model):
     page = columns.Integer(primary_key=True)
     count = columns.Counter()
 
 
+# Four models that share a table. The column `kind` says to which of them a row belongs.
 class Pet(Model):
     id = columns.Integer(primary_key=True)
     kind = columns.Text(discriminator_column=True, db_field="kd")

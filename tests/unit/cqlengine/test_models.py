@@ -24,6 +24,7 @@ from .conftest import FakeSession
 T = TypeVar("T")
 
 
+# A model with a default, collections, and a column with another name in the database.
 class Person(Model):
     id = columns.Integer(primary_key=True)
     name = columns.Text(db_field="nm")
@@ -32,6 +33,7 @@ class Person(Model):
     scores = columns.Map(columns.Text, columns.Integer)
 
 
+# A model with a counter, and a table with a name and a keyspace of its own.
 class Hits(Model):
     __keyspace__ = "other"
     __table_name__ = "AllHits"
@@ -40,6 +42,7 @@ class Hits(Model):
     views = columns.Counter()
 
 
+# Two models that share a table. The column `kind` says to which of them a row belongs.
 class Pet(Model):
     id = columns.Integer(primary_key=True)
     kind = columns.Text(discriminator_column=True, index=True)

@@ -22,11 +22,13 @@ from cassandra.cqlengine.usertype import UserType
 from cassandra.util.cql_text import maybe_escape_name
 
 
+# A user-defined type with a field that has another name in the database.
 class Place(UserType):
     street = columns.Text()
     number = columns.Integer(db_field="no")
 
 
+# A model with options, a compound key, an index and a static column.
 class Visit(Model):
     __keyspace__ = "ks"
     __options__ = {

@@ -30,6 +30,7 @@ class Row(Model):
     tags = columns.Set(columns.Text)
 
 
+# A model with a counter.
 class Visits(Model):
     page = columns.Integer(primary_key=True)
     count = columns.Counter()

@@ -25,6 +25,7 @@ from cassandra.cqlengine.running import Operation
 ASSIGNMENT = re.compile(r'"(\w+)"(\[\?\])? = (\? \+ )?(?:"\w+")?( [+-] )?')
 
 
+# A model with a collection of each kind.
 class Item(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)
@@ -35,6 +36,7 @@ class Item(Model):
     marks = columns.Map(columns.Integer, columns.Integer)
 
 
+# A model with counters, whose updates add a difference.
 class Visits(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)

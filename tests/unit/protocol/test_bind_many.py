@@ -33,6 +33,7 @@ LOGGED, UNLOGGED = 0, 1
 # The following classes of rows have values for the bind markers `a` and `b`.
 
 
+# Classes of an application whose instances are bound as rows.
 @dataclasses.dataclass
 class Point:
     shared: ClassVar[int] = 5

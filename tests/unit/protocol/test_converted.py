@@ -23,6 +23,7 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 
 
+# Classes of an application, for which converters are registered.
 class Color(enum.Enum):
     RED = "red"
     BLUE = "blue"

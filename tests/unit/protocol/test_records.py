@@ -25,6 +25,7 @@ from cassandra.sentinels import UNSET_VALUE
 NAMES = ["a", "b"]
 
 
+# Classes of an application whose instances are bound as rows.
 @dataclasses.dataclass
 class Row:
     a: int

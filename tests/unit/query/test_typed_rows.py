@@ -65,6 +65,7 @@ def result(
 USER = [("id", "Int32Type", 7), ("name", "UTF8Type", "ada"), ("score", "DoubleType", 1.5)]
 
 
+# Classes of an application that may be passed as `row_type`.
 @dataclass
 class User:
     id: int
@@ -258,6 +259,7 @@ class TestMatching:
         ]
 
 
+# Classes of an application to which values in rows are converted.
 class Colour(enum.Enum):
     RED = "red"
 

@@ -21,6 +21,7 @@ class Place(UserType):
     number: Mapped[int]
 
 
+# A model whose columns are declared by annotations, except `old`. `plain` is no column.
 class User(Model):
     __keyspace__ = "ks"
     id: Mapped[uuid.UUID] = columns.UUID(primary_key=True, default=uuid.uuid4)

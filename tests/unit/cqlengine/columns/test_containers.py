@@ -48,6 +48,7 @@ def test_inner_user_defined_types_are_listed_first() -> None:
     assert types == [Address, Outer]
 
 
+# A model with a column of each class of collections.
 class Collections(models.Model):
     __keyspace__ = "ks"
     key = c.Integer(primary_key=True)

@@ -15,12 +15,14 @@ from cassandra.cqlengine.running import ManyRequests
 from tests.unit.cqlengine.conftest import FakeSession
 
 
+# A model with a required column.
 class Item(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)
     name = columns.Text(required=True)
 
 
+# A model with a counter, whose rows cannot be inserted.
 class Hits(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)

@@ -123,6 +123,7 @@ class _OwnQuery(DMLQuery):
     """An application's subclass of DMLQuery."""
 
 
+# A model whose statements are sent by a class of the application.
 class _OwnWrites(Model):
     __keyspace__ = "ks"
     __dmlquery__ = _OwnQuery
@@ -506,6 +507,7 @@ def test_a_condition_that_a_write_does_not_have_leaves_it_idempotent(session: Fa
     assert session.executions[-1].idempotent
 
 
+# A model whose statements may be sent again after a timeout.
 class Repeatable(Model):
     __keyspace__ = "ks"
     __idempotent__ = True
@@ -513,6 +515,7 @@ class Repeatable(Model):
     name = columns.Text()
 
 
+# A model with a static column, which all rows of a partition share.
 class Room(Model):
     __keyspace__ = "ks"
     id = columns.Integer(partition_key=True)
@@ -521,6 +524,7 @@ class Room(Model):
     guest = columns.Text()
 
 
+# A model with a default.
 class Rated(Model):
     id = columns.Integer(primary_key=True)
     stars = columns.Integer(default=3)

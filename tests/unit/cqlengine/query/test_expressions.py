@@ -20,6 +20,7 @@ from cassandra.cqlengine.operators import (
 from cassandra.cqlengine.query.expressions import AbstractQueryableColumn, filter_value
 
 
+# A model with a column of each kind that filters treat in their own way.
 class Row(Model):
     id = columns.Integer(primary_key=True)
     name = columns.Text(db_field="nm")

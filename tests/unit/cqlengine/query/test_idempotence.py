@@ -18,6 +18,7 @@ from cassandra.cqlengine.query import BatchQuery, DMLQuery
 from tests.unit.cqlengine.conftest import FakeSession
 
 
+# A model with collections. Some changes of a collection cannot be repeated without harm.
 class Note(Model):
     id = columns.Integer(primary_key=True)
     text = columns.Text()
@@ -27,11 +28,13 @@ class Note(Model):
     marks = columns.Map(columns.Text, columns.Integer)
 
 
+# A model of the same table, whose statements the application declares idempotent.
 class Repeated(Note):
     __table_name__ = "note"
     __idempotent__ = True
 
 
+# A model with a counter, whose updates are never idempotent.
 class Count(Model):
     __idempotent__ = True
     id = columns.Integer(primary_key=True)

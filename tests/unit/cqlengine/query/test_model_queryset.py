@@ -23,6 +23,7 @@ from tests.unit.cqlengine.conftest import FakeSession
 pytestmark = pytest.mark.usefixtures("session")
 
 
+# A model with a compound partition key, a clustering key, indexes and collections.
 class Car(Model):
     maker = columns.Text(partition_key=True)
     line = columns.Integer(partition_key=True)
@@ -37,11 +38,13 @@ class Car(Model):
     must = columns.Text(required=True)
 
 
+# A model with a counter.
 class Visits(Model):
     page = columns.Integer(primary_key=True)
     count = columns.Counter()
 
 
+# Two models that share a table. The column `kind` says to which of them a row belongs.
 class Pet(Model):
     id = columns.Integer(primary_key=True)
     kind = columns.Text(discriminator_column=True)

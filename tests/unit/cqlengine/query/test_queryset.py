@@ -17,6 +17,7 @@ from tests.unit.cqlengine.conftest import FakeResult, FakeSession
 pytestmark = pytest.mark.usefixtures("session")
 
 
+# A model with a compound partition key, a clustering key and indexes.
 class Car(Model):
     maker = columns.Text(partition_key=True)
     line = columns.Integer(partition_key=True)
