@@ -35,9 +35,10 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
 
 
 class FieldlessType:
-    """A class that an application has registered for user types. Its instances drop all fields.
+    """A class that an application has registered for user types.
 
-    A bulk operation must not decode user types with this class, or it would lose their values.
+    Its instances drop all fields. A bulk operation must not decode user types with this class, or
+    it would lose their values.
     """
 
     __slots__ = ()
@@ -93,7 +94,10 @@ def set_unusual_settings(session: Any, handler: Any) -> None:
 
 
 def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
-    """Return the rows of a table, sorted. Values are strings, which differ if the values do."""
+    """Return the rows of a table, sorted.
+
+    Values are strings, which differ if the values do.
+    """
     plain = PlainRows()
     rows: list[tuple[str, ...]] = []
     result = session.execute(f"SELECT * FROM {table}")

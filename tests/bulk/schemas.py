@@ -1,4 +1,7 @@
-"""Random tables with values of every CQL type. The same seed gives the same tables and values."""
+"""Random tables with values of every CQL type.
+
+The same seed gives the same tables and values.
+"""
 
 from __future__ import annotations
 
@@ -262,9 +265,10 @@ def _random_range(rng: random.Random) -> range:
 
 
 def _without_duplicates(values: Iterable[Any]) -> list[Any]:
-    """Return the values without repetitions. Two values are the same if their `repr` is.
+    """Return the values without repetitions.
 
-    So values without a hash, such as dicts, are allowed.
+    Two values are the same if their `repr` is. So values without a hash, such as dicts, are
+    allowed.
     """
     return list({repr(value): value for value in values}.values())
 

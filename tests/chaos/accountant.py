@@ -46,7 +46,10 @@ class Verdict(NamedTuple):
 
 
 class Accountant:
-    """Counts and checks the outcomes of requests. All methods may be called from any thread."""
+    """Counts and checks the outcomes of requests.
+
+    All methods may be called from any thread.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -178,7 +178,10 @@ class Load:
 
 
 def faults(local: LocalCluster, network: Network, rng: random.Random) -> list[Fault]:
-    """Return the faults to choose from. All are at the same random node, or at its proxy."""
+    """Return the faults to choose from.
+
+    All are at the same random node, or at its proxy.
+    """
     index = rng.randrange(NODES)
     node = index + 1
     # Each lambda keeps the fault of its turn of the loop as the default value of a parameter.

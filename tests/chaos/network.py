@@ -30,7 +30,7 @@ class ProxyEndPoints(EndPointFactory):
 
 
 class Network:
-    """The proxies of all nodes. They run on an event loop in a thread."""
+    """The proxies of all nodes, which run on an event loop in a thread."""
 
     def __init__(self, addresses: Sequence[str], port: int) -> None:
         self.addresses = list(addresses)
@@ -98,7 +98,10 @@ class Network:
         self._loop.call_soon_threadsafe(function)
 
     def set_fault(self, number: int, fault: str | None) -> None:
-        """Set the fault of a node's proxy, or end it if `fault` is None. Numbers start at 0."""
+        """Set the fault of a node's proxy, or end it if `fault` is None.
+
+        Numbers start at 0.
+        """
 
         def change() -> None:
             self.proxies[number].fault = fault

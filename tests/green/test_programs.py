@@ -83,7 +83,10 @@ def test_gunicorn_answers_200_requests(node: FakeNode) -> None:
 def test_the_program_of_the_guide_to_greenlets_runs_without_warnings(
     node: FakeNode, tmp_path: Path
 ) -> None:
-    """The program of the page makes 100 reads. The test adds a line that prints their number."""
+    """The program of the page makes 100 reads.
+
+    The test adds a line that prints their number.
+    """
     guide = (EXAMPLES.parent / "docs" / "greenlets.rst").read_text()
     _, code_and_rest = guide.split(".. code-block:: python\n\n")
     code = textwrap.dedent(code_and_rest.split("\n\nCallbacks of")[0])

@@ -1,1 +1,1 @@
-"""Tests that install the shims: ``tox -e shims``. They need the network."""
+"""Tests that install the shims (``tox -e shims``), for which they need the network."""

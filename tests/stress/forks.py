@@ -102,7 +102,10 @@ def check_in_child(load: Load, address: str, port: int) -> None:
 
 
 def child_succeeded(pid: int, patience: float) -> bool:
-    """Return True if the child exits with 0 within `patience` seconds. Kill it if it hangs."""
+    """Return True if the child exits with 0 within `patience` seconds.
+
+    Kill it if it hangs.
+    """
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         ended_pid, status = os.waitpid(pid, os.WNOHANG)

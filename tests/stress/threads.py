@@ -283,7 +283,7 @@ class Work:
                 raise WrongAnswer("an answer to other values")
 
     def batch(self, rng: random.Random) -> None:
-        """Write rows in a batch. The node counts the rows that arrive."""
+        """Write rows in a batch, which the node counts."""
         keys = [rng.randrange(1000) for _ in range(rng.randrange(1, 10))]
         batch = BatchStatement()
         for key in keys:

@@ -180,7 +180,10 @@ def test_use_is_refused_with_a_reason(use: Callable[[], Any]) -> None:
 
 
 def test_options_of_graphs_are_set_copied_and_shown() -> None:
-    """Options of graphs can be set, copied and shown. Unknown options are refused."""
+    """Options of graphs can be set, copied and shown.
+
+    Unknown options are refused.
+    """
     options = graph.GraphOptions(graph_name="g1", graph_read_consistency_level=1)
     assert (options.graph_name, options.graph_source) == ("g1", b"g")
     copied = options.copy()

@@ -333,10 +333,10 @@ def test_rows_with_only_static_columns_are_recognized(implementation: Implementa
 def test_an_empty_clustering_column_may_be_missing_in_csv_only(
     implementation: Implementation, names: list[str] | None, is_empty_null: bool
 ) -> None:
-    """A row that sets static columns only has no clustering key. In CSV, the key is an empty field.
+    """A row that sets static columns only has no clustering key.
 
-    The field counts as missing if the chunk is from CSV (`names` has its column names), and if the
-    load's options read empty fields as null (`is_empty_null`).
+    In CSV, the key is an empty field. The field counts as missing if the chunk is from CSV (`names`
+    has its column names), and if the load's options read empty fields as null (`is_empty_null`).
     """
     columns = [COLUMNS[0], Column("c", lookup_cqltype("text"), is_key=True), *COLUMNS[2:]]
     prepared = prepared_insert(implementation, columns, [0])
@@ -471,7 +471,10 @@ def test_iterables_are_bound_in_the_order_of_rows_without_names(
 
 
 def test_names_that_are_not_strings_and_duplicate_names(implementation: Implementation) -> None:
-    """A key that is not a string becomes a string. A row with two equal names is refused."""
+    """A key that is not a string becomes a string.
+
+    A row with two equal names is refused.
+    """
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))

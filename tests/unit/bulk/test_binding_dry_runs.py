@@ -118,7 +118,7 @@ def columns(folder: Path) -> Any:
     return dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))
 
 
-# Functions that return the same rows as another kind of source.
+# Functions that return the same rows, each in another kind of source.
 SOURCES: list[Callable[[Path], Any]] = [
     *(a_frame, an_arrow_table, a_parquet_file, a_csv_file, a_csv_file_without_names),
     *(a_json_file, tuples, lists, mappings, columns),

@@ -66,7 +66,9 @@ def reading(
 
 
 def rows(path: Path, options: Reading, is_fast: list[bool] | None = None) -> list[Row]:
-    """Return all rows of a file. If an error ends the reading, the last row holds the error.
+    """Return all rows of a file.
+
+    If an error ends the reading, the last row holds the error.
 
     :param options: how to read the file, as `reading` returns it.
     :param is_fast: a list to which one item is appended for each chunk: True if compiled code read

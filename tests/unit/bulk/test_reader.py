@@ -52,7 +52,10 @@ def reader(source: Chunks) -> Reader:
 
 
 def test_chunks_are_read_in_the_thread(reader: Reader, source: Chunks) -> None:
-    """Calls are executed in the reader's thread. After the last chunk, `read_next` returns None."""
+    """Calls are executed in the reader's thread.
+
+    After the last chunk, `read_next` returns None.
+    """
     source.may_go_on.set()
     thread_name = reader.submit(lambda: threading.current_thread().name)
     assert thread_name.future.result(WAIT) == "a-reader"

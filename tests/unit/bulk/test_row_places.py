@@ -28,10 +28,10 @@ BAD_INT = PLACE + r'column "c0" \(int\): '
 
 
 class Table:
-    """A fake table that answers the node's scans. Its two rows have the token 5.
+    """A fake table that answers the node's scans.
 
-    The attribute `values` has the last three values of the second row, and `names` has the columns
-    that the scan selects.
+    Its two rows have the token 5. The attribute `values` has the last three values of the second
+    row, and `names` has the columns that the scan selects.
     """
 
     def __init__(self, node: FakeNode) -> None:

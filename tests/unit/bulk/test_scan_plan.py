@@ -315,7 +315,10 @@ def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
 
 
 def widths(statement: ScanStatement) -> list[float]:
-    """Return the width of each range as a share of the ring. Fail if the ranges have a gap."""
+    """Return the width of each range as a share of the ring.
+
+    Fail if the ranges have a gap.
+    """
     ranges = statement.ranges
     assert ranges[0].start == FIRST
     assert ranges[-1].end == LAST

@@ -30,12 +30,18 @@ class Document(Model):
 
 
 def array(*numbers: float) -> Any:
-    """Return an array of these numbers. Without numbers, return the array [1, 2, 3]."""
+    """Return an array of these numbers.
+
+    Without numbers, return the array [1, 2, 3].
+    """
     return numpy.array(numbers or (1, 2, 3), dtype="f4")
 
 
 def values() -> dict[str, Any]:
-    """Return values for all columns except the key. Each vector in them is [1, 2, 3]."""
+    """Return values for all columns except the key.
+
+    Each vector in them is [1, 2, 3].
+    """
     return {
         "vector": array(),
         "chunks": [array()],

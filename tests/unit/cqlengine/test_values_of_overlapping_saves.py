@@ -302,7 +302,9 @@ class Interruption:
 
 
 def rows_of_two_threads(line: int, order: str, is_read: bool) -> tuple[Any, Any] | None:
-    """Save an instance while another thread changes and saves it. Save it once more at the end.
+    """Save an instance while another thread changes and saves it.
+
+    Save it once more at the end.
 
     :param line: the line of the first save at which the other thread begins.
     :param order: the order in which the server executes the writes "a" and "b", and in which their

@@ -43,7 +43,10 @@ def ints(bits: int) -> st.SearchStrategy[int]:
 
 
 def durations() -> st.SearchStrategy[Duration]:
-    """Return a strategy for durations. Their months, days and nanoseconds have the same sign."""
+    """Return a strategy for durations.
+
+    Their months, days and nanoseconds have the same sign.
+    """
     positive = st.builds(
         Duration, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
     )

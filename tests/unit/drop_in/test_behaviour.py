@@ -143,10 +143,10 @@ class Future:
 
 
 class Session:
-    """A fake session, whose futures complete at once or later. It refuses the statement "bad".
+    """A fake session, whose futures complete at once or later.
 
-    `open` is the number of calls of `execute_async` that have not returned. `deepest` is the value
-    of `open` in the most deeply nested callback.
+    It refuses the statement "bad". `open` is the number of calls of `execute_async` that have not
+    returned. `deepest` is the value of `open` in the most deeply nested callback.
     """
 
     def __init__(self, at_once: bool) -> None:

@@ -1,4 +1,7 @@
-"""Test code for which no matcher may report a finding. `test_table` has code with findings."""
+"""Test code for which no matcher may report a finding.
+
+`test_table` has code with findings.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ def column_of(name: str) -> ColDesc:
 
 
 def policy_of(policy_class: Any = AES256ColumnEncryptionPolicy, **settings: Any) -> Any:
-    """Return a policy that encrypts the columns of TYPES. `settings` are for its constructor."""
+    """Return a policy that encrypts the columns of TYPES.
+
+    `settings` are for its constructor.
+    """
     policy = policy_class(**settings)
     for name, cql_type in TYPES.items():
         policy.add_column(column_of(name), KEY, cql_type)

@@ -441,7 +441,10 @@ def test_an_lz4_body_shorter_than_its_header_claims_is_refused(
 
 
 def lz4_bodies(random_numbers: random.Random) -> Iterator[bytes]:
-    """Yield LZ4 bodies: the decompressed size, then an LZ4 block. Most bodies are damaged."""
+    """Yield LZ4 bodies: the decompressed size, then an LZ4 block.
+
+    Most bodies are damaged.
+    """
     for _ in range(1000):
         size = random_numbers.choice((1, 4, 11, 12, 13, 40, 300, 3000))
         # Compress random bytes, a repeated string, or a mix of two letters.

@@ -174,7 +174,7 @@ def test_a_value_manager_of_the_application_has_no_effect_and_warns() -> None:
     """A column class with its own value manager causes a warning, because the mapper ignores it."""
 
     class Manager(c.BaseValueManager):
-        """A value manager. In cassandra-driver, it is called for each access to the value."""
+        """A value manager, which cassandra-driver calls for each access to the value."""
 
     class Shout(c.Text):
         value_manager = Manager

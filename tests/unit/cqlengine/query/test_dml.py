@@ -123,7 +123,7 @@ class _OwnQuery(DMLQuery):
     """An application's subclass of DMLQuery."""
 
 
-# A model whose statements are sent by a class of the application.
+# A model whose rows are written by the application's own subclass of DMLQuery.
 class _OwnWrites(Model):
     __keyspace__ = "ks"
     __dmlquery__ = _OwnQuery

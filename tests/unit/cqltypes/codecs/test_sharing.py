@@ -175,7 +175,10 @@ def test_the_encoder_holds_no_buffer_while_an_element_is_converted(
 
 
 class AppendingIterable:
-    """An iterable over the number 5. It appends 4 to `data` when it is read."""
+    """An iterable over the number 5.
+
+    It appends 4 to `data` when it is read.
+    """
 
     def __init__(self, data: bytearray) -> None:
         self.data = data

@@ -26,7 +26,10 @@ def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPa
 
 
 def rows(columns: dict[str, Any], *values: Any) -> Any:
-    """Return a page of rows of these columns. Values that are not bytes are encoded."""
+    """Return a page of rows of these columns.
+
+    Values that are not bytes are encoded.
+    """
 
     def encoded(cqltype: Any, cell: Any) -> bytes | None:
         if cell is None or isinstance(cell, bytes):

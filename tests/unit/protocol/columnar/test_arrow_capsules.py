@@ -133,7 +133,10 @@ def test_capsules_have_their_names_and_free_unread_exports(implementation: Imple
 
 
 def test_release_from_another_thread_and_twice(implementation: Implementation) -> None:
-    """Any thread must be able to release an array. A second release must have no effect."""
+    """Any thread must be able to release an array.
+
+    A second release must have no effect.
+    """
     array = column(implementation)
     capsule = implementation.arrow_capsules.array_capsule(array)
     address = _capsule_pointer(id(capsule), b"arrow_array")

@@ -51,7 +51,10 @@ def read(metadata: ResultMetadata, *rows: Any, plan: Any = None) -> Any:
 
 
 def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
-    """Return each number in big-endian bytes. `form` is a letter of the struct module."""
+    """Return each number in big-endian bytes.
+
+    `form` is a letter of the struct module.
+    """
     return [struct.pack(f">{form}", number) for number in numbers]
 
 
