@@ -137,7 +137,7 @@ def test_new_figures_replace_those_of_the_same_script(tmp_path: Path) -> None:
     assert commands == [f"``python benchmarks/{name}.py``" for name in "abc"]
     figures = [line for line in page.splitlines() if line.startswith("   insert,")]
     assert figures == ["   insert,5,50,40", "   insert,7,50,40", "   insert,7,50,40"]
-    assert page.count("Measured, on ") == 3  # the whole page's, and those of b and c
+    assert page.count("Measured, on ") == 3  # once for the whole page, and for b and c
 
 
 def test_the_progress_bar_appears_only_in_terminals() -> None:

@@ -126,7 +126,7 @@ def difference(session: Session, expected: list[Any], actual: list[Any]) -> str:
     """Describe the differences between the rows of source and target; return "" if there are none.
 
     :param expected: the rows of the source, from `content_of`.
-    :param actual: the rows of the target, likewise.
+    :param actual: the rows of the target, also from `content_of`.
     """
     if expected == actual:
         return ""

@@ -163,13 +163,13 @@ class Load:
                     except Exception as error:
                         self._accountant.note_failed(error)
 
-            # Add 100, so that the seeds differ from those of the threads.
+            # Add 100, so that the seeds differ from the seeds of the threads.
             first_seed = self._seed + number + 100
             rngs = [random.Random(first_seed + task_number) for task_number in range(TASKS)]
             await asyncio.gather(*map(send_requests, rngs))
 
     def stop(self) -> None:
-        """Tell all threads to end, and record those that hang."""
+        """Tell all threads to end, and record the threads that hang."""
         self._over.set()
         for thread in self._threads:
             thread.join(2 * PATIENCE)
@@ -223,7 +223,7 @@ def slow_faults(local: LocalCluster) -> list[Fault]:
 def fault_sequence(local: LocalCluster, network: Network, rng: random.Random) -> Iterator[Fault]:
     """Yield faults without end.
 
-    At first, each slow fault comes after three quick ones. After that, one fault of twelve is slow.
+    At first, each slow fault comes after three quick faults. Later, one fault of twelve is slow.
     """
     slow = slow_faults(local)
     for slow_fault in slow:

@@ -21,7 +21,7 @@ _MAX_INPUT = 4000
 def lines(part: str) -> list[list[str]]:
     """Return the space-separated fields of each line in a file of the corpus.
 
-    :param part: the name of the fuzzer, which is that of the file.
+    :param part: the name of the fuzzer, which is also the name of the file.
     """
     path = CORPUS / f"{part}.txt"
     if not path.exists():

@@ -324,7 +324,7 @@ def test_modules_import_from_lower_layers_only() -> None:
 
 
 def test_late_imports_are_from_lower_layers_only() -> None:
-    """Only the late imports in UPWARD may be from a higher layer, and each of those must exist."""
+    """Only the late imports in UPWARD may be from a higher layer, and each entry must exist."""
     upward_imports = {
         (without_package(module), without_package(name)): f"{module}, line {line}: {name}"
         for module, tree in TREES.items()

@@ -91,7 +91,7 @@ def is_mirror(test: str, module: str) -> bool:
 def entry_for(name: str, names: dict[str, str]) -> str | None:
     """Return the key of `names` that covers a module or test module; None if there is none.
 
-    It is the module's own name, or that of a package that contains it (with a slash at the end).
+    The key is the name of the module, or of a package that contains it (with a slash at the end).
     """
     return next(
         (key for key in names if key == name or (key[-1] == "/" and name.startswith(key))), None

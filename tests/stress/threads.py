@@ -98,7 +98,7 @@ def prepared(statement_class: type[PreparedStatement], columns: list[ColumnMetad
 
 
 def plain(value: Any) -> Any:
-    """Convert the driver's collections to built-in ones, so that they equal the bound values."""
+    """Convert the driver's collections to built-in collections, which equal the bound values."""
     if isinstance(value, SortedSet):
         return set(value)
     if isinstance(value, OrderedMapSerializedKey):
@@ -320,7 +320,7 @@ class Work:
         asyncio.run(self._tasks(rng))
 
     async def _tasks(self, rng: random.Random) -> None:
-        """Send 50 requests at once, and cancel every second one; the others must be answered."""
+        """Send 50 requests at once, cancel every second request, and check all other answers."""
         contact_points = [
             (host.address, self.cluster.port) for host in self.cluster.metadata.all_hosts()
         ]
@@ -391,7 +391,7 @@ def main() -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            # The threads end at `end`, except those that hang.
+            # The threads end at `end`, except threads that hang.
             thread.join(max(0.0, end - time.monotonic()) + PATIENCE)
         hung = sum(thread.is_alive() for thread in threads)
         rows = work.shared.rows()

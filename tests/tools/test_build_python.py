@@ -1,4 +1,4 @@
-"""`tools/build_python` keeps builds of releases, and replaces those of candidates by newer ones."""
+"""`tools/build_python` keeps builds of releases, and replaces candidates by newer builds."""
 
 from __future__ import annotations
 

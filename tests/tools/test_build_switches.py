@@ -95,7 +95,7 @@ def test_each_pyx_is_an_extension(run_setup: Any) -> None:
             for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
         }
         # The driver does not use an incomplete set of extensions. If one were optional and did not
-        # compile, setuptools would go on with the others.
+        # compile, setuptools would go on with the other extensions.
         assert not any("optional" in module.rest for module in modules)
 
 

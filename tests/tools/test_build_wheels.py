@@ -1,4 +1,4 @@
-"""`tools/build_wheels` makes reproducible archives, and refuses those that must not be uploaded.
+"""`tools/build_wheels` makes reproducible archives, and refuses archives that must not be uploaded.
 
 These tests pack small invented files. The lane ``wheels`` of tools/test builds the real wheels.
 """

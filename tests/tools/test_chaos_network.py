@@ -81,7 +81,7 @@ class Nodes:
 
 
 def test_120_rounds_of_a_campaign_have_each_fault() -> None:
-    """Slow faults come between short ones: a rolling restart, and a node that joins and leaves."""
+    """Between short faults come slow faults: a rolling restart, or a node that joins and leaves."""
     nodes: Any = Nodes()
     short_faults = {"drop", "deaf", "mute", "slow", "refuse", "reset", "pause", "kill"}
     with socket.create_server(("127.0.0.1", 0)) as node:
@@ -97,7 +97,7 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
                     end()
     names = [name for name, _, _ in faults]
     assert {name.split()[0] for name in names} == {*short_faults, "rolling", "a"}
-    # The first slow fault, a rolling restart, must come after three quick ones.
+    # The first slow fault, a rolling restart, must come after three quick faults.
     assert names.index("rolling restart") == 3
     assert nodes.calls[:5] == [
         ("restart", 1), ("restart", 2), ("restart", 3), ("joins", 4), ("decommission", 4),

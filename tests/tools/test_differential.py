@@ -99,7 +99,7 @@ def test_ours_may_agree_with_either_driver_if_they_differ() -> None:
 
 
 def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
-    """A program that catches the other drivers' error must also catch ours.
+    """A program that catches the other drivers' error must also catch the error of our driver.
 
     Errors are shown with their base classes, as ``error(BASE|CLASS)``.
     """

@@ -29,7 +29,7 @@ def calm_plan(seed: int = 1, **settings: object) -> Plan:
     The settings are those of a random plan for `seed`, except for fixed ones where random values
     would make requests fail or wait.
 
-    :param settings: further settings that replace those.
+    :param settings: further settings, which replace these settings.
     """
     fixed = {**random_plan(seed).settings, "throttler": None, "abrupt": False, "waiting": None}
     fixed |= {"retry": "default", "scylla": 0, "nodes": 3, "request_timeout": 5.0}

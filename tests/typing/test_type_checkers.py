@@ -45,7 +45,7 @@ def mypy_errors(cache: Path, *paths: Path) -> dict[int, str]:
     """Return mypy's errors for `paths`, by line."""
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed: pip install turbocql[typing]")
-    # A separate cache, because another mypy may be using the one of the source checkout.
+    # A separate cache, because another mypy may be using the cache of the source checkout.
     result = run("-m", "mypy", "--no-error-summary", "--cache-dir", cache, *paths)
     assert result.returncode in (0, 1), result.stdout + result.stderr
     errors = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", result.stdout, re.MULTILINE)

@@ -2,7 +2,7 @@
 
 Each marked line has one mistake, which the annotations of the driver show: an argument of a wrong
 type or with a wrong name, a missing ``await``, or an attribute that the declared class does not
-have. test_type_checkers.py compares the lines of the reported errors with the marked ones. Nothing
+have. test_type_checkers.py compares the lines of the reported errors with the marked lines. Nothing
 runs this file.
 """
 

@@ -129,7 +129,7 @@ def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def test_select_columns_keeps_the_columns_that_are_read() -> None:
-    """`select_columns` renames and reorders columns as in the table, and drops the others."""
+    """`select_columns` renames and reorders columns as in the table, and drops other columns."""
     for table_type, table in tables(
         {"other": [5, 6], "name": ["a", "b"], "number": [1, 2]}
     ).items():

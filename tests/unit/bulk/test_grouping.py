@@ -288,7 +288,7 @@ def test_only_the_bytes_of_the_key_decide_about_waves(implementation: Implementa
     Here the values next to the key differ, and the keys are equal or not.
     """
     key_in_the_middle = Keys(partition=(1,), clustering=())
-    # The last byte of 257 is the same as that of 1. The number precedes the key.
+    # The last byte of 257 is the same as the last byte of 1. The number precedes the key.
     same_key = block_of(implementation, [(1, 7, 0), (2, 7, 1 << 24)])
     assert rows_of(implementation, same_key, key_in_the_middle) == [[[0]], [[1]]]
     other_key = block_of(implementation, [(1, 1, 0), (257, 1, 0)])

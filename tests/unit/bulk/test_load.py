@@ -391,7 +391,7 @@ def test_addresses_of_polars_objects_are_not_written(node: FakeNode, load: Load)
 
 @LOADERS
 def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
-    """A dry run checks all rows, counts those it would write, and sends none."""
+    """A dry run checks all rows, counts the rows that it would write, and sends none of them."""
     report = load(node, [(1, "x"), ("y", "z")], dry_run=True, max_errors=None)
     assert report.read == 2
     assert report.failed == 1

@@ -87,7 +87,7 @@ def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> No
     content_before = path.read_bytes()
     checkpoint.save_unfinished_chunk()
     assert path.read_bytes() == content_before
-    # The next run adds its counts to those of this run.
+    # The next run adds its counts to the counts of this run.
     next_run = run_of(path)
     report = next_run.report
     assert next_run.begin == Position(file=1, row=10)

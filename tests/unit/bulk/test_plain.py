@@ -78,7 +78,7 @@ def object_factory(names: Any, rows: Any) -> object:
 
 
 def answer_scan(request: Request) -> Answer:
-    """Return all rows for the first token range, and no rows for the others."""
+    """Return all rows for the first token range, and no rows for other ranges."""
     start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
     return paged(COLUMNS, ROWS if start == -(1 << 63) else [], keyspace="a", table="t0")
 

@@ -141,7 +141,7 @@ def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     """Values of any size are the same after encryption and decryption."""
     data = bytes(index % 251 for index in range(size))
     assert policy.decrypt(COLUMN, policy.encrypt(COLUMN, data)) == data
-    # A short plaintext might occur in the ciphertext by chance, so check only longer ones.
+    # A short plaintext might occur in the ciphertext by chance, so check only longer plaintexts.
     assert size < 15 or data not in policy.encrypt(COLUMN, data)
 
 

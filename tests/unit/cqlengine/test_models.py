@@ -193,7 +193,7 @@ def test_models_may_have_abstract_bases() -> None:
 def test_an_application_s_metaclass_may_create_the_model_class(session: FakeSession) -> None:
     """An application's metaclass may create the model class and its descriptors itself.
 
-    The metaclass here is like that of django-cassandra-engine.
+    The metaclass here is like the metaclass of django-cassandra-engine.
     """
 
     class ApplicationMeta(models.ModelMetaClass):

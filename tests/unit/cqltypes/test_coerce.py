@@ -206,8 +206,8 @@ def named_tuple(names: str, *values: Any) -> Any:
 def test_named_tuples_are_encoded_by_field_name(implementation: Implementation) -> None:
     """A named tuple is encoded as a user-defined type by the names of its fields.
 
-    The order of the fields does not matter, and missing fields are null. If no name is that of a
-    field of the type, the values are encoded by position.
+    The order of the fields does not matter, and missing fields are null. If the type has no field
+    with any of the names, the values are encoded by position.
     """
     codec = ADDRESS.build_codec(implementation.codecs)
     expected = codec.encode(("x", 7))

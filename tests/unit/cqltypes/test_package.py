@@ -29,6 +29,6 @@ def test_the_import_stays_cheap() -> None:
 
 
 def test_types_have_the_names_that_tools_print() -> None:
-    """A type's name and repr are those that tools print."""
+    """Tools print a type's name and repr, which must be as expected."""
     assert t.DateRangeType.typename == "daterange"
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"

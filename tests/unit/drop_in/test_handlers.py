@@ -224,7 +224,7 @@ class HexType(t.Int32Type):
 
 
 class WithTypeCodes(ResultMessage):
-    """A result class that uses another type class for a type code (that of int)."""
+    """A result class that uses another type class for the type code of int."""
 
     type_codes = {**ResultMessage.type_codes, 0x09: HexType}
 

@@ -31,7 +31,7 @@ RENAMED = {
 }
 
 # The names that modules of cassandra-driver and scylla-driver have. Each entry is a module, a name,
-# and the name's home module in those drivers.
+# and the name's home module in the other drivers.
 LISTED = [
     tuple(line.split())
     for line in (Path(__file__).parent / "reexports.txt").read_text().splitlines()

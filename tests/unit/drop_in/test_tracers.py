@@ -239,7 +239,7 @@ def test_a_proxy_of_the_factory_of_connections_is_called(
 
 def test_proxies_of_the_methods_of_types_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    # The first call replaces the methods by faster methods. A proxy must work for those as well.
+    # The first call replaces the methods by faster methods, for which a proxy must also work.
     Int32Type.serialize(7, 4)
     for name in ("serialize", "deserialize"):
         wrapped = inspect.getattr_static(Int32Type, name)

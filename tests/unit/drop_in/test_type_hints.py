@@ -69,7 +69,8 @@ def test_the_hints_can_be_resolved_without_the_packages(
 def test_the_hints_of_models_and_user_types_can_be_resolved() -> None:
     """The annotations of a model's and a user type's base classes can be resolved.
 
-    Tools that read the annotations of an application's classes also read those of the base classes.
+    Tools that read the annotations of an application's classes also read the annotations of their
+    base classes.
     """
 
     class Address(usertype.UserType):

@@ -209,7 +209,7 @@ def test_an_unknown_partitioner_has_no_tokens(partitioner: str | None) -> None:
 
 
 def test_tablets_have_their_own_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a keyspace with tablets, replicas and shards are those of the tablet.
+    """In a keyspace with tablets, the tablet determines the replicas and shards of a key.
 
     A replica on a host that was removed is left out.
     """

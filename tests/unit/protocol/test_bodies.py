@@ -44,7 +44,7 @@ PARAMETERS: list[dict[str, Any]] = [{"values": None}, EVERYTHING]
 
 
 def all_parameters(given: dict[str, Any], version: int) -> dict[str, Any]:
-    """Return all parameters of a request: those in `given`, and None or False for the others.
+    """Return all parameters of a request: the values in `given`, and None or False for all others.
 
     From protocol version 5 on, `keyspace` and `now_in_seconds` have values, too.
     """

@@ -258,7 +258,7 @@ def test_a_cql_version_can_be_required(implementation: Implementation) -> None:
 
 
 def test_scylla_extensions_are_negotiated(implementation: Implementation) -> None:
-    """ScyllaDB offers extensions in SUPPORTED, and STARTUP names those that the client uses."""
+    """ScyllaDB offers extensions in SUPPORTED; STARTUP names extensions that the client uses."""
     options = {
         "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"],
         "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],

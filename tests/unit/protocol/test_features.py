@@ -56,7 +56,7 @@ def test_all_that_a_server_offers() -> None:
 
 
 def test_negotiated_options_go_into_startup() -> None:
-    """STARTUP gets those extensions that the server offers and the client uses."""
+    """STARTUP gets the extensions that the server offers and the client uses."""
     options: dict[str, str] = {}
     parsed().add_startup_options(options)
     assert options == {

@@ -31,7 +31,7 @@ def test_no_id_is_taken_twice(returned_indexes: list[int | None]) -> None:
     """`take` returns the lowest free id, or a negative number if all ids are in use.
 
     :param returned_indexes: for each step, None to take an id, or the index of the id to give back,
-        among those that are taken.
+        among the taken ids.
     """
     ids = StreamIds(16)
     taken_ids: list[int] = []

@@ -98,7 +98,7 @@ class TestAdd:
             b"id",
         ]
         assert [int.from_bytes(row[0], "big") for row in values(batch)] == list(range(10))
-        # The batch's routing key is that of its first row, whose `k` is 0.
+        # The batch's routing key is the routing key of its first row, whose `k` is 0.
         assert batch.routing_key == b"\0\0\0\0"
 
     def test_sealed_entries_do_not_change_with_the_batch(self) -> None:
@@ -643,7 +643,7 @@ class TestBatch:
     def test_types_show_their_names(self) -> None:
         """`str` of a batch type is its name, and its value is the number in the protocol."""
         assert str(BatchType.LOGGED) == "LOGGED"
-        # The numbers are those that the protocol defines.
+        # The protocol defines these numbers.
         assert BatchType.LOGGED.value == 0
         assert BatchType.UNLOGGED.value == 1
         assert BatchType.COUNTER.value == 2

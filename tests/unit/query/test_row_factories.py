@@ -55,7 +55,7 @@ def test_the_decoder_can_tell_a_factory_from_its_wrapper(factory_name: str, meth
     """A factory's attribute `row_plan_method` is (method, factory), also in a wrapper.
 
     The decoder calls this method of the row plan in place of the factory, because the method makes
-    the same rows faster. The decoder must not do so for a wrapper, which may do more than the
+    the same rows faster. The decoder must not replace a wrapper, which may do more than the
     factory, so it compares the factory in the attribute.
     """
     factory = getattr(row_factories, factory_name)

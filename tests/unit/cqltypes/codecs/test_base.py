@@ -89,7 +89,7 @@ def test_empty_values(implementation: Implementation) -> None:
 def test_setting_support_for_empty_values_changes_existing_codecs() -> None:
     """If a class gets support for empty values later, its existing codecs return EMPTY.
 
-    The codecs of lists of this class do so, too.
+    The codecs of lists of this class also change.
     """
 
     class IntWithLaterSupport(t.Int32Type):

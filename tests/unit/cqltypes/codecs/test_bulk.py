@@ -35,7 +35,7 @@ TYPES: dict[str, Any] = {
 def list_body(code: str, values: list[Any]) -> bytes:
     """Return the bytes of a list of numbers, built with `struct`.
 
-    The format is that of native_protocol_v5.spec.
+    native_protocol_v5.spec defines the format.
 
     :param code: a key of TYPES.
     """

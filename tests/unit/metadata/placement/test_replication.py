@@ -245,7 +245,7 @@ def test_replicas_begin_with_the_owner_of_the_token() -> None:
 
 
 def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
-    """In a keyspace with tablets, the replicas of a key are those of its tablet."""
+    """In a keyspace with tablets, the replicas of a key are the replicas of its tablet."""
     a, b, c = (host(number) for number in range(1, 4))
     for peer, host_id in zip((a, b, c), IDS, strict=False):
         peer.host_id = host_id

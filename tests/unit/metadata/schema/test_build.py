@@ -147,7 +147,7 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
-    """The options of a table include those of its extensions and those that only ScyllaDB has."""
+    """A table's options include the options of its extensions, and options of ScyllaDB only."""
     table = build.table(source(scylla=[{"cdc": {"enabled": "true"}, "version": None}]))
     assert table._exc_info is None
     assert table.options["comment"] == "a comment"
@@ -615,7 +615,7 @@ def test_an_altered_keyspace_is_a_new_object() -> None:
     assert altered.replication_strategy.replication_factor == 3
     # Attributes that the application has set must be copied.
     assert altered.own_attribute == 5
-    # The old and the new keyspace object have the same tables, which are those of the new state.
+    # The old and the new keyspace object have the same tables, the tables of the new state.
     assert keyspace.tables is altered.tables
     assert list(keyspace.tables) == ["u"]
     assert type(keyspace.tables) is LazyMapping

@@ -94,7 +94,7 @@ def description_of(parts: Any) -> Any:
 
 
 def test_the_key_comes_first_and_the_others_by_name(implementation: Implementation) -> None:
-    """Columns are in the order: partition key, clustering key, and the others by name."""
+    """Columns are in the order: partition key, clustering key, and all other columns by name."""
     rows = [
         row(b"a"),
         row(b"c1", b"clustering", 1, b"desc", b"text"),

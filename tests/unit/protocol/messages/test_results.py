@@ -201,7 +201,7 @@ def test_rows_behind_the_first_are_dropped() -> None:
 
 
 def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
-    """If the metadata bytes equal those of the cached metadata, the cached object is used.
+    """If the metadata bytes equal the bytes of the cached metadata, the cached object is used.
 
     `cached` is the metadata of an earlier response.
     """

@@ -380,7 +380,7 @@ class Methods:
 def test_a_reader_gets_the_arguments_that_it_accepts(
     reader: Callable[..., Any], expected: str
 ) -> None:
-    """`call_reader` passes only those arguments that the reader has parameters for.
+    """`call_reader` passes only the arguments that the reader has parameters for.
 
     Methods of older applications have fewer parameters. A string replaces each argument here.
     """

@@ -321,7 +321,7 @@ def test_empty_lists_of_numbers() -> None:
 
 
 def test_the_storage_of_an_extension_type_is_read() -> None:
-    """The elements of an Arrow tensor (an extension type) are converted as those of a list.
+    """The elements of an Arrow tensor (an extension type) are converted like elements of a list.
 
     Arrow stores a tensor as a list of a fixed size.
     """

@@ -489,7 +489,7 @@ def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
 def test_floats_that_may_have_lost_digits_are_not_bound_as_integers(type_name: str) -> None:
     """Floats that may have lost digits must not be bound as integers.
 
-    If some integers of a column are missing, pandas converts the others to floats. 2**53 + 1 then
+    If some integers of a column are missing, pandas converts all others to floats. 2**53 + 1 then
     becomes 2**53. So a float of 2**53 or more may have been another integer.
     """
     numpy = pytest.importorskip("numpy")
@@ -552,7 +552,7 @@ def test_narrow_floats_hold_fewer_integers(width: int, precision: int) -> None:
 def test_a_map_that_has_a_key_twice_is_refused() -> None:
     """A map that has a key twice must be refused.
 
-    A dict would keep only the last value, and the others would be lost.
+    A dict would keep only the last value of the key, and lose the other values.
     """
     pandas = pytest.importorskip("pandas")
     pairs = [("a", 1), ("b", 2), ("a", 3)]
