@@ -1,8 +1,7 @@
-"""A program that tests run in a child process: it passes wrong arguments to all public functions
-and classes of the compiled modules.
+"""A program for a child process that calls the compiled modules with wrong arguments.
 
-Any exception is allowed; the process must not crash. The program prints the name of each part, such
-as `statements`, that has finished.
+It calls all public functions and classes. Any exception is allowed, but the process must not crash.
+The program prints the name of each part, such as `statements`, that has finished.
 """
 
 from __future__ import annotations
@@ -26,12 +25,13 @@ from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.protocol.opcodes import RESULT
 from cassandra.query import BoundStatement, PreparedStatement
 
-# An int (7) and a text ("x"), each after its length.
+# This is an int (7) and a text ("x"), each after its length.
 ROW = bytes.fromhex("00000004000000070000000178")
 
 
 class Liar:
-    """A container that lies: it has three elements, but `__len__` returns another length, and
+    """A container with three elements whose `__len__` returns another length.
+
     `__index__` returns another one of `numbers` at each call.
     """
 
@@ -59,7 +59,8 @@ class Liar:
     __lt__ = __ge__ = __gt__ = __le__
 
 
-# Wrong arguments. Functions are called with each of them, and attributes are set to each of them.
+# These are wrong arguments. Functions are called with each of them, and attributes are set to each
+# of them.
 BAD: list[Any] = [
     None, (), [], {}, "", b"", 0, -1, 1 << 70, 1.5, "text", b"bytes", (None,), [None], (1, 2), [1, 2], [(1,)], [None, (1, 2, 3, 4, 5)],  # noqa: E501
     object(), type(None), int, Liar(), Liar(0), Liar(1000), memoryview(bytearray(3)),
@@ -80,10 +81,10 @@ def prepared() -> PreparedStatement:
 
 
 def encode_request(statement: Any) -> None:
-    """Encode a bound statement and decode its answer."""
-    # A caller may have damaged the prepared statement, whose attributes binding uses.
+    """Encode a bound statement, and decode its response."""
+    # A caller may have damaged the prepared statement, whose attributes are used for binding.
     bound = statement.bind((1, "x")) if isinstance(statement, PreparedStatement) else statement
-    # These stand in for the objects of a session, and have only the attributes that are read.
+    # These represent the objects of a session, and have only the attributes that are read.
     profile = SimpleNamespace(
         consistency_level=1,
         serial_consistency_level=None,
@@ -97,7 +98,7 @@ def encode_request(statement: Any) -> None:
         use_client_timestamp=True,
         _default_vector_type="list",
     )
-    # Use the wire formats of version 4, and of version 5 with metadata ids.
+    # Use the wire formats of version 4, and of version 5 with metadata IDs.
     for wire_format in (4, 0x105):
         engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
         request = _impl.happy_path.bound_request(
@@ -116,7 +117,7 @@ def encode_request(statement: Any) -> None:
 
 
 def _identity(thing: Any) -> Any:
-    """Return the argument itself."""
+    """Return the argument."""
     return thing
 
 
@@ -126,9 +127,7 @@ def object_of(kind: Any) -> Any:
 
 
 def call_all(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
-    """Call each method of `thing` that `methods` names, with the arguments that it maps to the
-    name.
-    """
+    """Call each method of `thing` that `methods` names, with the arguments in `methods`."""
     for name, arguments in methods.items():
         drained(getattr(thing, name)(*arguments))
 
@@ -145,9 +144,7 @@ def attributes(thing: object) -> list[str]:
 def overwrite_attributes(
     make_object: Callable[[], Any], use_object: Callable[[Any], object]
 ) -> None:
-    """For each attribute and each bad value: set the attribute of a new object to it, and use the
-    object.
-    """
+    """Set each attribute of a new object to each bad value, and use the object."""
     for name in attributes(make_object()):
         for value in BAD:
             damaged = make_object()
@@ -218,7 +215,7 @@ def requests() -> None:
         with contextlib.suppress(Exception):
             _impl.happy_path.first_with_room([connection])
     for envelope in BAD:
-        # Pass envelopes that have the wrong type, wrong items or a wrong stream id.
+        # Pass envelopes that have the wrong type, wrong items or a wrong stream ID.
         streams = session().connection.streams
         for _ in range(3):
             streams.send(SimpleNamespace(), 1, 0, b"")
@@ -232,10 +229,9 @@ def requests() -> None:
 
 
 def objects_and_calls() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
-    """Return pairs: a function that creates an object of a compiled class, and a dict of calls that
-    succeed on such an object.
+    """Return pairs of a function that creates an object of a compiled class, and a dict of calls.
 
-    The dict maps the name of a method to its arguments.
+    The calls succeed on such an object. The dict maps the name of a method to its arguments.
     """
     codecs = [_impl.codecs.int32(), _impl.codecs.text()]
     names = ["a", "b"]
@@ -273,7 +269,7 @@ def calls() -> None:
     for make_object, methods in objects_and_calls():
         compiled_class = type(make_object())
         for name, arguments in methods.items():
-            # The last position is behind the arguments: there, the call has only good ones.
+            # The last position is after the arguments: there, the call has only good ones.
             for position, value in itertools.product(range(len(arguments) + 1), BAD):
                 bad_arguments = (
                     [*arguments[:position], value, *arguments[position + 1 :]]
@@ -318,9 +314,7 @@ def functions() -> None:
 
 
 def use_mutating_values() -> None:
-    """Encode and decode values that, while they are read, change the container or plan that they
-    belong to.
-    """
+    """Encode and decode values that change their container or plan while they are read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.Int32Type)] * 3)
 
     class MutatingNumber:
@@ -382,8 +376,8 @@ def use_mutating_values() -> None:
 class _ActsWhenUsed:
     """Calls `act` whenever it is used.
 
-    Uses are: as a number, in a comparison, in a loop, when an attribute that it lacks is looked up,
-    and when it is freed.
+    Uses are: as a number, in a comparison, in a loop, when a missing attribute is looked up, and
+    when the object is freed.
     """
 
     act: Callable[[], object]
@@ -444,8 +438,9 @@ def _masked(action: Callable[[], object]) -> Any:
 
 
 def _masked_array(action: Callable[[], object]) -> Any:
-    """Return a masked NumPy array that calls `action` when its `ndim` is read; None if NumPy is not
-    installed.
+    """Return a masked NumPy array that calls `action` when its `ndim` is read.
+
+    Without NumPy, return None.
     """
     try:
         import numpy
@@ -464,8 +459,7 @@ def _masked_array(action: Callable[[], object]) -> Any:
 def _with_changing_item(
     values: list[Any], make_item: Callable[[Any], Any], position: int, count: int, after_null: bool
 ) -> list[Any]:
-    """Put an item at `position` of `values` that, while it is encoded, replaces the contents of
-    `values`.
+    """Put an item at `position` of `values` that replaces their contents while it is encoded.
 
     With `after_null`, the item before it is a masked NumPy array, which is encoded as a null.
 
@@ -495,8 +489,8 @@ def encode_changing_containers() -> None:
         t.DecimalType,
     ]
     item_makers = (_ActsWhenUsed, _masked, _masked_array)
-    # Each pair is the position of the item that changes the container, and the number of items it
-    # leaves there.
+    # Each pair has the position of the item that changes the container, and the number of items
+    # that it leaves there.
     for element_type, make_item, position, count in itertools.product(
         element_types, item_makers, (0, 1, 98, 99), (0, 2, 100, 5000)
     ):
@@ -537,8 +531,7 @@ def _use_released_buffers() -> None:
         plan.bind((_ActsWhenUsed(release), view, buffer), 4)
     with contextlib.suppress(Exception):
         _impl.codecs.list_of(_impl.codecs.int8()).encode([_ActsWhenUsed(release), *view])
-    # Call `__init__` of an answer again, with an empty body, while the answer's rows are being
-    # read.
+    # Call `__init__` of an answer again, with an empty body, while its rows are being read.
     metadata: Any = SimpleNamespace(_row_plan=SimpleNamespace())
     changing_metadata: Any
     answer: Any = None
@@ -546,7 +539,7 @@ def _use_released_buffers() -> None:
     class Metadata:
         @property
         def _row_plan(self) -> Any:
-            # The answer is changed at the moment when it asks for the plan of its rows.
+            # The answer is changed at the moment when it reads the plan of its rows.
             answer.__init__(metadata, b"", 0)
             return SimpleNamespace(
                 named_tuples=lambda *values: values, tuples=lambda *values: values
@@ -564,7 +557,7 @@ def _use_released_buffers() -> None:
 
 
 def main() -> None:
-    """Run the parts named in the arguments; without arguments, run all parts."""
+    """Run the parts named in the arguments, or all parts without arguments."""
     faulthandler.enable()
     assert _impl.implementation == "c"
     for part in (

@@ -1,10 +1,9 @@
-"""A program that a test runs in a child process: it finds every class of the compiled modules,
-copies its objects, and creates objects without ``__init__``.
+"""A program for a child process that copies objects of every compiled class.
 
-Each class is checked in a further child process, so the class that crashed a process is known. Any
-error is fine, but a copy or pickle must either be correct or raise a TypeError that names the
-class. The program prints a line of JSON for each class: its name, the child's exit status, and the
-complaints.
+It also creates objects without ``__init__``. Each class is checked in a further child process, so
+that the class that crashed a process is known. Any error is allowed, but a copy or pickle must
+either be correct or raise a TypeError that names the class. The program prints a line of JSON for
+each class: its name, the exit status of the child, and the complaints.
 """
 
 from __future__ import annotations
@@ -34,19 +33,22 @@ from tests.unit.abuse import BAD, drained, object_of, objects_and_calls
 
 # Whatever the classes may raise when they are misused.
 ERRORS = (Exception, asyncio.CancelledError)
-# Python's own message for classes with slots that pickle does not support.
+# This is the message of Python for classes with slots that pickle does not support.
 NO_OLD_PICKLES = "a class that defines __slots__ without"
-LONGEST = 60  # seconds that a child may take
-SAMPLES = 60  # sampled combinations for each number of arguments
-OTHERS = 1000  # most objects of other classes that are arguments
-# These methods block; they are called only with a timeout of 0.
+# A child may take this number of seconds.
+LONGEST = 60
+# This is the number of sampled combinations for each number of arguments.
+SAMPLES = 60
+# This is the maximum number of arguments that are objects of other classes.
+OTHERS = 1000
+# These methods block, and are called only with a timeout of 0.
 WAITING = {("Event", "wait")}
 # The special methods that are also called by their names, with wrong arguments.
 SPECIAL = (
     "__len__", "__iter__", "__next__", "__repr__", "__str__", "__hash__", "__bool__", "__await__",
     "__del__", "__reduce__", "__sizeof__",
 )  # fmt: skip
-# The ways to copy an object, each with its name.
+# These are the ways to copy an object, each with its name.
 COPIES: list[tuple[str, Callable[[Any], Any]]] = [
     ("copy", copy.copy),
     ("deepcopy", copy.deepcopy),
@@ -72,7 +74,7 @@ def classes() -> list[type[Any]]:
             if cls not in seen_classes:
                 seen_classes.add(cls)
                 unvisited.append(cls)
-    # Leave out subclasses of tuple: they contain nothing but their elements.
+    # Leave out subclasses of tuple, because they contain nothing but their elements.
     compiled_classes = [
         cls
         for cls in seen_classes
@@ -96,10 +98,11 @@ def uninitialised(kind: type[Any]) -> Iterator[Any]:
 
 
 def object_of_chunk() -> Any:
-    """Return a small `Chunk` of tablets, whose memory is not initialised. Another compiled class
-    takes a tuple of such objects.
+    """Return a small `Chunk` of tablets, whose memory is not initialised.
+
+    Another compiled class takes a tuple of such objects.
     """
-    # Create a chunk without tablets, if the class allows that; otherwise one with a single tablet.
+    # Create a chunk without tablets if the class allows that, or else one with a single tablet.
     chunk: Any = next(kind for kind in classes() if name_of(kind) == "tablets.Chunk")
     with contextlib.suppress(*ERRORS):
         return chunk.__new__(chunk, 0, 0)
@@ -107,10 +110,10 @@ def object_of_chunk() -> Any:
 
 
 def arguments(others: list[Any]) -> Iterator[tuple[Any, ...]]:
-    """Yield tuples of bad arguments: the empty tuple, each value alone, and SAMPLES random
-    combinations of each length from 2 to 7.
+    """Yield tuples of bad arguments.
 
-    The values are those of BAD and `others`.
+    These are the empty tuple, each value alone, and SAMPLES random combinations of each length from
+    2 to 7. The values are those of BAD and `others`.
     """
     rng = random.Random(1)
     values = [*BAD, *others]
@@ -122,7 +125,7 @@ def arguments(others: list[Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def call_special_methods(target: Any) -> None:
-    """Call all special methods that Python itself may call on an object."""
+    """Call all special methods that Python may call on an object."""
     for operation in (
         repr, str, hash, len, bool, iter, next, list, bytes, memoryview, dir, sys.getsizeof,
         lambda item: memoryview(item).tobytes(), lambda item: item == item,
@@ -145,12 +148,12 @@ def use_objects(kind: type[Any], make_object: Callable[[], Any], others: list[An
     target = make_object()
     call_special_methods(target)
     for name in dir(kind):
-        # Other special methods are called by `call_special_methods`.
+        # `call_special_methods` calls other special methods.
         if name.startswith("__") and name not in SPECIAL and name != "__init__":
             continue
         with contextlib.suppress(*ERRORS):
             drained(getattr(make_object(), name))
-        # For an attribute, assign each bad value, then delete it.
+        # For an attribute, assign each bad value, and then delete it.
         if not callable(getattr(kind, name, None)):
             for value in BAD:
                 with contextlib.suppress(*ERRORS):
@@ -174,8 +177,9 @@ def use_objects(kind: type[Any], make_object: Callable[[], Any], others: list[An
 
 
 def copy_complaints(kind: type[Any], original: Any, others: list[Any]) -> Iterator[str]:
-    """Copy and pickle `original` in every way; yield a complaint if the copy has another type,
-    or if the error does not name the class.
+    """Copy and pickle `original` in every way, and yield complaints.
+
+    There is a complaint if the copy has another type, or if the error does not name the class.
     """
     for way_of_copying, duplicate_object in COPIES:
         try:
@@ -191,7 +195,8 @@ def copy_complaints(kind: type[Any], original: Any, others: list[Any]) -> Iterat
             if type(duplicate) is not type(original):
                 yield f"{way_of_copying}: gives {duplicate!r}"
             else:
-                # A few of the arguments are enough here: the original is used with all of them.
+                # A few of the arguments are enough here, because the original is used with all of
+                # them.
                 use_objects(kind, lambda duplicate=duplicate: duplicate, others[:4])  # type: ignore[misc]
 
 
@@ -200,7 +205,7 @@ class Sub:
 
 
 def subclass(kind: type[Any]) -> type[Any] | None:
-    """Return a subclass of `kind` as an application may have it; None if `kind` is final."""
+    """Return a subclass of `kind` like an application may have, or None if `kind` is final."""
     with contextlib.suppress(TypeError):
         sub = type("Sub", (kind,), {"__module__": __name__})
         globals()["Sub"] = sub
@@ -209,7 +214,7 @@ def subclass(kind: type[Any]) -> type[Any] | None:
 
 
 def samples() -> list[Any]:
-    """Return objects as the library creates them, including those of internal classes."""
+    """Return objects in the form in which the library creates them, even of internal classes."""
     names, codecs = ["a", "b"], [_impl.codecs.int32(), _impl.codecs.text()]
     layouts = [layout_of(t.Int32Type), layout_of(t.UTF8Type)]
     page = bytes.fromhex("00000004000000070000000178")
@@ -257,7 +262,7 @@ def check_class(kind: type[Any]) -> list[str]:
 
 
 def in_a_child(kind: type[Any]) -> tuple[int, str]:
-    """Check `kind` in a child process; return the exit status and the output of the child.
+    """Check `kind` in a child process, and return its exit status and output.
 
     The status is 0 without complaints and 3 with complaints. It is negative if a signal ended the
     child, for example SIGALRM after LONGEST seconds.
@@ -283,7 +288,7 @@ def in_a_child(kind: type[Any]) -> tuple[int, str]:
 
 
 def main() -> None:
-    """Check the classes named in the arguments; without arguments, check every compiled class."""
+    """Check the classes named in the arguments, or every compiled class without arguments."""
     assert _impl.implementation == "c"
     for kind in classes():
         if name_of(kind) in sys.argv[1:] or not sys.argv[1:]:

@@ -24,30 +24,31 @@ __all__ = ["loops", "nothing_is_left_open", "pytest_asyncio_loop_factories", "si
 
 watch()
 
-# Let clusters of tests in real time wait long for answers to their own queries: a busy machine may
-# take more than the default of 2 s to connect. Tests in virtual time keep the default.
+# Let clusters of tests in real time wait long for responses to the driver's queries: a busy machine
+# may take more than the default of 2 s to connect. Tests in virtual time keep the default.
 _CONNECTING = vars(ClusterSettings)["control_connection_timeout"]
 _DEFAULT_WAIT = _CONNECTING._default
 _CONNECTING._default = WAIT
 
-# The driver warns once per process if it has no compiled modules. Let it do so in no test:
+# The driver warns once in a process if it has no compiled modules. Prevent this in all tests:
 # otherwise the first one that connects would find one more record in the log.
 implementation._has_warned = True
-# The 100th blocking call on a running loop warns: it would be in any of the tests that make some.
+# The 100th blocking call on a running loop warns, and could be in any test that makes such calls.
 mistakes.MANY_BLOCKING_CALLS = 1_000_000
 
 
 @pytest.fixture(params=LOOPS)
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Loops:
-    """Run the test with each kind of event loop. The driver's own threads use the same kind."""
+    """Run the test with each kind of event loop. Threads of the driver use the same kind."""
     if request.param == "asyncio":
-        monkeypatch.setitem(sys.modules, "uvloop", None)  # this makes importing uvloop fail
+        # This makes importing uvloop fail.
+        monkeypatch.setitem(sys.modules, "uvloop", None)
     return Loops(request.param)
 
 
 @pytest.fixture
 def default_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let clusters wait for answers to their own queries as those of applications do."""
+    """Let clusters wait for responses to their queries as long as in applications."""
     monkeypatch.setattr(_CONNECTING, "_default", _DEFAULT_WAIT)
 
 
@@ -79,7 +80,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture
 def session(node: FakeNode) -> Iterator[Session]:
-    """A blocking session that is connected to `node`."""
+    """Yield a blocking session that is connected to `node`."""
     with Cluster([node.address], port=node.port) as cluster:
         yield cluster.connect()
 

@@ -1,4 +1,4 @@
-"""A helper for tests of protocol handlers."""
+"""A function for tests of protocol handlers."""
 
 from __future__ import annotations
 

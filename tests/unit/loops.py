@@ -1,5 +1,6 @@
-"""The kinds of event loops for tests of shutdowns, forks and timeouts: asyncio's own and, if it is
-installed, uvloop's.
+"""The kinds of event loops for tests of shutdowns, forks and timeouts.
+
+They are the loop of asyncio and, if it is installed, the one of uvloop.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Loops:
         return new_event_loop()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run `coroutine` on a new loop, as an application would."""
+        """Run `coroutine` on a new loop, like an application."""
         return run_on(self.make(), coroutine)
 
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of request observers: a recorder of events, and sessions of either API."""
+"""Tools for tests of request observers: a recorder of events, and sessions of either API."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
 K = [("k", "int")]
 ONE_ROW = rows(K, [(1,)])
-# The name of the code that executes a request. An observer must see this value, in whichever thread
-# it runs.
+# This is the name of the code that executes a request. An observer must see this value, in
+# whichever thread it runs.
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 
@@ -81,7 +81,7 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that answers QUERY and prepares INSERT."""
+    """Yield a fake node that responds to QUERY and prepares INSERT."""
     with FakeNode() as running:
         running.prime(QUERY, ONE_ROW)
         running.prime_prepare(INSERT, K)
@@ -127,8 +127,9 @@ class Blocking:
 
 
 class Asyncio:
-    """A connected session of cassandra.aio with the methods of `Blocking`, which synchronous tests
-    can call: each call runs a loop until it is done.
+    """A connected session of cassandra.aio with the methods of `Blocking`.
+
+    Synchronous tests can call them: each call runs a loop until it is done.
     """
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
@@ -167,8 +168,9 @@ Connect = Callable[..., Any]
 
 @pytest.fixture(params=[Blocking, Asyncio], ids=["blocking", "asyncio"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Yield a function that connects a session of the blocking or the asyncio API. It has the
-    parameters of `Blocking`.
+    """Yield a function that connects a session of the blocking or the asyncio API.
+
+    It has the parameters of `Blocking`.
     """
     sessions: list[Any] = []
 

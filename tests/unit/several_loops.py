@@ -37,8 +37,9 @@ def running_shop() -> Iterator[FakeNode]:
 
 @contextmanager
 def connected(node: Any, loops: int = 2, **settings: Any) -> Iterator[Session]:
-    """Yield a session that is connected to the node. The cluster has `loops` event loops: the first
-    one and its workers.
+    """Yield a session that is connected to the node.
+
+    The cluster has `loops` event loops: the first one and its workers.
     """
     settings.setdefault("reconnection_policy", RECONNECT_SOON)
     with Cluster([node.address], port=node.port, loops=loops, **settings) as cluster:
@@ -76,9 +77,7 @@ def connections_of(node: FakeNode, text: str) -> list[Any]:
 
 
 def loop_of(node: FakeNode, send: Callable[[], Any]) -> int:
-    """Call `send`, which returns a future, and return the identifier of the thread that completes
-    the future.
-    """
+    """Call `send`, and return the identifier of the thread that completes its future."""
     idents: list[int] = []
     is_called = threading.Event()
 
@@ -86,7 +85,7 @@ def loop_of(node: FakeNode, send: Callable[[], Any]) -> int:
         idents.append(threading.get_ident())
         is_called.set()
 
-    # Let the node answer only when the callback is registered: otherwise this thread may call it.
+    # Let the node respond only when the callback is registered, or else this thread may call it.
     node.pause()
     send().add_callbacks(note, note)
     node.resume()

@@ -1,5 +1,6 @@
-"""Virtual time for tests that wait: the class `Simulated` behind the fixture and the marker
-`simulated`.
+"""Virtual time for tests that wait.
+
+The fixture and the marker `simulated` use the class `Simulated`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread
 T = TypeVar("T")
 
 APIS = ("blocking", "aio")
-# Virtual seconds. A call that takes longer is considered to hang.
+# This is a number of virtual seconds. A call that takes longer is considered to hang.
 LONGEST = 100_000.0
 
 
@@ -49,7 +50,7 @@ class Simulated:
         return self.loop.run(coroutine, LONGEST)
 
     def run_threads(self, *programs: Callable[[], Any]) -> list[Any]:
-        """Run each program in its own simulated thread, where it may use the blocking API."""
+        """Run each program in a separate simulated thread, where it may use the blocking API."""
         self.threads = SimulatedThreads(self.loop)
         return self.threads.run(*programs, timeout=LONGEST)
 
@@ -73,9 +74,7 @@ class Simulated:
             self.run(connect_on_the_loop())
 
     def check(self) -> None:
-        """Close the loop, and check that no callback has failed and that all simulated threads have
-        ended.
-        """
+        """Close the loop, and check that no callback has failed and no simulated thread is left."""
         self.loop.close()
         assert self.loop.faults == []
         assert self.threads is None or self.threads.alive == []

@@ -1,4 +1,4 @@
-"""Applications can send their name and version to the server."""
+"""Tests of the name and version that applications can send to the server."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from cassandra.testing.fake import FakeNode, Opcode
 
 
 def startups(**settings: Any) -> list[dict[str, str]]:
-    """Connect a cluster with these settings; return the options of each
-    STARTUP that the node got.
-    """
+    """Connect a cluster with these settings, and return the options of each STARTUP."""
     with FakeNode() as node, Cluster([node.address], port=node.port, **settings) as cluster:
         cluster.connect(wait_for_all_pools=True)
         return [

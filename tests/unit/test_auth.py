@@ -1,5 +1,6 @@
-"""Authenticators without a cluster: the tokens that they send. No repr or error shows a
-password.
+"""Tests of authenticators without a cluster, and of the tokens that they send.
+
+No repr or error shows a password.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ CASSANDRA = "org.apache.cassandra.auth.PasswordAuthenticator"
 
 @pytest.mark.parametrize("provider_class", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
 def test_plain_text(provider_class: Any) -> None:
-    """The initial response contains the user's name and the password, each after a NUL."""
+    """The initial response must have the name of the user and the password, each after a NUL."""
     authenticator = provider_class("ada", SECRET).new_authenticator("10.0.0.1")
     authenticator.server_authenticator_class = CASSANDRA
     assert authenticator.initial_response() == b"\0ada\0" + SECRET.encode()
@@ -47,19 +48,20 @@ def test_the_mechanism_is_sent_first_to_dse() -> None:
 
 @pytest.mark.parametrize("server", [DSE, CASSANDRA])
 def test_the_password_is_sent_once_and_only_to_the_plain_mechanism(server: str) -> None:
-    """The password is sent only once and only to PLAIN: other challenges, and a second request for
-    it, are refused.
+    """The password must be sent only once, and only to PLAIN.
+
+    Other challenges, and a second request for it, are refused.
     """
     authenticator: Any = PlainTextAuthProvider("ada", SECRET).new_authenticator("10.0.0.1")
     authenticator.server_authenticator_class = server
-    # Each `initial_response` begins anew, since an application may use one object for all
-    # connections.
+    # Each `initial_response` must start a new login, since an application may use one object for
+    # all connections.
     for _ in range(2):
         first_response = authenticator.initial_response()
         for challenge in (b"GSSAPI-START", b"", None):
             with pytest.raises(AuthenticationFailed, match="another mechanism than PLAIN"):
                 authenticator.evaluate_challenge(challenge)
-        # DSE first asks for the mechanism. Cassandra has got the password in the first response.
+        # DSE first requests the mechanism. Cassandra has got the password in the first response.
         if first_response == b"PLAIN":
             assert SECRET.encode() in authenticator.evaluate_challenge(b"PLAIN-START")
         with pytest.raises(AuthenticationFailed, match="asks for the password again"):
@@ -80,8 +82,9 @@ def test_the_transitional_provider_sends_an_empty_name_and_password() -> None:
 
 
 def test_defaults_of_an_applications_authenticator() -> None:
-    """An application's authenticator that overrides nothing sends no first token, and raises
-    NotImplementedError for a challenge.
+    """An authenticator that overrides nothing must send no first token.
+
+    For a challenge it raises NotImplementedError.
     """
     authenticator = Authenticator()
     assert authenticator.initial_response() is None
@@ -152,9 +155,7 @@ def test_sasl_authenticators_use_the_client_of_pure_sasl() -> None:
 
 @pytest.mark.usefixtures("pure_sasl")
 def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The SASL client is created with the host's name, the service and the options of the
-    provider.
-    """
+    """The SASL client must get the name of the host, the service and the provider's options."""
     monkeypatch.setattr("socket.getnameinfo", lambda address, flags: (f"name of {address[0]}", 0))
     provider = DSEGSSAPIAuthProvider(qops=["auth", b"auth-int"], user="ada")
     authenticator: Any = provider.new_authenticator("10.0.0.1")

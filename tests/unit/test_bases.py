@@ -1,4 +1,4 @@
-"""The private base classes whose attributes compiled code reads.
+"""Tests of the private base classes whose attributes compiled code reads.
 
 The attributes of the Python bases and of the compiled bases both behave like ``__slots__``.
 """
@@ -29,7 +29,7 @@ def names_of(kind: type[Any]) -> list[str]:
 
 
 class SubclassesOfBases:
-    """Creates subclasses of the bases, as applications do.
+    """Creates subclasses of the bases, like an application.
 
     Each class becomes an attribute of this module, where pickle looks for it.
     """
@@ -53,8 +53,9 @@ class SubclassesOfBases:
         return subclass
 
     def instance_with_values(self, name: str, *slots: str) -> tuple[Any, list[str]]:
-        """Return an instance of a new subclass, and the names of the base's slots. The value of
-        each of these slots is a list with its name.
+        """Return an instance of a new subclass, and the names of the base's slots.
+
+        The value of each of these slots is a list with its name.
         """
         instance = self.subclass_of(name, *slots)()
         names = names_of(getattr(self.implementation.bases, name))
@@ -71,7 +72,7 @@ def subclasses(implementation: Implementation) -> SubclassesOfBases:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_both_twins_have_the_same_attributes(compiled: Implementation, name: str) -> None:
-    """Objects of both twins also have the same size."""
+    """Objects of the Python and the compiled base must have the same attributes and size."""
     python_class, compiled_class = getattr(python_bases, name), getattr(compiled.bases, name)
     assert sorted(names_of(python_class)) == sorted(names_of(compiled_class))
     assert [base.__name__ for base in python_class.__mro__] == [
@@ -131,7 +132,7 @@ def test_copies_and_pickles_have_the_same_attributes(
     for attribute in names[1:]:
         assert getattr(duplicated, attribute) == [attribute]
         is_shared = getattr(duplicated, attribute) is getattr(original, attribute)
-        # Only a shallow copy refers to the same values.
+        # Only a shallow copy may refer to the same values.
         assert is_shared == (duplicate is copy.copy)
 
 
@@ -140,8 +141,8 @@ def test_the_garbage_collector_frees_a_reference_cycle(
     subclasses: SubclassesOfBases, name: str
 ) -> None:
     cls = subclasses.subclass_of(name, "__weakref__")
-    # Freezing the objects that exist now keeps them out of each collection, which makes it short.
-    # There is no unfreeze: tests/conftest.py freezes them anyway.
+    # Freezing the existing objects keeps them out of each collection, which makes it short. There
+    # is no unfreeze: tests/conftest.py freezes them anyway.
     gc.freeze()
     for attribute in names_of(cls.__base__):
         instance = cls()
@@ -151,8 +152,8 @@ def test_the_garbage_collector_frees_a_reference_cycle(
         del instance
         gc.collect()
         assert reference() is None
-        # Without the GIL, each thread counts references to classes itself, and the counts are added
-        # up later.
+        # Without the GIL, each thread counts references to classes separately, and the counts are
+        # added later.
         if not sysconfig.get_config_var("Py_GIL_DISABLED"):
             assert sys.getrefcount(cls) < count_before
 
@@ -171,7 +172,7 @@ def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: s
     attribute = names_of(getattr(subclasses.implementation.bases, name))[0]
     setattr(instance, attribute, 6)
     assert getattr(instance, attribute) == 6
-    # The value of the base's attribute is in its slot, and not in the dictionary.
+    # The value of the base's attribute must be in its slot, and not in the dictionary.
     assert vars(instance) == {"value": 5}
     assert weakref.ref(instance)() is instance
 

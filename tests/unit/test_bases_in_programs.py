@@ -1,5 +1,6 @@
-"""Applications may subclass, copy, pickle and patch classes of the driver whose attributes compiled
-code reads.
+"""Tests of applications that subclass, copy, pickle and patch classes of the driver.
+
+Compiled code reads the attributes of these classes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tests.conftest import Implementation
 
 
 def prepared(statement_class: type[PreparedStatement] = PreparedStatement) -> PreparedStatement:
-    """Return a prepared statement, of the class that the test gives."""
+    """Return a prepared statement of the class that the test gives."""
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
     return statement_class(columns, b"id", [0], "SELECT v FROM t WHERE k = ?", "ks", 5, None, None)
 
@@ -72,7 +73,8 @@ def test_statements_are_copied(index: int, duplicate: Callable[[Any], Any]) -> N
     statement = statements()[index]
     if duplicate is not copy.copy and isinstance(statement, (PreparedStatement, BoundStatement)):
         pytest.skip("their bind plans are not pickled")
-    statement.note = [1]  # an attribute of the application
+    # This is an attribute of the application.
+    statement.note = [1]
     duplicated = duplicate(statement)
     assert type(duplicated) is type(statement)
     assert attributes(duplicated) == attributes(statement)
@@ -93,7 +95,7 @@ def test_mock_patches_of_settings_are_undone(index: int) -> None:
 
 
 class WithOwner:
-    """A mixin whose `__init__` sets an attribute of its own."""
+    """A mixin whose `__init__` sets another attribute."""
 
     owner = "nobody"
 
@@ -113,9 +115,7 @@ class TaggedStatement(SimpleStatement):
 
 
 def test_statements_with_two_bases_and_with_slots() -> None:
-    """The attributes of statement subclasses with two bases or with slots survive copying and
-    pickling.
-    """
+    """Copies and pickles of statements must keep the attributes of two bases or slots."""
     statement = OwnedStatement("SELECT", fetch_size=7)
     assert statement.owner == "somebody"
     assert statement.fetch_size == 7
@@ -128,13 +128,14 @@ def test_statements_with_two_bases_and_with_slots() -> None:
 
 
 def test_bound_statements_are_statements() -> None:
-    # Their other base, whose attributes compiled code reads, comes in addition to `Statement`.
+    # Their other base, whose attributes compiled code reads, is an addition to `Statement`.
     assert issubclass(BoundStatement, Statement)
 
 
 class OverridingStatement(PreparedStatement):
-    """A prepared statement that overrides one setting with a property, and the default of another
-    with a class attribute.
+    """A prepared statement that overrides the settings of its base class.
+
+    It overrides one with a property, and the default of another with a class attribute.
     """
 
     fetch_size = 77
@@ -245,7 +246,7 @@ def test_plans_use_an_overridden_is_up(implementation: Implementation) -> None:
     assert next(implementation.plans.replica_plan(hosts, child, None, None)) is hosts[1]
     with mock.patch.object(hosts[2], "is_up", True):
         assert list(implementation.plans.replica_plan(hosts, child, None, None))[:2] == hosts[1:]
-    # When the patch has ended, the original value is back.
+    # When the patch has ended, the original value must be back.
     assert hosts[2].is_up is False
 
 
@@ -266,9 +267,7 @@ class TwoPolicies(TokenAwarePolicy, DCAwareRoundRobinPolicy):
 
 
 class WithoutPlanner(TokenAwarePolicy):
-    """A policy whose `_planner` (the object that makes its plans in compiled code) is always
-    None.
-    """
+    """A policy whose `_planner` (the object that makes its plans in compiled code) is None."""
 
     @property
     def _planner(self) -> Any:
@@ -332,7 +331,7 @@ def test_the_engine_s_sessions_may_have_properties(implementation: Implementatio
     request.policy = SimpleNamespace(make_query_plan=make_plan)
     request.start()
     assert calls == ["ks", "exhausted"]
-    # Starting the request read the property only once.
+    # Starting the request must have read the property only once.
     assert CountingSession.lookups == count_before + 1
 
 
@@ -353,7 +352,7 @@ def test_copied_profiles_of_a_subclass_keep_slots_and_class_defaults(
 ) -> None:
     profile = OverridingProfile(request_timeout=3.0)
     profile.own = 5
-    # Without the instance's own value, the class default (6) applies.
+    # If the instance has no value, the class default (6) must apply.
     del profile.consistency_level
     duplicated = duplicate(profile)
     assert duplicated.consistency_level == 6

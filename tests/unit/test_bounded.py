@@ -1,4 +1,4 @@
-"""Caches with a limited number of entries and bytes."""
+"""Tests of caches with a limited number of entries and bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The package warns at import if its compiled modules were built from other sources than those next
-to them.
+"""Tests of the warning at import for compiled modules that were built from other sources.
+
+The sources are next to them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def stamped(directory: Path) -> str:
-    """Write the stamp of a build in the directory, and return the directory's name."""
+    """Write the stamp of a build in the directory, and return the name of the directory."""
     name = os.fspath(directory)
     _build_stamp.write_stamp(_build_stamp.source_lines(name), name)
     return name
@@ -87,8 +88,9 @@ def test_an_import_warns_of_changed_sources_and_names_the_build_command(tmp_path
     ignored = shutil.ignore_patterns("*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "cassandra", ignore=ignored)
     directory = tmp_path / "cassandra" / "_accel"
-    (directory / "codecs.pyx").touch()  # an installed wheel has no sources, so create one
-    # Write the stamp, as a build does.
+    # An installed wheel has no sources, so create one.
+    (directory / "codecs.pyx").touch()
+    # Write the stamp like a build.
     stamped(directory)
     environment = {"CASS_DRIVER_IMPL": "", "PYTHONPATH": os.fspath(tmp_path)}
     code = "import cassandra; print(cassandra.implementation, cassandra.__file__)"
@@ -101,7 +103,7 @@ def test_an_import_warns_of_changed_sources_and_names_the_build_command(tmp_path
     assert process.stdout.split()[0] == "c"
     assert "cassandra._accel was built from other sources (codecs.pyx" in process.stderr
     assert REBUILD in process.stderr
-    # The Python implementation loads no compiled modules, so there is nothing to warn of.
+    # The Python implementation loads no compiled modules, so it must not warn.
     assert run_python(code, {**environment, "CASS_DRIVER_IMPL": "python"}).stderr == ""
 
 

@@ -1,5 +1,6 @@
-"""No misuse of the public API crashes the process: overwritten attributes, wrong arguments, or
-values that change the object being read.
+"""Tests that no misuse of the public API crashes the process.
+
+They overwrite attributes, pass wrong arguments, or pass values that change the object being read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.processes import WITH_TESTS, run_python
     ],
 )
 def test_the_process_lives(part: str) -> None:
-    """Each part of the program `abuse` ends without a crash of its process."""
+    """Each part of the program `abuse` must end without a crash of its process."""
     code = f"import sys; sys.argv[1:] = [{part!r}]\nfrom tests.unit import abuse\nabuse.main()"
     process = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}, timeout=300)
     assert process.returncode == 0, process.stderr[-3000:]

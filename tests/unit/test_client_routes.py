@@ -1,4 +1,4 @@
-"""The settings of client routes."""
+"""Tests of the settings of client routes."""
 
 from __future__ import annotations
 

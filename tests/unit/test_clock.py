@@ -1,4 +1,4 @@
-"""The clock of client-side timestamps never returns a value twice, and reports drift."""
+"""Tests of the clock of client timestamps, which never returns a value twice and reports drift."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from tests.conftest import Implementation
 def clock_and_drifts(
     implementation: Implementation, tolerance: int = 10**6
 ) -> tuple[Any, list[tuple[int, int]]]:
-    """Return a clock, and the list of the drifts that it reports: (system's time, last value), both
-    in microseconds.
+    """Return a clock, and the list of the drifts that it reports.
+
+    Each drift is (time of the system, last value), both in microseconds.
 
     :param tolerance: microseconds of drift that are not reported.
     """
@@ -74,13 +75,13 @@ def test_threads_never_get_the_same_value(implementation: Implementation) -> Non
 
 
 def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an interrupt has left the clock's lock held, it is replaced.
+    """If an interrupt has left the lock of the clock held, it must be replaced.
 
-    Only the Python twin is tested: no signal handler can raise inside the compiled one.
+    Only the Python implementation is tested: no signal handler can raise inside the compiled one.
     """
     monkeypatch.setattr("cassandra.clock._LOST_AFTER", 0.01)
     clock = MicrosecondClock(tolerance=10**6, on_drift=lambda now, last: None)
-    # Hold the lock as an interrupt may leave it: nobody will release it.
+    # Hold the lock as if after an interrupt, so that nobody releases it.
     clock._lock.acquire()
     first = clock.next()
     assert clock.next() > first

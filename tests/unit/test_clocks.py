@@ -1,4 +1,7 @@
-"""`cassandra._clocks` reads the clocks of the system or, in a simulation, virtual ones."""
+"""Tests of `cassandra._clocks`, which reads the clocks of the system or, in a simulation, others.
+
+The others are virtual.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +44,11 @@ def test_on_a_simulated_loop_the_clocks_are_virtual() -> None:
         assert (wall_time_before, monotonic) == (loop.wall_time_ns(), loop.time())
         loop.step_wall_clock(-7200)
         assert _clocks.wall_time_ns() == wall_time_before - 7200 * SECOND
-        # Changing the wall clock does not affect this clock.
+        # Changing the wall clock must not affect this clock.
         assert _clocks.monotonic() == monotonic
 
     loop.run(main())
-    # After the simulation, the system's clock is in use again.
+    # After the simulation, the clock of the system must be in use again.
     assert _clocks.wall_time_ns() >= time.time_ns() - 60 * SECOND
 
 
@@ -76,8 +79,7 @@ def test_the_mappers_relative_timestamps_use_the_virtual_clock() -> None:
 def timestamp_in_simulation(
     generator: MonotonicTimestampGenerator | None, seed: int
 ) -> tuple[int, int]:
-    """Execute a statement in a simulation, and return its client-side timestamp and the virtual
-    time.
+    """Execute a statement in a simulation, and return its client timestamp and the virtual time.
 
     Both are in microseconds.
     """
@@ -91,7 +93,7 @@ def timestamp_in_simulation(
                 fake.contact_points, port=fake.port, timestamp_generator=generator
             )
             session = await cluster.connect()
-            # The clock of each run is ahead of that of the run before it.
+            # The clock of each run is ahead of that of the previous run.
             loop.step_wall_clock(seed * 3600)
             await session.execute("SELECT 1 FROM t")
             await cluster.shutdown()

@@ -1,4 +1,4 @@
-"""Messages of the library in the words of a command."""
+"""Tests of `_command_words`, which expresses messages of the library in the words of a command."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ OPTIONS = {
             "--where has 1 bind marker, and a command has no values for it: write --where "
             "'column > 5', with the value",
         ),
-        # Values, columns and other words stay as they are.
+        # Values, columns and other words must stay unchanged.
         ("column 'max_errors' is not a limit", "column 'max_errors' is not a limit"),
         ('the table has no column "ttl_column"', 'the table has no column "ttl_column"'),
         ("the timeout of a query", "the timeout of a query"),
@@ -164,7 +164,10 @@ def test_hosts_and_ports_are_checked(
 def test_words_that_begin_like_the_option_for_help_are_no_such_option(
     main: Callable[[list[str]], int], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A script must not take the help, with status 0, for the command's success."""
+    """Words such as -hosts must be refused, and not be taken for -h.
+
+    A script must not take the help, with status 0, for the success of the command.
+    """
     with pytest.raises(SystemExit) as exit_:
         main([word, "10.0.0.1"])
     assert exit_.value.code == 2
@@ -195,7 +198,10 @@ def test_misspelt_commands_and_options_are_recognized(
 
 
 def test_a_reader_that_ends_early_ends_the_command() -> None:
-    """The command prints no traceback to a terminal that shows only the first lines."""
+    """If a reader ends early, the command must end without a traceback.
+
+    For example, a terminal may show only the first lines.
+    """
     program = (
         "import os, sys\n"
         "from cassandra._command_words import run_command\n"

@@ -1,4 +1,4 @@
-"""Objects of compiled classes: copied, pickled, and created without ``__init__``."""
+"""Tests of objects of compiled classes: copied, pickled, and created without ``__init__``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from tests.processes import WITH_TESTS, run_python
 
-# Programs for a child process: the first imports `compiled_objects`, the second lists its classes.
+# These are programs for a child process. The first one imports `compiled_objects`, and the second
+# one lists its classes.
 IMPORTED = "from tests.unit import compiled_objects as o"
 LISTED = f"{IMPORTED}\nprint(*map(o.name_of, o.classes()))"
 ENV = {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
@@ -18,7 +19,7 @@ ENV = {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
 has_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
-# Each of pytest's worker processes checks a quarter of the classes, at the same time as the others.
+# Each worker process of pytest checks a quarter of the classes at the same time as the others.
 QUARTERS = 4
 
 

@@ -1,5 +1,6 @@
-"""`execute_concurrent` over fake sessions that answer at once, later, in another thread, or with
-errors.
+"""Tests of `execute_concurrent` over fake sessions.
+
+They respond immediately, later, in another thread, or with errors.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class FakeFuture:
         self.callbacks.clear()
 
     def fire(self) -> None:
-        """Complete the future: call its callbacks with a page of one value, or its errbacks with
-        the error.
+        """Complete the future by calling its callbacks or errbacks.
+
+        Callbacks get a page of one value, and errbacks the error.
         """
         self.done = True
         for callback, callback_args, errback, errback_args in list(self.callbacks):
@@ -75,8 +77,9 @@ class FakeFuture:
 
 
 class SynchronousSession:
-    """A fake session that answers each request inside `add_callbacks`, so before that call
-    returns. `depth` is the largest number of frames on the stack at an execution.
+    """A fake session that responds to each request inside `add_callbacks`.
+
+    `depth` is the largest number of frames on the stack at an execution.
     """
 
     def __init__(self, failing: set[int] | None = None) -> None:
@@ -100,8 +103,9 @@ def frames() -> Iterator[Any]:
 
 
 class ThreadedSession:
-    """A fake session that answers from another thread, the newest request first. It records how
-    many requests were in flight.
+    """A fake session that responds from another thread, the newest request first.
+
+    It records how many requests were in flight.
     """
 
     def __init__(self) -> None:
@@ -123,13 +127,13 @@ class ThreadedSession:
     def run(self) -> None:
         while True:
             with self.lock:
-                # Wait until a future has callbacks, so that its answer reaches them.
+                # Wait until a future has callbacks, so that its response reaches them.
                 while not self.closed and not any(future.callbacks for future in self.waiting):
                     self.lock.wait(0.05)
                 if self.closed:
                     return
                 ready = [future for future in self.waiting if future.callbacks]
-                # The newest future is answered first.
+                # The newest future is completed first.
                 future = ready[-1]
                 self.waiting.remove(future)
             future.fire()
@@ -142,7 +146,7 @@ class ThreadedSession:
 
 
 def arguments(count: int) -> list[tuple[int]]:
-    """Return `count` tuples, each with its own number."""
+    """Return `count` tuples, each with another number."""
     return [(i,) for i in range(count)]
 
 
@@ -161,7 +165,7 @@ def test_synchronous_callbacks_do_not_recurse() -> None:
     session = SynchronousSession()
     depth_before = len(list(frames()))
     execute_concurrent_with_args(session, "q", arguments(5000))
-    # `execute_concurrent_with_args` needs a few frames itself, but not some for each of the 5000
+    # `execute_concurrent_with_args` needs a few frames, but not some for each of the 5000
     # executions.
     assert session.depth - depth_before < 20
 
@@ -215,14 +219,14 @@ def test_a_results_generator_reads_statements_lazily() -> None:
     )
     first_outcome = next(iter(outcomes))
     assert first_outcome.result_or_exc == [0]
-    # With a concurrency of 10, `execute_concurrent` reads only a few statements before they are
+    # With a concurrency of 10, `execute_concurrent` must read only a few statements before they are
     # needed.
     assert len(read_numbers) <= 30
     assert len(list(outcomes)) == 999
 
 
 def test_no_statements() -> None:
-    """Without statements, the result is empty."""
+    """Without statements, the result must be empty."""
     assert execute_concurrent(SynchronousSession(), []) == []
 
 
@@ -266,7 +270,7 @@ class CountingSession(ThreadedSession):
 
 @pytest.fixture
 def counting() -> Iterator[CountingSession]:
-    """Yield a counting session; wait for all threads at the end."""
+    """Yield a counting session, and wait for all threads at the end."""
     session = CountingSession()
     yield session
     for thread in background():
@@ -275,9 +279,7 @@ def counting() -> Iterator[CountingSession]:
 
 
 def background() -> list[threading.Thread]:
-    """Return the threads that send the remaining statements after their results generator was
-    dropped.
-    """
+    """Return the threads that send the remaining statements of dropped results generators."""
     return [thread for thread in threading.enumerate() if thread.name == "cassandra-concurrent"]
 
 
@@ -293,9 +295,7 @@ def test_a_generator_sends_its_first_statements_at_the_call(counting: CountingSe
 def test_dropping_a_results_generator_sends_its_remaining_statements(
     counting: CountingSession, read_count: int
 ) -> None:
-    """If a results generator is dropped, its remaining statements are still sent, by a background
-    thread.
-    """
+    """If a results generator is dropped, a thread must send its remaining statements."""
     outcomes: Any = execute_concurrent_with_args(
         counting, "q", arguments(100), concurrency=4, results_generator=True
     )
@@ -309,7 +309,9 @@ def test_dropping_a_results_generator_sends_its_remaining_statements(
 def test_statements_that_are_lost_with_the_session_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Statements after the first ones are sent as the results are read, or after the generator was
+    """Statements that are lost with the session must be logged.
+
+    Statements after the first ones are sent when the results are read, or after the generator was
     dropped. If the session is closed before, they cannot be sent any more.
     """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
@@ -342,7 +344,10 @@ def join_threads_that_send_ahead() -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_generator_that_is_kept_unread_sends_all_statements(counting: CountingSession) -> None:
-    """As in cassandra-driver. Its results can still be read, in the order of the statements."""
+    """A generator that is kept unread must send all statements, as in cassandra-driver.
+
+    Its results can still be read, in the order of the statements.
+    """
     outcomes = execute_concurrent_with_args(
         counting, "q", arguments(100), concurrency=4, results_generator=True
     )
@@ -352,7 +357,7 @@ def test_a_generator_that_is_kept_unread_sends_all_statements(counting: Counting
 
 
 def test_a_generator_that_is_read_slowly_keeps_few_outcomes(counting: CountingSession) -> None:
-    """Once the application has begun to read, statements are sent only as it reads on."""
+    """When the application has begun to read, statements must be sent only as it continues."""
     outcomes = execute_concurrent_with_args(
         counting, "q", arguments(100), concurrency=4, results_generator=True
     )
@@ -447,9 +452,9 @@ def test_an_error_in_a_generator_stops_sending() -> None:
     with pytest.raises(ValueError, match="3"):
         list(outcomes)
     del outcomes
-    # Only the statements in flight at the error, and perhaps a few more, were sent.
+    # Only the statements in flight at the error, and perhaps a few more, must have been sent.
     assert len(sent_numbers) < 20
-    # No background thread is left that sends statements.
+    # No background thread may be left that sends statements.
     assert background() == []
 
 
@@ -460,13 +465,13 @@ def test_no_statement_is_sent_after_an_error_that_will_be_raised() -> None:
         node.prime("INSERT INTO t (a) VALUES (?)", error(ErrorCode.INVALID, "no"))
         with pytest.raises(InvalidRequest, match="no"):
             execute_concurrent_with_args(session, insert, [()] * 100, concurrency=2)
-        # Only the two statements that were sent at once, before the error, were executed.
+        # Only the two statements that were sent before the error must have been executed.
         assert len(executed(node)) == 2
 
 
 @pytest.mark.parametrize("results_generator", [False, True])
 def test_no_reference_to_the_session_is_kept_at_the_end(results_generator: bool) -> None:
-    """After all statements have ended, nothing refers to the session any more."""
+    """After all statements have ended, nothing may refer to the session."""
     gc.collect()
     # The test runs without the garbage collector, so only its reference count can free the session.
     gc.disable()
@@ -483,12 +488,10 @@ def test_no_reference_to_the_session_is_kept_at_the_end(results_generator: bool)
 
 
 def test_an_error_is_not_held_by_its_own_traceback() -> None:
-    """A raised error is part of no reference cycle."""
+    """A raised error must be part of no reference cycle."""
 
     class Failed(Exception):
-        """An exception class of the test, since built-in exceptions cannot be referred to
-        weakly.
-        """
+        """An exception class of the test, since built-in exceptions have no weak references."""
 
     class Session(SynchronousSession):
         def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> FakeFuture:
@@ -543,7 +546,7 @@ def test_a_tracers_wrapper_sees_each_request(
     traced_queries: list[str] = []
     execute_async = Session.execute_async
 
-    # `wraps` makes the wrapper look like the method, as wrapt's wrappers do.
+    # `wraps` makes the wrapper look like the method, as the wrappers of wrapt do.
     @functools.wraps(execute_async)
     def traced(session: Session, query: Any, *args: Any, **kwargs: Any) -> Any:
         traced_queries.append(query)
@@ -558,7 +561,7 @@ def test_a_tracers_wrapper_sees_each_request(
         queries = [f"INSERT {number}" for number in range(5)]
         for query in queries:
             node.prime(query, void())
-        # Forget the requests that `connect` sent.
+        # Clear the requests of `connect`.
         traced_queries.clear()
         assert len(list(execute_concurrent(session, [(query, None) for query in queries]))) == 5
         assert traced_queries == queries
@@ -605,13 +608,13 @@ def test_the_first_statements_are_sent_at_the_call_in_spite_of_a_binding_error()
         outcomes = execute_concurrent(
             session, statements(), 8, raise_on_first_error=False, results_generator=True
         )
-        # All this was read before the program asked for any outcome.
+        # All this must be read before the application reads any outcome.
         assert read_values[:6] == [0, "one", "two", 3, 4, 5]
         assert [outcome.success for outcome in outcomes] == [True, False, False] + [True] * 7
 
 
 def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None:
-    """A generator's statement is sent before the generator is asked for the next one.
+    """A statement must be sent before the generator is asked for the next one.
 
     The next statement may depend on the response, so statements must not be collected before they
     are sent.
@@ -627,8 +630,8 @@ def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None
 
         outcomes = execute_concurrent(session, statements(), concurrency=10)
         assert [success for success, _ in outcomes] == [True] * 5
-        # The statements of a list are all known from the start, but each is still sent in its own
-        # request.
+        # The statements of a list are all known from the start, but each must still be sent in a
+        # separate request.
         outcomes = execute_concurrent_with_args(session, insert, [(), (1, 2, 3), ()], concurrency=10,  # noqa: E501
                                                 raise_on_first_error=False)  # fmt: skip
         assert [success for success, _ in outcomes] == [True, False, True]
@@ -638,7 +641,7 @@ def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None
 
 
 def has_executed(count: int, node: FakeNode) -> bool:
-    """Whether the node has got `count` executions."""
+    """Return True if the node has got `count` executions."""
     return len(executed(node)) >= count
 
 
@@ -656,7 +659,7 @@ def test_execute_each_passes_every_outcome_to_the_callback() -> None:
         execute_each(
             session, iter(texts), 7, lambda success, outcome: outcomes.append((success, outcome))
         )
-        # The outcomes are in the order of the statements.
+        # The outcomes must be in the order of the statements.
         assert [success for success, _ in outcomes] == [text != "bad" for text in texts]
         assert {type(outcome) for success, outcome in outcomes if not success} == {InvalidRequest}
 
@@ -676,7 +679,7 @@ def test_no_statement_is_sent_after_the_callback_raises() -> None:
         session = cluster.connect()
         with pytest.raises(KeyboardInterrupt):
             execute_each(session, texts(), 5, interrupt)
-        # Read were about as many statements as run at once, not all.
+        # About as many statements must have been read as run at the same time, not all.
         assert len(read_numbers) < 20
 
 
@@ -695,7 +698,10 @@ def test_many_rows_in_the_place_of_the_concurrency() -> None:
     "call", [execute_concurrent, execute_concurrent_async, execute_concurrent_with_args]
 )
 def test_the_first_argument_is_a_session(call: Any) -> None:
-    """A statement is refused, and so is a session of cassandra.aio: it has no `execute_async`."""
+    """A statement in place of the session must be refused, and so must a session of cassandra.aio.
+
+    The latter has no `execute_async`.
+    """
     name = call.__name__
     message = rf"of {name} is the session, but is of type str: write {name}\("
     with pytest.raises(TypeError, match=message):
@@ -707,7 +713,10 @@ def test_the_first_argument_is_a_session(call: Any) -> None:
 @pytest.mark.parametrize("outcome_class", [ExecutionResult, aio_concurrent.ExecutionResult])
 @pytest.mark.parametrize("name", ["one", "all", "error", "some_column"])
 def test_an_outcome_taken_for_its_result(outcome_class: Any, name: str) -> None:
-    """An attribute of the result or of its row is looked for in the pair."""
+    """An outcome that is taken for its result must raise an error with advice.
+
+    An attribute of the result or of its row is looked up on the pair.
+    """
     outcome = outcome_class(True, None)
     message = (
         rf"'ExecutionResult' object has no attribute '{name}': this is a pair of success and "
@@ -720,7 +729,7 @@ def test_an_outcome_taken_for_its_result(outcome_class: Any, name: str) -> None:
 
 
 def list_of_texts(column_names: list[str], page: list[Any]) -> list[str]:
-    """A row factory of the application's own."""
+    """Format rows like a row factory of an application."""
     return [f"{column_names}: {row}" for row in page]
 
 
@@ -732,8 +741,8 @@ def rows_of_another_factory(result: Any) -> Any:
 
 SELECT = "SELECT k, v FROM t WHERE k = ?"
 
-# Each reads a result in one way, and must find the same in results of `execute_concurrent` as in
-# those of `execute`.
+# Each function reads a result in one way, and must find the same in results of `execute_concurrent`
+# as in those of `execute`.
 READERS: dict[str, Callable[[Any], Any]] = {
     "one": lambda result: result.one(),
     "all": lambda result: result.all(),
@@ -778,7 +787,7 @@ def test_results_are_read_as_those_of_execute(reader: str, factory: Any, answer:
 
 
 def test_a_mapping_in_place_of_rows() -> None:
-    """Iterating over a mapping would take its keys for rows."""
+    """A mapping in place of rows must be refused, since iterating over it yields its keys."""
     session: Any = Session.__new__(Session)
     with pytest.raises(TypeError, match=r"write \[mapping\] for one row"):
         execute_concurrent_with_args(session, "SELECT ?", {"k": 1})

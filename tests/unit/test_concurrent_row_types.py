@@ -1,4 +1,4 @@
-"""The argument `row_type` of the functions that execute many statements, in both APIs."""
+"""Tests of the argument `row_type` of the functions that execute many statements, in both APIs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXPECTED = [Item(1, "a"), Item(2, "b")]
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[FakeNode]:
-    """Yield a fake node that answers READ with two rows."""
+    """Yield a fake node that responds to READ with two rows."""
     with FakeNode() as running:
         running.prime(READ, rows([("n", "int"), ("s", "text")], [(1, "a"), (2, "b")]))
         yield running
@@ -47,7 +47,7 @@ def check(results: Any) -> None:
 
 
 def test_blocking(node: FakeNode) -> None:
-    """Each blocking function returns rows that are instances of the given class."""
+    """Each blocking function must return rows that are instances of the given class."""
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
         check(
@@ -64,13 +64,13 @@ def test_blocking(node: FakeNode) -> None:
         assert all(
             type(row) is not Item for _, result in outcomes_without_row_type for row in result
         )
-        # `row_type` also works if an application has replaced the session's `execute_async`.
+        # `row_type` must also work if an application has replaced `execute_async` of the session.
         session.execute_async = session.execute_async  # type: ignore[method-assign]
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
 
 
 async def test_awaited(node: FakeNode) -> None:
-    """The asyncio forms of `execute_concurrent` return rows of the class in `row_type`."""
+    """The asyncio forms of `execute_concurrent` must return rows of the class in `row_type`."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         outcomes = [
@@ -88,7 +88,7 @@ def test_an_unsuitable_row_type_is_refused_before_anything_is_sent(run: Any) -> 
 
 
 class IgnoringPolicy(RetryPolicy):
-    """Ignores each error, so the result is empty."""
+    """Ignores each error, so that the result is empty."""
 
     def on_request_error(self, *args: Any, **details: Any) -> Any:
         return self.IGNORE, None

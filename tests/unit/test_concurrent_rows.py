@@ -1,4 +1,4 @@
-"""If a statement of `execute_concurrent` fails, the error names its row, which is its index."""
+"""Tests of errors of `execute_concurrent`, which name the row that failed by its index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import WAIT
 
 SELECT = "SELECT v FROM t WHERE k = ?"
 ROWS: list[Any] = [(1,), (2,), ("three",), (4,), ("five",)]
-# The beginning of the error for the third of ROWS.
+# This is the beginning of the error for the third of ROWS.
 ERROR_OF_ROW_2 = r'^row 2: column "k" \(int, Int32Type\): \'three\''
 
 
@@ -60,7 +60,7 @@ def test_a_servers_error_has_a_note_with_the_row() -> None:
 
 
 async def outcomes_of(session: aio.Session, statements: Any, in_order: bool) -> AsyncIterator[Any]:
-    """Yield the outcomes of the statements, two of which run at once."""
+    """Yield the outcomes of the statements, two of which run at the same time."""
     async for outcome in session.execute_concurrent(statements, in_order=in_order, concurrency=2):
         yield outcome
 

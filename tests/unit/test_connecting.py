@@ -1,4 +1,4 @@
-"""Options of the commands that connect to a cluster, and the settings that they become."""
+"""Tests of options of the commands that connect to a cluster, and the resulting settings."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def settings_of(*arguments: str, prefix: str = "") -> dict[str, Any]:
 
 
 def test_without_options() -> None:
-    """Without options, a command connects to 127.0.0.1, port 9042, without TLS."""
+    """Without options, a command must connect to 127.0.0.1, port 9042, without TLS."""
     assert settings_of() == {"contact_points": ["127.0.0.1"], "port": 9042, "ssl_context": None}
 
 
 def test_options_of_a_second_cluster() -> None:
-    """Options with a prefix become the settings of a second cluster."""
+    """Options with a prefix must become the settings of a second cluster."""
     settings = settings_of("--to-port", "5", "--to-hosts", "a", "b", prefix="to-")
     assert (settings["port"], settings["contact_points"]) == (5, ["a", "b"])
 
@@ -40,13 +40,14 @@ def test_the_help_tells_the_clusters_apart(capsys: pytest.CaptureFixture[str]) -
             settings_of("--help", prefix=prefix)
         text = capsys.readouterr().out
         assert last_word in text
-        # Only the help of the second cluster names the option of its hosts.
+        # Only the help of the second cluster must name the option of its hosts.
         assert ("of the cluster" in " ".join(text.split())) is bool(prefix)
 
 
 def test_tls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each option about TLS affects the context: its authority, its certificate, and whether host
-    names are checked.
+    """Each option for TLS must affect the context.
+
+    They set the authority, the certificate, and whether host names are checked.
     """
     contexts: list[Any] = []
 
@@ -88,7 +89,7 @@ def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyError) as missing:
         settings_of("--user", "u", "--password-env", "NOTHING")
     assert reason_of(missing.value) == "the environment has no variable 'NOTHING'"
-    # Without a terminal, nobody can be asked for a password.
+    # Without a terminal, the command cannot ask for a password.
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False))
     with pytest.raises(ValueError, match="user 'u' needs a password: give --password-env") as error:
         settings_of("--user", "u")
@@ -108,7 +109,7 @@ def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_options_without_their_companion(arguments: tuple[str, ...], advice: str) -> None:
-    """An option that has no effect alone is an error, which names what to add."""
+    """An option that has no effect alone must be an error that says what to add."""
     with pytest.raises(ValueError, match=advice):
         settings_of(*arguments)
 

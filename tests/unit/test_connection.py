@@ -1,4 +1,4 @@
-"""`cassandra.connection` has the names that applications import from it."""
+"""Tests of `cassandra.connection`, which has the names that applications import from it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def test_names_are_the_objects_of_the_modules_that_define_them() -> None:
 def test_locally_supported_compressions_are_the_installed_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # If another test has read the name, it is kept in the module, so remove it.
+    # If another test has read the name, the module has stored it, so remove it.
     monkeypatch.delitem(vars(connection), "locally_supported_compressions", raising=False)
     compressions = connection.locally_supported_compressions
     assert set(compressions) <= {"lz4", "snappy"}
-    # Reading it again returns the same dict.
+    # Reading the name again must return the same dict.
     assert connection.locally_supported_compressions is compressions
     for compress, decompress in compressions.values():
         assert decompress(compress(b"x" * 100)) == b"x" * 100

@@ -1,4 +1,4 @@
-"""Consistency levels, as native_protocol_v5.spec describes them in section 3, [consistency]."""
+"""Tests of consistency levels, against native_protocol_v5.spec, section 3, [consistency]."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NAMES = [
 
 
 def test_numbers_and_names() -> None:
-    """Each level has the number that the specification gives it."""
+    """Each level must have its number in the specification."""
     assert ConsistencyLevel.name_to_value == {name: number for number, name in enumerate(NAMES)}
     assert ConsistencyLevel.value_to_name == dict(enumerate(NAMES))
     assert [getattr(ConsistencyLevel, name) for name in NAMES] == list(range(len(NAMES)))
 
 
 def test_serial_levels() -> None:
-    """Only SERIAL and LOCAL_SERIAL are serial levels."""
+    """Only SERIAL and LOCAL_SERIAL must be serial levels."""
     serial = [
         name for name in NAMES if ConsistencyLevel.is_serial(ConsistencyLevel.name_to_value[name])
     ]
@@ -30,7 +30,7 @@ def test_serial_levels() -> None:
 
 
 def test_names_for_messages() -> None:
-    """Levels that are unknown or not set have a text for messages, too."""
+    """Levels that are unknown or not set must have a name for messages, too."""
     assert consistency_value_to_name(4) == "QUORUM"
     assert consistency_value_to_name(None) == "Not Set"
     assert consistency_value_to_name(99) == "unknown (99)"

@@ -1,4 +1,4 @@
-"""Constants say which compiled or optional parts are installed."""
+"""Tests of constants that say which compiled or optional parts are installed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from cassandra._impl import implementation
 
 
 def test_what_is_there() -> None:
-    """The constants say whether NumPy is installed, and whether the compiled modules are in use."""
+    """The constants must say whether NumPy is installed and the compiled modules are in use."""
     assert cython_deps.HAVE_NUMPY is True
     assert (implementation == "c") == cython_deps.HAVE_CYTHON

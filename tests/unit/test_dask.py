@@ -1,4 +1,4 @@
-"""Options of Dask's tables, and a clear error if Dask is not installed."""
+"""Tests of options of tables of Dask, and of the error if Dask is not installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.errors import DependencyException
 
 
 def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If Dask is not installed, the error says what to install."""
+    """If Dask is not installed, the error must say what to install."""
     monkeypatch.setitem(sys.modules, "dask", None)
     with pytest.raises(DependencyException, match=r"pip install turbocql\[dask\]"):
         dask.read_table("ks.t", {})
@@ -20,7 +20,7 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["counters", "checkpoint", "failed_rows"])
 def test_options_that_make_no_sense_for_many_processes(name: str) -> None:
-    """Options that make sense only for a single process are refused."""
+    """Options that make sense only for a single process must be refused."""
     options: dict[str, Any] = {name: True}
     with pytest.raises(ValueError, match=f"does not have the option '{name}'"):
         dask.to_table(None, "ks.t", {}, **options)

@@ -1,4 +1,4 @@
-"""Deserializers can be found by the names that applications use."""
+"""Tests of deserializers, which are found by the names that applications use."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from cassandra import cqltypes, deserializers
 
 
 def test_deserializers() -> None:
-    """A deserializer is found by its type and decodes values; for null and empty numbers it returns
-    None.
+    """A deserializer must be found by its type and decode values.
+
+    For null and empty numbers it returns None.
     """
     deserializer = deserializers.find_deserializer(cqltypes.Int32Type)
     assert deserializer.deserialize_bytes(bytes.fromhex("00000005"), 4) == 5
@@ -32,14 +33,14 @@ def test_deserializers() -> None:
     "name", ["DesInt32Type", "DesBytesTypeByteArray", "DesMapType", "TimeUUIDType", "TimestampType"]
 )
 def test_older_names_of_deserializers(name: str) -> None:
-    """Each older name is a class of deserializers; an unknown name is an error."""
+    """Each older name must be a class of deserializers, and an unknown name an error."""
     assert issubclass(getattr(deserializers, name), deserializers.Deserializer)
     with pytest.raises(AttributeError):
         deserializers.DesNothing  # noqa: B018
 
 
 def test_arrays_of_objects() -> None:
-    """`obj_array` returns an array that contains the list's objects."""
+    """`obj_array` must return an array that contains the objects of the list."""
     array: Any = deserializers.obj_array([[1], None])
     assert array.dtype == object
     assert list(array) == [[1], None]

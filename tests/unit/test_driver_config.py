@@ -1,4 +1,4 @@
-"""The report of a cluster's settings, which a control connection sends to the server.
+"""Tests of the report of a cluster's settings, which a control connection sends to the server.
 
 The tests check its form, the entry of each setting, and its maximum length.
 """
@@ -85,7 +85,7 @@ DEFAULTS = {
 
 
 def test_the_defaults() -> None:
-    """The report of a cluster with default settings."""
+    """The report of a cluster with default settings must be DEFAULTS."""
     assert report_of() == DEFAULTS
 
 
@@ -112,7 +112,8 @@ def unchecked() -> ssl.SSLContext:
 BALANCING, RETRY = "query.load-balancing.", "query.retry."
 POLICY = f"{BALANCING}policy."
 RECONNECTION = "connection.reconnection.policy."
-# Differences from the defaults, which several cases share. None means that the key is missing.
+# These are differences from the defaults, which several cases share. None means that the key is
+# missing.
 CUSTOM: dict[str, Any] = {
     f"{POLICY}type": "custom",
     f"{POLICY}load-distribution": None,
@@ -128,10 +129,10 @@ RACK = {
     f"{BALANCING}node-preference.type": "rack",
     f"{BALANCING}node-preference.local-rack": "r1",
 }
-# The socket option for a linger time of 5 s.
+# This is the socket option for a linger time of 5 s.
 LINGER = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
 
-# Settings, and the differences from DEFAULTS that their report has.
+# Each entry has settings, and the differences from DEFAULTS in their report.
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (profile(load_balancing_policy=RoundRobinPolicy()),
      {**CUSTOM, **NO_PREFERENCE, f"{POLICY}name": "RoundRobinPolicy"}),
@@ -207,7 +208,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("settings", "changed"), CASES)
 def test_settings_in_the_report(settings: dict[str, Any], changed: dict[str, Any]) -> None:
-    """Each setting changes its own entries in the report, and no others."""
+    """Each setting must change its entries in the report, and no others."""
     expected = {**DEFAULTS, **changed}
     assert report_of(**settings) == {
         key: value for key, value in expected.items() if value is not None
@@ -241,9 +242,9 @@ def test_each_control_connection_sends_the_current_report() -> None:
         cluster.connect()
         assert json.loads(configs_sent(nodes)[0])["connection"]["connect"] == {"timeout-ms": 5000}
         cluster.max_schema_agreement_wait = 3
-        # The control connection is the one that registered for events.
+        # The control connection is the one that is registered for events.
         (control,) = [connection for connection in nodes[0].connections if connection.event_types]
-        # The cluster opens another control connection.
+        # The cluster then opens another control connection.
         nodes[0].loop.call_soon_threadsafe(control.end)
         nodes[0].wait_for(lambda node: len(configs_sent(nodes)) == 2)
         agreement = json.loads(configs_sent(nodes)[1])["control-plane"]["schema"]["agreement"]
@@ -263,7 +264,7 @@ def test_a_report_that_is_too_long_is_not_sent(size: int) -> None:
 
 
 class BrokenRoundRobinPolicy(RoundRobinPolicy):
-    """A policy that raises an error when the report asks for its child policy."""
+    """A policy that raises an error when the report reads its child policy."""
 
     @property
     def _child_policy(self) -> object:

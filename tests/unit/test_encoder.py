@@ -1,4 +1,4 @@
-"""The encoder, which turns Python values into CQL literals."""
+"""Tests of the encoder, which turns Python values into CQL literals."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ LITERALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "literal"), LITERALS)
 def test_literals(value: Any, literal: str) -> None:
-    """Each value becomes the expected literal, by `as_text_type`, too."""
+    """Each value must become the expected literal, by `as_text_type`, too."""
     assert Encoder().cql_encode_all_types(value) == literal
     assert Encoder().cql_encode_all_types(value, as_text_type=True) == literal
 
@@ -120,7 +120,8 @@ def test_arrays_of_other_libraries_become_lists() -> None:
     encode = Encoder().cql_encode_all_types
     assert encode(Tensor([1.5, -0.0])) == "[1.5, -0.0]"
     assert encode([Tensor([1, 2])]) == "[[1, 2]]"
-    assert encode(Tensor(7)) == "7"  # a tensor without dimensions
+    # This is a tensor without dimensions.
+    assert encode(Tensor(7)) == "7"
 
 
 def test_entries_of_an_encoders_mapping_can_be_replaced() -> None:
@@ -133,7 +134,7 @@ def test_entries_of_an_encoders_mapping_can_be_replaced() -> None:
 
 
 def test_quoting() -> None:
-    """Strings are quoted and their apostrophes doubled. Other values are not quoted."""
+    """Strings must be quoted and their apostrophes doubled, but not other values."""
     assert cql_quote("a'b") == "'a''b'"
     assert cql_quote(0) == "0"
     assert cql_quote(1.5) == "1.5"
@@ -143,7 +144,10 @@ def test_quoting() -> None:
 
 
 def test_booleans_may_be_mapped_to_the_method_for_objects() -> None:
-    """Applications map them so, as other drivers do. Servers refuse 1 for a boolean."""
+    """Booleans must become true and false even if they are mapped to the method for objects.
+
+    Applications map them in this way, and so do other drivers. Servers refuse 1 for a boolean.
+    """
     encoder = Encoder()
     encoder.mapping[bool] = encoder.cql_encode_object
     assert encoder.cql_encode_all_types([True, False, 1]) == "[true, false, 1]"
@@ -155,7 +159,7 @@ def test_an_application_can_map_its_enum_classes() -> None:
     assert encoder.cql_encode_all_types(Zone.NORTH) == "zone"
     assert encoder.cql_encode_all_types(Plain.WORD) == "'word'"
     encoder.mapping[enum.Enum] = lambda member: "member"
-    # An entry for a base class is also used for its subclasses.
+    # An entry for a base class must also be used for its subclasses.
     assert encoder.cql_encode_all_types(Plain.WORD) == "member"
 
 
@@ -170,7 +174,10 @@ def test_a_duration_with_two_signs_is_refused() -> None:
     ("value", "literal"), [("it's", "'it''s'"), (b"a", "0x61"), (["x"], "['x']"), (5, "5")]
 )
 def test_a_mapping_without_the_classes_of_texts(value: Any, literal: str) -> None:
-    """An application may replace the mapping by one of its own classes alone."""
+    """Strings must be encoded even if an application replaces the mapping.
+
+    Its mapping may have only classes of the application.
+    """
     encoder = Encoder()
     encoder.mapping = {}
     assert encoder.cql_encode_all_types(value) == literal
@@ -184,7 +191,7 @@ def test_values_of_numpy() -> None:
     assert encode(numpy.float64(1.5)) == "1.5"
     assert encode(numpy.str_("it's")) == "'it''s'"
     assert encode(numpy.int32(3)) == "3"
-    # A whole day may be meant for a date, anything else is milliseconds.
+    # A whole day may be meant for a date. Anything else is milliseconds.
     assert encode(numpy.datetime64("1970-01-02")) == "'1970-01-02'"
     assert encode(numpy.datetime64("1970-01-01T00:00:01.002999")) == "1002"
     assert encode(numpy.datetime64("1969-12-31T23:59:59.999")) == "-1"
@@ -194,7 +201,7 @@ def test_values_of_numpy() -> None:
 
 
 def test_an_object_is_written_by_its_own_str_or_repr() -> None:
-    """An object with neither has no literal."""
+    """An object with `__str__` or `__repr__` must be written by it; others have no literal."""
 
     class WithStr:
         def __str__(self) -> str:
@@ -204,7 +211,8 @@ def test_an_object_is_written_by_its_own_str_or_repr() -> None:
         def __repr__(self) -> str:
             return "uuid()"
 
-    class datetime64:  # named like a class of NumPy
+    # This class is named like a class of NumPy.
+    class datetime64:
         def __str__(self) -> str:
             return "3"
 

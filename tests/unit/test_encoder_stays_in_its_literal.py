@@ -1,6 +1,4 @@
-"""No value of a class that the encoder supports, or of its subclasses, breaks out of
-its literal.
-"""
+"""Tests that no value of a supported class or a subclass breaks out of its literal."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from cassandra.util.orderedmap import OrderedMap
 from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, Time
 
-# A complete CQL literal without nested literals.
+# This is a complete CQL literal without nested literals.
 ATOM = re.compile(
     r"""
       '(?:[^']|'')*'
@@ -35,7 +33,7 @@ ATOM = re.compile(
     """,
     re.VERBOSE,
 )
-# The marks around and between the parts of a nested literal.
+# These are the marks around and between the parts of a nested literal.
 MARK = re.compile(r"[\[\]{}():,]| ")
 
 
@@ -57,7 +55,7 @@ def is_one_literal(text: str) -> bool:
             continue
         else:
             return False
-        # The text goes on after the end of the literal.
+        # The text continues after the end of the literal.
         if not open_brackets and offset < len(text):
             return False
     return not open_brackets
@@ -67,7 +65,7 @@ EVIL = "1'; DROP KEYSPACE k; --"
 
 
 class Text(str):
-    """A string whose methods return EVIL, too; the methods of evil subclasses return it."""
+    """A string whose methods also return EVIL. The methods of evil subclasses return it."""
 
     __slots__ = ()
 
@@ -86,7 +84,7 @@ class Plain(enum.Enum):
     NUMBER = -1
 
 
-# Methods and properties that turn a value into a string, or into another value.
+# These methods and properties turn a value into a string, or into another value.
 METHODS = (
     "__str__", "__repr__", "__format__", "__bytes__", "isoformat", "strftime", "replace", "hex",
     "ctime", "encode", "as_tuple", "exploded", "to_eng_string", "capitalize", "translate", "__mod__",  # noqa: E501
@@ -119,7 +117,8 @@ def subclass_with_evil_texts(original_class: type[Any]) -> type[Any]:
 ADDRESSES = (
     "1.2.3.4", "::1", "::ffff:1.2.3.4", "fe80::1", "2001:db8::", "::",
 )  # fmt: skip
-# Classes and constructor arguments; the test builds each value from the class and from a subclass.
+# Each entry has a class and constructor arguments. The test builds each value from the class and
+# from a subclass.
 CONSTRUCTED: list[tuple[type[Any], tuple[Any, ...]]] = [
     (int, (-5,)),
     (float, (-0.5,)),
@@ -196,7 +195,7 @@ def test_an_address_with_a_zone_is_refused(address_class: Any, zone: str) -> Non
 def test_fields_overwritten_with_strings_are_refused() -> None:
     encode = Encoder().cql_encode_all_types
     for value_object in (Date(1), Time(1), Duration(1, 2, 3)):
-        # The slots are those of the class that the public class is derived from.
+        # The slots are those of the class from which the public class is derived.
         for name in type(value_object).__mro__[1].__dict__["__slots__"]:
             original = getattr(value_object, name)
             setattr(value_object, name, Text(EVIL))

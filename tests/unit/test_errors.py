@@ -1,4 +1,4 @@
-"""Exceptions: their fields, messages, base classes, and pickling."""
+"""Tests of exceptions: their fields, messages, base classes, and pickling."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cassandra.versions import OperationType
 
 HERE = DefaultEndPoint("10.0.0.1")
 CAUSE = OSError("lost")
-# All classes of errors.
+# These are all classes of errors.
 CLASSES = [
     value
     for value in vars(errors).values()
     if isinstance(value, type) and issubclass(value, BaseException) and value.__name__[0] != "_"
 ]
 
-# An error, and its message.
+# Each entry has an error, and its message.
 MESSAGES: list[tuple[BaseException, str]] = [
     (errors.UnresolvableContactPoints(["a", "b"]), "no contact point could be resolved: a, b"),
     (errors.OperationTimedOut("too late"), "too late"),
@@ -66,7 +66,7 @@ MESSAGES: list[tuple[BaseException, str]] = [
         errors.WriteTimeout("late", errors.WriteType.CAS, consistency=1),
         "late info={'consistency': 'ONE', 'write_type': 'CAS'}",
     ),
-    # A write type that this driver does not know.
+    # This is a write type that the driver does not know.
     (
         errors.WriteTimeout("late", 99, consistency=1),
         "late info={'consistency': 'ONE', 'write_type': 99}",
@@ -92,7 +92,7 @@ MESSAGES: list[tuple[BaseException, str]] = [
     ("error", "text"), MESSAGES, ids=[type(error).__name__ for error, _ in MESSAGES]
 )
 def test_the_message_of_each_error(error: BaseException, text: str) -> None:
-    """Each error has the expected message."""
+    """Each error must have the expected message."""
     assert str(error) == text
 
 
@@ -112,7 +112,7 @@ def test_errors_with_an_error_for_each_host_can_be_pickled(error: errors.NoHostA
     assert list(copied.errors) == list(error.errors)
 
 
-# An error, and the values of its attributes.
+# Each entry has an error, and the values of its attributes.
 FIELDS: list[tuple[BaseException, dict[str, Any]]] = [
     (errors.UnresolvableContactPoints(("a", "b")), {"contact_points": ["a", "b"]}),
     (errors.DependencyException("no lz4", (CAUSE,)), {"excs": [CAUSE]}),
@@ -195,7 +195,7 @@ def test_errors_have_their_fields_also_after_pickling(
     assert str(copied) == str(error)
     assert repr(copied) == repr(error)
     for name, value in fields.items():
-        # Two errors are never equal, so compare what they show.
+        # Two errors are never equal, so compare their repr.
         assert repr(getattr(copied, name)) == repr(value)
 
 
@@ -215,7 +215,7 @@ def test_an_error_of_all_hosts_is_also_the_server_s_error() -> None:
     assert (error.errors, error.required_replicas) == (by_host, 2)
     assert str(error) == f"none left: a: Unavailable: {unavailable}"
     assert (type(error).__name__, type(error).__module__) == ("Unavailable", "cassandra")
-    # The class is made once, and found again when the error is unpickled.
+    # The class must be created once, and found again when the error is unpickled.
     assert type(errors.refused_everywhere("none", {}, unavailable)) is type(error)
     copied = pickle.loads(pickle.dumps(error))
     assert (type(copied), str(copied)) == (type(error), str(error))
@@ -251,7 +251,7 @@ def test_errors_of_the_server_have_its_fields() -> None:
 
 
 def test_base_classes_of_errors() -> None:
-    """Each error has the base classes that the documentation names."""
+    """Each error must have the base classes in the documentation."""
     assert issubclass(errors.LoginRefused, errors.NoHostAvailable)
     assert issubclass(errors.LoginRefused, errors.AuthenticationFailed)
     assert issubclass(errors.DecodeError, ValueError)

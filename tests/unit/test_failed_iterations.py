@@ -1,4 +1,7 @@
-"""Iterators that have failed raise an error if they are used again, and do not report the end."""
+"""Tests of iterators that have failed, which raise an error if they are used again.
+
+They do not report the end.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,10 @@ def test_an_iterator_that_has_failed_raises_each_time(error: BaseException) -> N
 
 
 def test_the_error_of_a_further_call_is_alone() -> None:
-    """The end of the generator, which causes it, would only confuse."""
+    """The error of a further call must suppress its context, which would only confuse.
+
+    The context is the end of the generator.
+    """
     items = LoudIterator(two_items(ValueError("x")))
     with pytest.raises(ValueError, match="x"):
         list(items)
@@ -66,7 +72,7 @@ def test_the_error_of_a_further_call_is_alone() -> None:
 def test_a_call_while_another_thread_waits_does_not_fail_its_iteration() -> None:
     def items_with_a_wait() -> Iterator[int]:
         yield 1
-        # This is what a call of another thread raises meanwhile.
+        # A call of another thread raises this error in the meantime.
         with pytest.raises(ValueError, match="already executing"):
             next(items)
         yield 2
@@ -76,7 +82,7 @@ def test_a_call_while_another_thread_waits_does_not_fail_its_iteration() -> None
 
 
 def test_a_closed_iterator_has_ended() -> None:
-    """`close` closes the generator. Other iterators have nothing to close."""
+    """`close` must close the generator. Other iterators have nothing to close."""
     items = LoudIterator(two_items())
     assert next(items) == 1
     items.close()

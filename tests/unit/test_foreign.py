@@ -1,5 +1,4 @@
-"""If another driver with the package name `cassandra` is installed, too, importing the package
-reports it.
+"""Tests of the report at import of another driver with the package name `cassandra`.
 
 It does not matter which driver was installed last. Imports also report files of this package that
 were removed together with the other driver.
@@ -21,10 +20,10 @@ from tests.conftest import Implementation
 
 PACKAGE = Path(cassandra.__file__).parent
 UPGRADING = Path(__file__).parents[2] / "docs" / "upgrading.rst"
-# The command that restores the files of this package.
+# This command restores the files of this package.
 PUT_BACK = "pip install --force-reinstall --no-deps dist/turbocql-*.whl"
 
-# Files that are also in the wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver
+# These files are also in the wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver
 # 3.29.12, so uninstalling one of these removes them.
 COMMON = """
 __init__.py application_info.py auth.py client_routes.py column_encryption/policies.py concurrent.py
@@ -40,8 +39,8 @@ io/libevreactor.py io/twistedreactor.py marshal.py metrics.py murmur3.py pool.py
 protocol_features.py segment.py shard_info.py ssl_session_cache.py tablets.py timestamps.py
 type_codes.py
 """
-# When the files of COMMON are missing, these import statements raise an ImportError that explains
-# why.
+# When the files of COMMON are missing, these import statements must raise an ImportError that
+# explains why.
 EXPLAINED = [
     "from cassandra.cluster import Cluster",
     "from cassandra.query import SimpleStatement",
@@ -61,8 +60,8 @@ EXPLAINED = [
     "import cassandra.doctor.__main__",
     "import cassandra.migrate.__main__",
 ]
-# For these statements, all files that could explain the reason are missing as well, so Python's own
-# error is raised.
+# For these statements, all files that could explain the reason are missing as well, so Python
+# raises its usual error.
 UNEXPLAINED = {
     "import cassandra; cassandra.__version__": (
         "AttributeError: module 'cassandra' has no attribute '__version__'"
@@ -93,9 +92,7 @@ def install_ours(site_packages: Path) -> None:
 
 
 def install_other(site_packages: Path, modules: list[str]) -> None:
-    """Copy the files of another distribution over this package, with a RECORD file that lists
-    them.
-    """
+    """Copy the files of another distribution over this package, with a RECORD that lists them."""
     package = site_packages / "cassandra"
     package.mkdir(exist_ok=True)
     names = ["cassandra/__init__.py", *(f"cassandra/{module}" for module in modules)]
@@ -127,13 +124,14 @@ def run(
 
 
 def check_refused(process: subprocess.CompletedProcess[str]) -> None:
-    """Check that the import failed, with an error that names the other driver and how to restore
-    this one.
+    """Check that the import failed, with an error that names the other driver.
+
+    The error also says how to restore this one.
     """
     assert process.returncode != 0
     assert "ImportError" in process.stderr
     assert "other-driver" in process.stderr
-    # The command uninstalls the other driver only if the wheel exists from which the package is
+    # The command must uninstall the other driver only if the wheel exists from which the package is
     # restored.
     assert (
         f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in process.stderr

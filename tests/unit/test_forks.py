@@ -1,4 +1,4 @@
-"""Every lock that lives longer than one call is replaced in a forked child."""
+"""Tests that every lock that lives longer than one call is replaced in a forked child."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ ROOT = Path(cassandra.__file__).parent
 # A forked child never needs the locks of these files, because they live for one call only, or
 # belong to objects that only the parent uses. A comment at each file says which.
 NOT_NEEDED_IN_CHILDREN = {
-    # A lock for one page that is requested ahead, through the parent's connections.
+    # This is a lock for one page that is requested ahead, through the connections of the parent.
     "client/paging.py",
-    "concurrent.py",  # a lock for one call of execute_concurrent
-    "engine/events.py",  # a lock for one execution
-    "engine/stream_table.py",  # a connection of the parent; no one waits for it without a limit
+    # This is a lock for one call of execute_concurrent.
+    "concurrent.py",
+    # This is a lock for one execution.
+    "engine/events.py",
+    # This is a connection of the parent, and no one waits for it without a limit.
+    "engine/stream_table.py",
     "testing/fake/faults.py",
     "testing/fake/node.py",
     "testing/local.py",
     "testing/processes.py",
-    "testing/simulation/threads.py",  # a lock for one simulated run
+    # This is a lock for one simulated run.
+    "testing/simulation/threads.py",
 }
 LOCK = re.compile(r"= (?:threading\.)?(?:R?Lock|Condition)\(")
 
 
 def test_nobody_uses_cached_property() -> None:
-    """No code uses cached_property.
+    """No code may use cached_property.
 
     Before Python 3.12 it contains a lock, which a forked child cannot replace.
     """

@@ -1,5 +1,4 @@
-"""The fuzzers run for a short time: on the whole corpus, and on mutations that are made from one
-random seed.
+"""Tests that run the fuzzers for a short time, on the corpus and on mutations of one seed.
 
 ``python tests/fuzz`` runs them for minutes.
 """
@@ -23,15 +22,16 @@ def test_both_implementations_agree_on_the_corpus() -> None:
 
 
 def test_mutations_of_values_and_pages() -> None:
-    """For mutated values and pages, both implementations return the same results or raise the same
-    errors.
+    """For mutated values and pages, both implementations must agree.
+
+    They return the same results or raise the same errors.
     """
     assert fuzz_codecs.fuzz(2000, 1, True)["error"] > 0
     assert fuzz_columns.fuzz(500, 1, True)["error"] > 0
 
 
 def test_mutations_of_frames_messages_and_rows() -> None:
-    """For mutated frames, messages and rows, both implementations agree."""
+    """For mutated frames, messages and rows, both implementations must agree."""
     random_source = random.Random(1)
     frame_modules = [twin("frame", implementation) for implementation in IMPLEMENTATIONS]
     # Each function returns how many mutations it has checked.
@@ -41,7 +41,7 @@ def test_mutations_of_frames_messages_and_rows() -> None:
 
 
 def test_mutations_of_bundles_and_answers() -> None:
-    """Some mutations are still read, and others are refused."""
+    """Some mutations of bundles must still be read, and others be refused."""
     outcomes = fuzz_bundles.fuzz(400, 1)
     assert outcomes["read"] > 0
     assert outcomes["refused"] > 0

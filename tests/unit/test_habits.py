@@ -1,6 +1,4 @@
-"""Names and calls of other libraries raise errors that suggest this driver's code for the same
-purpose.
-"""
+"""Tests of names and calls of other libraries, whose errors suggest this driver's code."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ from cassandra.testing.fake import FakeNode
 from cassandra.util import Date, Time
 from tests.processes import run_python
 
-# Classes, and for each of them the names that users of other libraries try, with the advice.
+# Each entry has a class, and the names that users of other libraries try, with the advice.
 TABLES: list[tuple[type, dict[str, str]]] = [
     (Session, _habits.SESSION),
     (aio.Session, {**_habits.SESSION, **_habits.ASYNC_SESSION}),
@@ -103,7 +101,7 @@ def missing(kind: type, table: dict[str, str]) -> list[str]:
     ("kind", "table"), TABLES, ids=[f"{kind.__module__}.{kind.__name__}" for kind, _ in TABLES]
 )
 def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
-    """Reading an attribute that only another library has raises an AttributeError with advice."""
+    """Reading an attribute that only another library has must raise AttributeError with advice."""
     names = missing(kind, table)
     assert names
     for name in names:
@@ -111,7 +109,7 @@ def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
         with pytest.raises(
             AttributeError, match=rf"'{kind.__name__}' object has no attribute '{name}': \S+"
         ):
-            # Create the object without calling `__init__`, which could need a connection.
+            # Create the object without a call of `__init__`, which could need a connection.
             getattr(object.__new__(kind), name)
 
 
@@ -126,7 +124,10 @@ def test_closing_on_asyncio_is_awaited(class_of_asyncio: type, name: str) -> Non
 
 
 def test_a_session_for_frames_names_the_methods_for_frames() -> None:
-    """``pandas.read_sql(query, session)`` and ``frame.to_sql("t", session)`` ask for a cursor."""
+    """`cursor`, as called by pandas, must raise an error that names the methods for frames.
+
+    ``pandas.read_sql(query, session)`` and ``frame.to_sql("t", session)`` call it.
+    """
     for session_class, wait in ((Session, ""), (aio.Session, "await ")):
         session: Any = object.__new__(session_class)
         with pytest.raises(AttributeError) as caught:
@@ -242,7 +243,7 @@ def test_advice_for_functions_of_other_libraries() -> None:
 
 
 def test_advice_for_asyncio_awaits() -> None:
-    """For the asyncio API, the advice says `await` before calls."""
+    """For the asyncio API, the advice must have `await` before calls."""
     blocking = {
         "a": "write session.execute(b)",
         "c": "write result.one()",
@@ -274,7 +275,7 @@ def test_a_result_has_no_length(session: Session) -> None:
     result: Any = session.execute("SELECT key FROM system.local")
     with pytest.raises(TypeError, match=r"has no len\(\): write len\(result.all\(\)\)"):
         len(result)
-    # `list()` and others first ask for a length hint, and continue if there is none.
+    # `list()` and others first request a length hint, and continue if there is none.
     assert not hasattr(result, "__len__")
     assert operator.length_hint(result, 7) == 7
     assert len(list(result)) == 1
@@ -299,7 +300,7 @@ def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> N
     ) as warned:
         setattr(statement, name, 3)
     assert warned[0].filename == __file__
-    # In spite of the warning the attribute is set.
+    # Despite the warning, the attribute must be set.
     assert getattr(statement, name) == 3
     delattr(statement, name)
     assert not hasattr(statement, name)
@@ -368,7 +369,8 @@ def test_an_attribute_of_a_profile_that_has_no_effect_warns(name: str, advice: s
     assert [warning.filename for warning in warned] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        setattr(profile, name, 4)  # the warning comes once for each profile
+        # The warning must be given once for each profile.
+        setattr(profile, name, 4)
         profile.name = profile.application = "reports"
     assert getattr(profile, name) == 4
 
@@ -460,7 +462,8 @@ def test_a_setting_of_a_cluster_warns_on_a_session(session: Any, name: str, advi
     assert getattr(session, name) == "value"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        setattr(session, name, "other")  # by now, it is an attribute of the application's own
+        # This is now an attribute of the application.
+        setattr(session, name, "other")
         session.tenant = "a"
 
 
@@ -496,14 +499,17 @@ def test_attributes_of_a_subclass_of_a_statement_do_not_warn() -> None:
 
 
 def test_settings_after_connect_warn(session: Session) -> None:
-    """Most settings are read by `connect`, so later changes have no effect."""
+    """Changing a setting after `connect` must warn, since it has no effect.
+
+    `connect` reads most settings.
+    """
     cluster = session.cluster
     with pytest.warns(RuntimeWarning, match=r"Cluster\.port has no effect after connect") as warned:
         cluster.port = cluster.port
     assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # This setting may be changed after connect, too. Before connect, every setting may.
+        # This setting may be changed after `connect`, too. Before `connect`, every setting may.
         cluster.control_connection_timeout = 5.0
         Cluster().port = 9043
 
@@ -518,13 +524,14 @@ def test_a_setting_of_profiles_or_sessions_warns_on_a_cluster(
     with pytest.warns(RuntimeWarning, match=rf"Cluster\.{name} has no effect: write ") as warned:
         setattr(cluster, name, 3)
     assert warned[0].filename == __file__
-    # In spite of the warning the attribute is set.
+    # Despite the warning, the attribute must be set.
     assert getattr(cluster, name) == 3
 
 
 def test_a_cluster_class_of_the_application_may_have_attributes_that_clusters_lack() -> None:
-    """An object of `Cluster` itself warns of the attribute `request_timeout`, which has no effect.
-    A subclass may use the name for itself.
+    """A subclass of `Cluster` may use names that clusters do not have, without a warning.
+
+    An object of `Cluster` warns of the attribute `request_timeout`, which has no effect.
     """
 
     class ClusterWithAttributes(Cluster):
@@ -548,7 +555,10 @@ def test_the_advice_for_many_rows_is_for_the_blocking_session() -> None:
 
 
 async def test_the_advice_for_many_rows_is_for_the_session_of_the_coroutine() -> None:
-    """`aio.Session` has no `execute_concurrent_with_args`."""
+    """In a coroutine, the advice must be for `aio.Session`.
+
+    It has no `execute_concurrent_with_args`.
+    """
     advice = _habits.many_rows_advice("batch.add_many(prepared, rows)")
     assert advice == (
         "`async for success, result in session.execute_concurrent((prepared, row) for row in rows)`"
@@ -584,7 +594,10 @@ def test_values_for_prepare_are_refused_with_advice(session: Session) -> None:
 
 @pytest.mark.parametrize("method", ["execute", "execute_async"])
 def test_parameters_beside_a_batch_warn(session: Session, method: str) -> None:
-    """The statements in a batch have their own parameters, so others are ignored."""
+    """Parameters for a batch must warn, since they are ignored.
+
+    The statements in a batch have separate parameters.
+    """
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
     with warnings.catch_warnings():
@@ -601,7 +614,7 @@ class Money:
 
 
 class Priced(Money):
-    """A class with its own `__str__`."""
+    """A class that defines `__str__`."""
 
     def __str__(self) -> str:
         return "12.5"
@@ -621,7 +634,7 @@ def any_settings(settings: Any) -> Any:
     return settings
 
 
-# For each mistake: the exception's class, the wrong call, and a pattern of the message.
+# Each mistake has the class of the exception, the wrong call, and a pattern of the message.
 MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "a policy's name": (
         TypeError,
@@ -848,7 +861,7 @@ def test_each_mistake_raises_an_error_with_advice(mistake: str) -> None:
     ],
 )
 def test_settings_of_other_clients(name: str, message: str) -> None:
-    """The error for such a setting names the right one."""
+    """The error for a setting of another client must name the right one."""
     for kind in (Cluster, aio.Cluster):
         with pytest.raises(TypeError, match=f"no setting '{name}': .*{message}"):
             kind(**any_settings({name: "x"}))
@@ -872,7 +885,7 @@ def test_settings_of_other_clients(name: str, message: str) -> None:
 def test_wrong_queries_and_parameters(
     session: Session, query: Any, parameters: Any, message: str
 ) -> None:
-    """The error says what to write instead."""
+    """The error for a wrong query or parameter must say what to write instead."""
     with pytest.raises(TypeError, match=message):
         session.execute(query, parameters)
 
@@ -885,7 +898,10 @@ def test_wrong_queries_and_parameters(
     ],
 )
 def test_a_token_as_paging_state(session: Session, token: Any, text: str) -> None:
-    """The error says how to make bytes of a token in the encoding that it seems to have."""
+    """The error for a token as paging state must say how to decode it.
+
+    The token seems to have one of two encodings.
+    """
     with pytest.raises(TypeError, match=text):
         session.execute("SELECT * FROM t", paging_state=token)
 
@@ -900,7 +916,10 @@ def test_a_token_as_paging_state(session: Session, token: Any, text: str) -> Non
 def test_half_a_surrogate_pair_in_a_parameter(
     session: Session, query: str, parameters: Any, text: str
 ) -> None:
-    """The error is that of a bound value, which web services answer with the status 400."""
+    """Half a surrogate pair in a parameter must raise the error of a bound value.
+
+    Web services respond to it with the status 400.
+    """
     with pytest.raises(EncodeValueError, match=f"{text}.* cannot be encoded as text: character 3"):
         session.execute(query, parameters)
     with pytest.raises(UnicodeEncodeError):
@@ -918,7 +937,10 @@ def test_half_a_surrogate_pair_without_a_cluster() -> None:
 
 
 def test_a_profile_as_timeout(session: Session) -> None:
-    """The third argument of `execute` is a timeout, so the error names the keyword for profiles."""
+    """The error for a profile as timeout must name the keyword for profiles.
+
+    The third argument of `execute` is a timeout.
+    """
     profile: Any = ExecutionProfile()
     with pytest.raises(TypeError, match="write execution_profile=profile"):
         session.execute("SELECT * FROM t", None, profile)
@@ -926,7 +948,7 @@ def test_a_profile_as_timeout(session: Session) -> None:
 
 def test_the_result_of_a_call_as_callback(session: Session) -> None:
     def called(rows: object) -> None:
-        """Return None, as most callbacks do."""
+        """Return None, like most callbacks."""
 
     future = session.execute_async("SELECT * FROM t")
     with pytest.raises(TypeError, match="pass the function itself, not the result of a call"):
@@ -936,7 +958,10 @@ def test_the_result_of_a_call_as_callback(session: Session) -> None:
 
 
 async def test_async_with_an_execution() -> None:
-    """The error says what to write, and the request that was sent is not reported as lost."""
+    """`async with` an execution must raise an error that says what to write.
+
+    The request that was sent is not reported as lost.
+    """
     async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         future: Any = session.execute("SELECT * FROM t")
@@ -947,7 +972,7 @@ async def test_async_with_an_execution() -> None:
 
 
 async def test_a_statement_that_was_not_awaited() -> None:
-    """The error says where to write `await`."""
+    """The error for a statement that was not awaited must say where to write `await`."""
     async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         prepared: Any = session.prepare("SELECT * FROM t")
@@ -961,20 +986,20 @@ async def test_a_statement_that_was_not_awaited() -> None:
 
 
 def test_an_unknown_profile(session: Session) -> None:
-    """The error says how to add the profile."""
+    """The error for an unknown profile must say how to add it."""
     with pytest.raises(ValueError, match=r"write cluster\.add_execution_profile\('web', Exec"):
         session.execute("SELECT 1", execution_profile="web")
 
 
 def test_a_paging_state_as_text(session: Session) -> None:
-    """The error says how to make bytes of it."""
+    """The error for a paging state as text must say how to convert it to bytes."""
     text: Any = "00ff"
     with pytest.raises(TypeError, match=r"is '00ff' \(str\).*bytes\.fromhex\(text\) reverses"):
         session.execute("SELECT 1", paging_state=text)
 
 
 def test_a_host_of_another_cluster(session: Session) -> None:
-    """The error says where the hosts of the cluster are."""
+    """The error for a host of another cluster must say so."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as other_cluster:
         other_cluster.connect()
         (host,) = other_cluster.metadata.all_hosts()
@@ -983,7 +1008,7 @@ def test_a_host_of_another_cluster(session: Session) -> None:
 
 
 def test_calls_after_shutdown() -> None:
-    """The error says to make another cluster."""
+    """The error for a call after the shutdown must say to create another cluster."""
     with FakeNode() as node:
         cluster = Cluster([node.address], port=node.port)
         session = cluster.connect()
@@ -994,7 +1019,10 @@ def test_calls_after_shutdown() -> None:
 
 
 async def test_async_with_on_blocking_classes(session: Session) -> None:
-    """The error says what to write, and names the asyncio API."""
+    """The error for `async with` on blocking classes must name the asyncio API.
+
+    It also says what to write.
+    """
     for holder in (session, session.cluster):
         blocking: Any = holder
         with pytest.raises(TypeError, match="write `with`, or in coroutines use"):
@@ -1016,14 +1044,17 @@ async def test_async_with_on_blocking_classes(session: Session) -> None:
     ],
 )
 def test_times_in_milliseconds_warn(call: Any, message: str) -> None:
-    """A time that is unusually long in seconds was probably meant in milliseconds."""
+    """A time that is unusually long in seconds must warn, since milliseconds were meant."""
     with pytest.warns(RuntimeWarning, match=message) as warned:
         call()
     assert warned[0].filename == __file__
 
 
 def test_a_heartbeat_without_time_warns() -> None:
-    """With a time limit of 0, each heartbeat would fail: no heartbeats were meant."""
+    """A timeout of heartbeats of 0 must warn, since each heartbeat would fail.
+
+    Probably no heartbeats were meant.
+    """
     with pytest.warns(RuntimeWarning, match="write idle_heartbeat_interval=0 for no"):
         Cluster(idle_heartbeat_timeout=0)
 
@@ -1040,7 +1071,7 @@ def test_usual_times_do_not_warn() -> None:
 
 
 def test_swapped_session_and_statement(session: Session) -> None:
-    """The error says that the session comes first."""
+    """If session and statement are swapped, the error must say that the session comes first."""
     prepared: Any = object.__new__(PreparedStatement)
     second: Any = session
     with pytest.raises(TypeError, match="is the session, but is of type PreparedStatement"):
@@ -1056,7 +1087,7 @@ def test_swapped_session_and_statement(session: Session) -> None:
     ],
 )
 def test_wrong_timeouts(session: Session, timeout: Any, message: str) -> None:
-    """The error for a timeout that is no number says what to write instead."""
+    """The error for a timeout that is no number must say what to write instead."""
     with pytest.raises(TypeError, match=message):
         session.execute("SELECT key FROM system.local", None, timeout)
 
@@ -1070,7 +1101,7 @@ def test_wrong_timeouts(session: Session, timeout: Any, message: str) -> None:
     ],
 )
 async def test_statements_without_parameters(session: Session, pairs: Any) -> None:
-    """The error says how to write a statement without parameters."""
+    """The error must say how to write a statement without parameters."""
     message = r"write \(statement, None\) for a statement without parameters"
     with pytest.raises(TypeError, match=message):
         execute_concurrent(session, pairs)
@@ -1087,7 +1118,7 @@ def test_indexing_a_result_by_column_name(session: Session) -> None:
 
 
 def test_rows_of_a_future_without_result(session: Session) -> None:
-    """The error says to call `result()`."""
+    """The error for rows of a future must say to call `result()`."""
     future: Any = session.execute_async("SELECT key FROM system.local")
     message = r"its rows are those of future\.result\(\)"
     with pytest.raises(TypeError, match=message):
@@ -1115,7 +1146,7 @@ def test_a_scan_has_no_items(session: Session) -> None:
 
 
 async def test_a_scan_needs_no_closing(session: Session) -> None:
-    """A scan is no context manager. The error says so."""
+    """The error for `with` on a scan must say that it needs no closing."""
     blocking: Any = session.scan("system.local")
     with pytest.raises(TypeError, match="does not support `with`: it needs no closing"), blocking:
         pass
@@ -1128,7 +1159,10 @@ async def test_a_scan_needs_no_closing(session: Session) -> None:
 
 @pytest.mark.parametrize("name", sorted(_habits.ASYNC_RESULT))
 def test_names_of_a_result_of_asyncio(name: str) -> None:
-    """It has no callbacks, and iterating over it is asynchronous."""
+    """Names that a result of the asyncio API does not have must raise advice.
+
+    It has no callbacks, and iterating over it is asynchronous.
+    """
     result: Any = object.__new__(aio.ResultSet)
     with pytest.raises(AttributeError, match=r"this is the result already|`async for row in"):
         getattr(result, name)
@@ -1136,7 +1170,7 @@ def test_names_of_a_result_of_asyncio(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(_habits.ROW))
 def test_names_of_other_rows(name: str) -> None:
-    """The error says how to read a column."""
+    """The error for a name of other rows must say how to read a column."""
     advice = r"write result\.was_applied" if name == "was_applied" else r"write row\.column"
     with pytest.raises(AttributeError, match=rf"no attribute '{name}': .* {advice}"):
         getattr(row_class(("k", "v"))(1, 2), name)
@@ -1144,7 +1178,7 @@ def test_names_of_other_rows(name: str) -> None:
 
 def test_rows_are_read_only() -> None:
     row = row_class(("k", "get"))(1, 2)
-    # If a row has a column of this name, reading it returns the column, not advice about dicts.
+    # If a row has a column of this name, reading it must return the column, not advice about dicts.
     assert row.get == 2
     assert "items" not in dir(row)
     with pytest.raises(AttributeError, match=r"write row = row\._replace\(k=\.\.\.\)"):
@@ -1183,14 +1217,17 @@ def test_missing_names_of_the_schema_suggest_existing_ones() -> None:
     (note,) = notes_of(caught.value)
     assert note.startswith("(no keyspace is known: cluster.connect() reads them, unless")
     with pytest.raises(KeyError) as caught:
-        # The message shows ten of the twelve names.
+        # The message must show ten of the twelve names.
         LazyMapping(dict.fromkeys(map(str, range(12))), str)["a"]
     assert "'9' and 2 more" in notes_of(caught.value)[0]
 
 
 @pytest.mark.parametrize("name", ["cassandra_client", "cassandra2.models"])
 def test_a_warning_names_the_line_of_a_module_with_a_similar_name(name: str) -> None:
-    """The code of an application may be in a module such as `cassandra_client`."""
+    """A warning must name the line of a module such as `cassandra_client`.
+
+    It may have the code of an application.
+    """
     code = "def warn(function):\n    function('timeout', 30000)\n"
     variables: dict[str, Any] = {"__name__": name}
     exec(compile(code, "of_the_application.py", "exec"), variables)
@@ -1200,7 +1237,10 @@ def test_a_warning_names_the_line_of_a_module_with_a_similar_name(name: str) -> 
 
 
 def test_the_frame_of_user_code_is_behind_the_frames_of_the_driver() -> None:
-    """The caller may be a function of the application or one of the driver, which it has called."""
+    """`frame_of_user_code` must skip the frames of the driver.
+
+    The caller may be a function of the application, or one of the driver that it has called.
+    """
     own_frame = sys._getframe()
     assert _habits.frame_of_user_code() is own_frame
     variables: dict[str, Any] = {"__name__": "cassandra.x", "find": _habits.frame_of_user_code}

@@ -1,4 +1,4 @@
-"""Durations are counted in buckets, from which percentiles are computed."""
+"""Tests of histograms, which count durations in buckets and compute percentiles from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_percentiles_are_at_most_seven_percent_too_high(percent: float) -> None:
 
 
 def test_the_first_and_last_buckets() -> None:
-    """Times below the range are counted in the first bucket, and times above it in the last."""
+    """Times below the range must be counted in the first bucket, and times above it in the last."""
     assert bucket_of(0.0) == 0
     assert bucket_of(1e-9) == 0
     assert bucket_of(1e12) == BUCKETS - 1
@@ -34,8 +34,10 @@ def test_the_first_and_last_buckets() -> None:
 
 
 def test_a_percentile_just_below_100_is_the_maximum() -> None:
-    """The number of the duration is rounded up, so it must not exceed the number of durations or
-    miss the last one.
+    """A percentile just below 100 must be the maximum.
+
+    The number of the duration is rounded up, so it must not exceed the number of durations or miss
+    the last one.
     """
     for total in range(1, 200):
         counts = counted([0.5] * total)

@@ -1,7 +1,7 @@
-"""The choice between the compiled modules and those in Python, at the import of the package.
+"""Tests of the choice between compiled and Python modules, at the import of the package.
 
-Most tests import `cassandra._impl` in a new interpreter, from a tree of its own in which some of
-the compiled modules exist, and others do not.
+Most tests import `cassandra._impl` in a new interpreter, from a separate tree in which some of the
+compiled modules exist, and others do not.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from cassandra import _build_stamp, _impl
 from tests.processes import run_python
 
 PACKAGE = Path(cassandra.__file__).parent
-# Makes the import of the package skip `__init__`, which would import most of the driver. Modules
-# that the tree does not have come from the package under test.
+# This makes the import of the package skip `__init__`, which would import most of the driver.
+# Modules that the tree does not have come from the package under test.
 BARE_PACKAGE = f"""
 import sys, types
 package = sys.modules["cassandra"] = types.ModuleType("cassandra")
 package.__path__ = [{{directory!r}}, {os.fspath(PACKAGE)!r}]
 """
-# Prints the implementation and the reason for it.
+# This prints the implementation and the reason for it.
 SHOW = """
 from cassandra import _impl
 print(_impl.implementation, _impl.fallback_reason, sep=": ")
@@ -36,7 +36,7 @@ print(_impl.implementation, _impl.fallback_reason, sep=": ")
 class Tree:
     """A source tree with the module that chooses the implementation, and all compiled modules.
 
-    Modules in Python stand in for the compiled ones, because the choice does not load them.
+    Modules in Python replace the compiled ones, because the choice does not load them.
     """
 
     def __init__(self, root: Path) -> None:
@@ -44,7 +44,7 @@ class Tree:
         self.package = root / "cassandra"
         self.accel = self.package / "_accel"
         self.accel.mkdir(parents=True)
-        # These modules look for files in their own directory.
+        # These modules look for files in their directory.
         for module in ("_impl.py", "_build_stamp.py"):
             shutil.copy(PACKAGE / module, self.package)
         (self.accel / "__init__.py").touch()
@@ -66,12 +66,12 @@ class Tree:
         preamble = BARE_PACKAGE.format(directory=os.fspath(self.package))
         if impl is None:
             preamble = f"import os; os.environ.pop('CASS_DRIVER_IMPL', None)\n{preamble}"
-        # `is_bare`: no installed package changes how this one is found.
+        # With `is_bare`, no installed package changes how this one is found.
         environment = {"CASS_DRIVER_IMPL": impl or "", "PYTHONPATH": path}
         return run_python(preamble + code, environment, is_bare=True)
 
     def choice(self, code: str = SHOW, impl: str | None = None) -> str:
-        """Return "implementation: fallback reason", as chosen without any warning."""
+        """Return "implementation: fallback reason", which must be chosen without any warning."""
         process = self.run(code, impl)
         assert process.stderr == ""
         return process.stdout.strip()
@@ -104,7 +104,7 @@ def test_the_implementation_is_public() -> None:
 def test_the_environment_chooses_between_complete_implementations(
     tree: Tree, impl: str | None, expected: str
 ) -> None:
-    """If all compiled modules exist, they are used unless CASS_DRIVER_IMPL says otherwise."""
+    """If all compiled modules exist, they must be used unless CASS_DRIVER_IMPL says otherwise."""
     assert tree.choice(impl=impl) == expected
 
 
@@ -114,7 +114,10 @@ def test_another_value_of_the_environment_variable_is_refused(tree: Tree) -> Non
 
 
 def test_without_compiled_modules_python_is_used(tree: Tree) -> None:
-    """The reason says that all are missing. With CASS_DRIVER_IMPL=python there is no reason."""
+    """Without compiled modules, Python must be used, and the reason say that all are missing.
+
+    With CASS_DRIVER_IMPL=python there is no reason.
+    """
     for name in _impl.TWINS:
         tree.module(name).unlink()
     assert tree.choice() == "python: the compiled modules are not there: it lacks any"
@@ -122,7 +125,10 @@ def test_without_compiled_modules_python_is_used(tree: Tree) -> None:
 
 
 def test_if_some_compiled_modules_are_missing_none_is_used(tree: Tree) -> None:
-    """The two implementations are never mixed: the reason names the missing modules."""
+    """If some compiled modules are missing, none may be used, and the reason must name them.
+
+    The two implementations are never mixed.
+    """
     for name in ("codecs", "rows"):
         tree.module(name).unlink()
     assert tree.choice() == (
@@ -143,23 +149,26 @@ def test_required_compiled_modules_that_are_missing_are_listed(tree: Tree) -> No
 
 
 def test_a_module_replaced_by_an_object_counts_as_missing(tree: Tree) -> None:
-    """An application may put an object without `__spec__` into `sys.modules`."""
+    """A module that is replaced by an object must count as missing.
+
+    An application may put an object without `__spec__` into `sys.modules`.
+    """
     code = "import types; sys.modules['cassandra._accel.frame'] = types.SimpleNamespace()"
     assert tree.choice(f"{code}\n{SHOW}").endswith("it lacks cassandra._accel.frame")
 
 
 def test_other_interpreters_use_python(tree: Tree) -> None:
-    """On PyPy, the compiled modules are used only if CASS_DRIVER_IMPL=c asks for them."""
+    """On PyPy, the compiled modules must be used only with CASS_DRIVER_IMPL=c."""
     code = f"sys.implementation.name = 'pypy'\n{SHOW}"
     assert tree.choice(code) == "python: None"
     assert tree.choice(code, impl="c") == "c: None"
 
 
-# -- the twins -------------------------------------------------------------------------------------
+# -- the two implementations -----------------------------------------------------------------------
 
 
 def test_modules_of_the_chosen_implementation_are_attributes(tree: Tree) -> None:
-    """A module is loaded at the first access, and is the same one at the next."""
+    """A module must be loaded at the first access, and stay the same."""
     code = """
 from cassandra import _impl
 assert "codecs" not in vars(_impl)
@@ -187,7 +196,10 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_a_compiled_module_that_cannot_be_loaded_is_an_error(tree: Tree) -> None:
-    """There is no silent fallback: the error names the module and the way out."""
+    """The error for a compiled module that cannot be loaded must name it and the remedy.
+
+    There is no silent fallback.
+    """
     tree.module("codecs").write_text("raise ImportError('undefined symbol: PyFoo')")
     process = tree.run("from cassandra._impl import codecs", impl="c")
     assert (
@@ -206,7 +218,7 @@ def test_a_compiled_module_that_cannot_be_loaded_is_an_error(tree: Tree) -> None
 def test_a_missing_module_that_a_compiled_one_imports_is_named(
     tree: Tree, missing: str, expected: str
 ) -> None:
-    """A missing file of this package was probably taken along by another driver."""
+    """A missing file of this package must be reported: another driver probably removed it."""
     tree.module("codecs").write_text(f"import {missing}")
     process = tree.run("from cassandra._impl import codecs", impl="c")
     assert expected in process.stderr
@@ -223,18 +235,22 @@ def installed(directory: Path, *files: str) -> Path:
     dist_info.mkdir(parents=True)
     (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: turbocql\nVersion: 4.0\n")
     (dist_info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
-    for file in files:  # Python 3.12 and newer leave out files that do not exist
+    # Python 3.12 and newer leave out files that do not exist.
+    for file in files:
         (directory / file).parent.mkdir(parents=True, exist_ok=True)
         (directory / file).touch()
     return directory
 
 
 def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Tree, tmp_path: Path) -> None:
-    """A tree that was not built hides the compiled installation, which is several times faster."""
+    """A tree that was not built must warn if it hides a compiled installation.
+
+    The compiled one is several times faster.
+    """
     tree.module("codecs").unlink()
     suffix = EXTENSION_SUFFIXES[0]
     path = os.fspath(installed(tmp_path / "installed", f"cassandra/_accel/happy_path{suffix}"))
-    # A tree without setup.py is an installation, so there is no warning.
+    # A tree without setup.py is an installation, so it must not warn.
     assert tree.run(path=path).stderr == ""
     (tree.root / "setup.py").touch()
     process = tree.run(path=path)
@@ -257,7 +273,10 @@ def test_a_tree_in_front_of_an_installation_in_python_does_not_warn(
 
 
 def test_compiled_modules_of_other_sources_warn(tree: Tree) -> None:
-    """After a git checkout, the compiled modules may not fit the sources next to them."""
+    """Compiled modules that do not fit the sources next to them must warn.
+
+    For example, this is possible after a git checkout.
+    """
     source = tree.accel / "codecs.pyx"
     source.write_text("cdef int a = 1\n")
     directory = os.fspath(tree.accel)

@@ -1,4 +1,4 @@
-"""Importing the package or one of its APIs imports only what applications need at once.
+"""Tests that importing the package or one of its APIs imports only what is needed.
 
 benchmarks/import_time.py measures how long it takes.
 """
@@ -52,7 +52,7 @@ ENGINE = {
     "cassandra.engine.schema.scope",
 }  # fmt: skip
 
-# How applications import the driver.
+# These are the ways in which applications import the driver.
 IMPORTS = {
     "cluster": "import cassandra.cluster",
     "usual": """
@@ -77,7 +77,7 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
     assert process.returncode == 0, process.stderr
     loaded = set(process.stdout.split())
     assert "cassandra.cluster.cluster" in loaded
-    # Modules for compression are imported when the first connection is opened.
+    # Modules for compression must be imported when the first connection is opened.
     assert not loaded & UNWANTED
     assert {name for name in loaded if name.startswith("cassandra.engine")} <= ENGINE
     assert {name for name in loaded if name.startswith("cassandra._accel.")} <= {
@@ -108,8 +108,8 @@ def test_the_python_twins_of_codecs_and_rows_are_not_imported_beside_the_compile
 
 @pytest.mark.slow
 def test_creating_a_cluster_imports_the_engine() -> None:
-    # The thread that creates the cluster imports the engine, so that the engine's own thread has to
-    # import nothing.
+    # The thread that creates the cluster must import the engine, so that the thread of the engine
+    # has to import nothing.
     for api_module in ("cluster", "aio"):
         process = run_python(
             f"import sys; from cassandra.{api_module} import Cluster; Cluster(['127.0.0.1']); "
@@ -118,8 +118,7 @@ def test_creating_a_cluster_imports_the_engine() -> None:
         assert process.stdout.strip() == "True", process.stderr
 
 
-# Keep the fake node in the test's own process, because it imports more modules than the driver
-# does.
+# Keep the fake node in the process of the test, because it imports more modules than the driver.
 EXECUTING = {
     "cluster": """
 def execute():
@@ -155,7 +154,7 @@ def test_executing_imports_nothing_after_a_cluster_is_created(api_module: str) -
         )
     assert process.returncode == 0, process.stderr
     # Ignore optional packages such as uvloop, which are imported with the loop or a connection. The
-    # codecs of the Python twin are imported when a codec of their kind is first needed.
+    # codecs of the Python implementation are imported when a codec of their kind is first needed.
     imported_late = {
         name
         for name in process.stdout.split()

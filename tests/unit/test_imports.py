@@ -1,4 +1,4 @@
-"""Modules that are imported at their first use, or when the first `Cluster` object is created."""
+"""Tests of modules that are imported at their first use, or by the first `Cluster` object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_classes_of_a_missing_package_can_be_named_in_annotations() -> None:
     missing: Any = _imports.OptionalPackage("cassandra.no_such_module")
     assert missing.Table[int] is _imports.NotInstalled
     assert missing.Table is _imports.NotInstalled
-    # Tools ask modules for such names.
+    # Tools look such names up in modules.
     with pytest.raises(AttributeError):
         _ = missing.__wrapped__
     assert _imports.OptionalPackage("json").dumps([1]) == "[1]"
@@ -64,7 +64,7 @@ def test_functions_are_called_once_by_import_all(module: ModuleType) -> None:
         _imports.call_at_first_cluster(lambda: calls.append("second"))
 
     _imports.call_at_first_cluster(register_another)
-    # An import may register further functions. Later calls only call what is new.
+    # An import may register further functions. Later calls must only call what is new.
     _imports.import_all()
     assert calls == ["first", "second"]
     _imports.call_at_first_cluster(lambda: calls.append("third"))
@@ -107,11 +107,11 @@ def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleTyp
         _imports.import_all()
         assert vars(ClassWithLazyAttributes)["hello"] is Home.hello
         assert vars(ClassWithLazyAttributes)["loads"] is importlib.import_module("json").dumps
-        # An attribute that the application has patched is not replaced.
+        # An attribute that the application has patched must not be replaced.
         assert ClassWithLazyAttributes.patched == 5
 
 
-# Prints the names that are not imported although a cluster exists.
+# This prints the names that are not imported although a cluster exists.
 PENDING_PROGRAM = """
 import sys
 from cassandra.{api_module} import Cluster
@@ -140,7 +140,7 @@ def test_no_import_is_pending_after_a_cluster_is_created(api_module: str) -> Non
     assert (process.stdout, process.stderr) == ("", "")
 
 
-# Programs that use the driver without a cluster, for example in an application's tests.
+# These programs use the driver without a cluster, for example in tests of an application.
 PROGRAMS = {
     "policies": """
         from unittest.mock import Mock
@@ -195,6 +195,6 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_without_a_cluster(program: str) -> None:
-    """Each program runs without an error."""
+    """Each program must run without an error."""
     process = run_python(textwrap.dedent(PROGRAMS[program]))
     assert (process.returncode, process.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""A module can be imported at run time even while another thread forks."""
+"""Tests of importing modules at run time while another thread forks."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def fork(in_child):
 
 
 def test_a_fork_waits_for_an_import(tmp_path: Path) -> None:
-    """A fork waits until an import in another thread has ended.
+    """A fork must wait until an import in another thread has ended.
 
-    Otherwise the child would find the module's import lock held by a thread that does not exist
-    there.
+    Otherwise the child would find the import lock of the module held by a thread that does not
+    exist there.
     """
     (tmp_path / "slow.py").write_text(
         "import threading, time, __main__\n__main__.begun.set()\ntime.sleep(0.2)\ndone = True\n"
@@ -71,12 +71,12 @@ print(_imports.import_module("forks").status, _imports._importers)
 """
     )
     process = run_python(code)
-    # The program prints the exit status of the child, and that no import is under way.
+    # The program prints the exit status of the child, and that no import is running.
     assert process.stdout.split() == ["0", "[]"], process.stderr
 
 
 def test_a_fork_waits_for_an_import_only_for_a_limited_time(tmp_path: Path) -> None:
-    """If an import never ends, the fork goes on after `_imports.PATIENCE` seconds."""
+    """If an import never ends, the fork must continue after `_imports.PATIENCE` seconds."""
     (tmp_path / "endless.py").write_text(
         "import threading, __main__\n__main__.begun.set()\nthreading.Event().wait()\n"
     )

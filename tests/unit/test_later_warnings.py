@@ -1,4 +1,4 @@
-"""Warnings that one thread collects are shown later, by another one."""
+"""Tests of warnings that one thread collects and another one shows later."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ def test_collected_warnings_are_shown_once(recwarn: pytest.WarningsRecorder) -> 
 
 def test_a_load_warns_of_a_topic_once(recwarn: pytest.WarningsRecorder) -> None:
     later = LaterWarnings()
-    for number in range(3):  # the calls of the thread for three chunks
+    # These are the calls of the thread for three chunks.
+    for number in range(3):
         with collecting(later):
             warn_of_topic(f"value {number}", "units")
             warn_of_topic("a day", "days")
         later.show()
     assert [str(warning.message) for warning in recwarn.list] == ["value 0", "a day"]
-    # Outside of loads, Python itself decides which warnings it repeats.
+    # Outside of loads, Python decides which warnings it repeats.
     warn_of_topic("value 3", "units")
     warn_of_topic("value 4", "units")
     assert [str(warning.message) for warning in recwarn.list[2:]] == ["value 3", "value 4"]

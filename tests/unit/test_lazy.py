@@ -1,4 +1,4 @@
-"""Names that modules import only when they are first used."""
+"""Tests of names that modules import only when they are first used."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_attributes_set_on_an_instance_are_kept(base: Any, is_loaded: bool) -> N
     del first.hello
     assert first.hello("you") == "Derived you"
     with pytest.raises(AttributeError):
-        # Without its own attribute, the instance has that of its class again.
+        # When its attribute is deleted, the instance has that of its class again.
         del first.hello
     with pytest.raises(AttributeError):
         first.read_only = 8
@@ -147,7 +147,7 @@ def test_attributes_set_on_an_instance_are_kept(base: Any, is_loaded: bool) -> N
 )
 def test_lazy_bases_list_all_attributes_of_their_classes(base: type, home: type) -> None:
     def names(cls: type) -> set[str]:
-        # `state` belongs to the pool itself.
+        # `state` belongs to the pool.
         return {name for name in vars(cls) if not name.startswith("__")} - {"state"}
 
     assert names(base) == names(home)

@@ -242,7 +242,7 @@ def test_a_claimed_count_is_checked_first(
 
 @pytest.mark.parametrize("size", [2**31 - 1, 100, -(2**31)])
 def test_a_length_past_the_end(implementation: Implementation, size: int) -> None:
-    """If a value claims more bytes than the page has, the error names the row and the column."""
+    """If a value claims more bytes than the page has, the error must name row and column."""
     numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.blob()])
     body = int32(size) + b"abc"
     # Any negative length means null.

@@ -91,7 +91,7 @@ def test_rows_with_many_columns() -> None:
     assert list(first) == [1, 2]
     assert first == PseudoNamedTupleRow(OrderedDict(a=1, b=2))
     assert first != second
-    # A row is not equal to a plain tuple of the same values, although both have the same hash.
+    # A row must differ from a plain tuple of the same values, although both have the same hash.
     assert first != (1, 2)
     assert hash(first) == hash((1, 2))
     assert repr(first) == "Row(a=1, b=2)"

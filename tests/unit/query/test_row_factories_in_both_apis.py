@@ -65,7 +65,7 @@ async def test_named_tuples_have_one_class(node: FakeNode) -> None:
 
 
 async def test_dicts_in_both_apis(node: FakeNode) -> None:
-    """With `dict_factory`, both APIs return plain dicts."""
+    """With `dict_factory`, both APIs must return plain dicts."""
     profile = ExecutionProfile(row_factory=dict_factory)
     settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
     read_rows = read_with_blocking_api(node, **settings) + await read_with_asyncio(node, **settings)

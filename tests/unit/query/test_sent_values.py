@@ -84,7 +84,7 @@ WRITES: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("write", WRITES)
 def test_each_change_of_the_list_changes_the_values(write: Callable[[Any], Any]) -> None:
-    """The list `values` of a bound statement behaves like a list, and its changes are sent."""
+    """`values` of a bound statement must behave like a list, and its changes be sent."""
     statement = bound()
     expected = list(statement.values)
     values = statement.values
@@ -175,7 +175,7 @@ def send_with_blocking_api(session: Session) -> None:
 
 
 def test_the_blocking_api_sends_assigned_values(node: FakeNode) -> None:
-    """Each call of the blocking API sends the values that were assigned."""
+    """Each call of the blocking API must send the values that were assigned."""
     with Cluster([node.address], port=node.port) as cluster:
         send_with_blocking_api(cluster.connect())
     assert values_sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]

@@ -18,7 +18,7 @@ class Statement(StatementSettings):
 
 
 def test_defaults_of_all_settings() -> None:
-    """`reset_settings` sets every setting to its default."""
+    """`reset_settings` must set every setting to its default."""
     statement = Statement()
     statement.reset_settings()
     assert {name: getattr(statement, name) for name in SETTINGS} == {

@@ -287,7 +287,8 @@ class Unregistered(Registered):
         lambda v: Model(v=v),
         Struct,
         Registered,
-        Unregistered,  # a subclass of a registered class
+        # This is a subclass of a registered class.
+        Unregistered,
         lambda v: Mapped(v=v),
         lambda v: Slots(1, v),
     ],
@@ -387,7 +388,7 @@ def test_elements_of_object_arrays_are_copied() -> None:
     assert flat_copy.tolist() == [[1], {"a": [1]}]
     assert square_copy.tolist() == [[None, None], [None, [1]]]
     assert structured_copy.tolist() == [(1, [1])]
-    # A masked element is copied as None.
+    # A masked element must be copied as None.
     assert masked_copy.tolist() == [[1], None]
     assert series_copy.tolist() == [[1], None]
     assert list(series_copy.index) == [3, 3]

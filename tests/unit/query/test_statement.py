@@ -29,7 +29,7 @@ Pair = namedtuple("Pair", ["a", "b"])
 
 
 def pickled(statement: Any) -> Any:
-    """Return the copy of `statement` that pickling and unpickling makes."""
+    """Return the copy of `statement` from pickling and unpickling."""
     return pickle.loads(pickle.dumps(statement))
 
 

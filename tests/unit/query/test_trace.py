@@ -70,7 +70,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_complete_trace(waits: list[float]) -> None:
-    """A complete trace has the values of its session row, and its events."""
+    """A complete trace must have the values of its session row, and its events."""
     session = Session([], [UNFINISHED], [SESSION])
     trace = QueryTrace(ID, session)
     trace.populate()
@@ -92,7 +92,7 @@ def test_a_complete_trace(waits: list[float]) -> None:
     # The waits between the reads of the session row double. The last wait is before the second read
     # of the events.
     assert waits == [0.003, 0.006, 0.003]
-    # The requests that read the trace are not traced themselves.
+    # The requests that read the trace must not be traced.
     assert all(options["trace"] is False for _, options in session.reads)
     assert {statement.consistency_level for statement, _ in session.reads} == {
         ConsistencyLevel.LOCAL_ONE

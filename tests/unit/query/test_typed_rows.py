@@ -151,7 +151,7 @@ class TestRowTypes:
             rows_as(attrs_class, USER[:1])
 
     def test_msgspec(self) -> None:
-        """Rows become msgspec structs, whatever the order of the columns."""
+        """Rows must become msgspec structs, whatever the order of the columns."""
         msgspec = pytest.importorskip("msgspec")
         fields = [("id", int), ("name", str), ("score", float, 0.0)]
         struct_class = msgspec.defstruct("StructUser", fields)
@@ -236,7 +236,7 @@ class TestMatching:
         for _ in range(3):
             assert result(USER).decode(factory) == [User(7, "ada", 1.5)]
         assert len(checked_columns) == 1
-        # A result with other columns (here in another order) is checked again.
+        # A result with other columns (here in another order) must be checked again.
         result(USER[::-1]).decode(factory)
         assert len(checked_columns) == 2
         # A class has one factory. All requests share the factory's makers, which build the rows.
@@ -476,7 +476,7 @@ def test_user_defined_types_become_their_classes() -> None:
 
 
 def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
-    """Clusters with different registered classes do not share a row maker.
+    """Clusters with different registered classes must not share a row maker.
 
     If a class is registered for a user-defined type, the same bytes of column specifications denote
     another type.
