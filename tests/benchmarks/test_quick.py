@@ -1,4 +1,4 @@
-"""Every benchmark succeeds with ``--quick`` in an environment with only the driver."""
+"""Tests that every benchmark succeeds with ``--quick`` where only the driver is installed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ ALL = BENCHMARKS / "all.py"
 SCRIPTS = sorted(
     path for path in BENCHMARKS.glob("[a-z]*.py") if "__main__" in path.read_text() and path != ALL
 )
-PACKAGES = ("cassandra", "geomet", "click")  # the driver and its dependencies
-TABLE = re.compile(r"^-+(  -+)+$", re.MULTILINE)  # the line under the headings
+# These are the driver and its dependencies.
+PACKAGES = ("cassandra", "geomet", "click")
+# This is the line under the headings.
+TABLE = re.compile(r"^-+(  -+)+$", re.MULTILINE)
 
 pytestmark = [
     pytest.mark.slow,
@@ -58,7 +60,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     python: Path, folder: Path, script: Path, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script as a user does: by its path, in the root of the clone.
+    """Run a script like a user does: by its path, in the root of the clone.
 
     :param folder: the folder in which benchmarks keep environments of other drivers.
     """
@@ -94,7 +96,7 @@ def mistakes_of(python: Path, script: Path, folder: Path) -> list[str]:
     folder.mkdir()
     figures = folder / "figures.json"
     result = run(python, folder, script, "--quick", "--json", str(figures))
-    # Standard error is no terminal here, so it must be empty: progress bars appear only on one.
+    # Standard error is no terminal here, so it must be empty: progress bars are shown only on one.
     if result.returncode or result.stderr:
         return [f"{script.name} ended with {result.returncode}: {result.stderr}"]
     report = json.loads(figures.read_text())

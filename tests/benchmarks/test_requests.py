@@ -74,7 +74,7 @@ def test_a_driver_that_prepares_queries_of_system_tables_gets_their_columns() ->
         assert (opcode, kind) == (null_server.RESULT, null_server.ROWS_KIND)
         names = query.removeprefix("SELECT ").partition(" FROM ")[0].split(", ")
         assert column_count == len(names)
-        # Each name follows the one before it, in the order of the query.
+        # Each name must follow the one before it, in the order of the query.
         positions = [page.index(null_server.string(name)) for name in names]
         assert positions == sorted(positions)
 

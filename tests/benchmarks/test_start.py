@@ -1,4 +1,7 @@
-"""Every benchmark starts by its path from any directory, and names the packages that it lacks."""
+"""Tests that every benchmark starts by its path from any directory.
+
+It must name the packages that are missing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def test_a_benchmark_starts_by_its_path(tmp_path: Path) -> None:
         result = run_script(script, tmp_path, "--help")
         assert result.returncode == 0, result.stderr
         assert "usage" in result.stdout
-        # The help contains the script's docstring, which has the command that starts the script.
+        # The help must have the docstring of the script, with the command that starts it.
         assert f"\n    python benchmarks/{script.name}" in result.stdout
 
 
@@ -59,7 +62,7 @@ def test_a_benchmark_starts_as_a_module() -> None:
 
 
 def test_no_script_puts_the_clone_on_the_path() -> None:
-    """Benchmarks must import the installed driver: the clone's package may not be compiled."""
+    """Benchmarks must import the installed driver: the package of the clone may not be compiled."""
     for path in BENCHMARKS.rglob("*.py"):
         assert "sys.path.insert" not in path.read_text(), path
     # Compare the path before and after the import: if the clone is installed in editable mode, it

@@ -1,4 +1,4 @@
-"""Files in changes/ have names that towncrier recognises, and their texts are sentences."""
+"""Tests of the files in changes/: their names are for towncrier, and they have sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHANGES = ROOT / "changes"
-PROJECT = (ROOT / "pyproject.toml").read_text()  # tomllib came with Python 3.11
+# tomllib came with Python 3.11.
+PROJECT = (ROOT / "pyproject.toml").read_text()
 TYPES = re.findall(r'\[\[tool\.towncrier\.type\]\]\ndirectory = "(\w+)"', PROJECT)
 
 pytestmark = pytest.mark.skipif(
@@ -33,8 +34,8 @@ def mistakes_in(name: str, text: str) -> list[str]:
         mistakes.append("does not end with a full stop and a new line")
     if text != text.lstrip() or "\n\n" in text:
         mistakes.append("is not one paragraph")
-    # In the change log of a release, these lines are indented by two spaces, and must still have
-    # at most 100 characters.
+    # In the change log of a release, these lines are indented by two spaces, and must still have at
+    # most 100 characters.
     if any(len(line) > 98 for line in text.splitlines()):
         mistakes.append("has a line of more than 98 characters")
     return mistakes

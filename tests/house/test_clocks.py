@@ -1,4 +1,4 @@
-"""The driver reads time only from the engine's environment or from `cassandra._clocks`.
+"""Tests that the driver reads time only from the engine's environment or `cassandra._clocks`.
 
 Simulations replace both, so that a seed decides all times. If a module read another clock, a
 simulated run could not be repeated.
@@ -12,10 +12,11 @@ from pathlib import Path
 
 from tests.house.test_layers import TREES
 
-# Use the folder in the clone: an installed package lacks the sources of the compiled modules.
+# Use the folder in the clone: an installed package does not have the sources of the compiled
+# modules.
 ACCEL = Path(__file__).parents[2] / "cassandra" / "_accel"
 
-# Functions that read a clock of the system, by the name of the module or class that has them.
+# These functions read a clock of the system, by the name of the module or class that has them.
 READERS = {
     "time": {
         "clock_gettime", "clock_gettime_ns", "ctime", "gmtime", "localtime", "monotonic",
@@ -26,7 +27,7 @@ READERS = {
     "uuid": {"uuid1"},
 }  # fmt: skip
 
-# Modules that may read the system's clock, each with the reason.
+# These modules may read the clock of the system, each with the reason.
 REASONS = {
     "cassandra._clocks": "the one place for those without an engine",
     "cassandra._compat.connection_parts": "timers of cassandra-driver that nothing here starts",
@@ -50,7 +51,7 @@ REASONS = {
 # clock.
 TOOLS = ("cassandra.testing", "cassandra.doctor")
 
-# Compiled modules that import a function of READERS, but only as the default of a clock that
+# These compiled modules import a function of READERS, but only as the default of a clock that
 # simulations can replace.
 COMPILED = {"clock", "happy_path", "observed"}
 
@@ -87,7 +88,7 @@ def test_only_the_listed_compiled_modules_read_a_clock() -> None:
     sources = ACCEL.glob("*.pyx")
     readers = {path.stem for path in sources if "from time import" in path.read_text()}
     assert readers == COMPILED
-    # Nor may a compiled module call the function of C.
+    # No compiled module may call the function of C, either.
     compiled_sources = [*ACCEL.glob("*.pyx"), *ACCEL.glob("*.pxd")]
     assert [path.name for path in compiled_sources if "clock_gettime" in path.read_text()] == []
 

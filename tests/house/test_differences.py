@@ -1,4 +1,7 @@
-"""The list of documented differences from other drivers is complete, and its page is up to date."""
+"""Tests that the list of documented differences from other drivers is complete.
+
+Its page must be up to date.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Docstrings of documented functions and classes have a ``:param:`` field for each parameter."""
+"""Tests that docstrings of the documentation have a ``:param:`` field for each parameter.
+
+They belong to functions and classes.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +93,7 @@ def documented() -> dict[str, Any]:
 
 
 def function_of(attribute: object) -> Callable[..., Any] | None:
-    """Return the function of a method or function; None for other attributes."""
+    """Return the function of a method or function, or None for other attributes."""
     if isinstance(attribute, (staticmethod, classmethod)):
         return attribute.__func__
     is_function = isinstance(attribute, FunctionType) or inspect.isroutine(attribute)
@@ -105,7 +108,8 @@ def parameters(function: Callable[..., Any], is_bound: bool) -> list[inspect.Par
     try:
         signature = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return []  # a built-in function
+        # This is a built-in function.
+        return []
     if is_bound:
         signature = signature[1:]
     return [parameter for parameter in signature if not parameter.name.startswith("_")]
@@ -120,7 +124,7 @@ def is_listed(name: str, texts: list[str]) -> bool:
 def parameters_without_field(
     function: Callable[..., Any], is_bound: bool, overridden: list[Any]
 ) -> list[str]:
-    """Return the parameters that have no field in the function's docstring.
+    """Return the parameters that have no field in the docstring of the function.
 
     A field in the docstring of an overridden method counts, too.
     """
@@ -143,7 +147,7 @@ def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any
     for name in sorted(names):
         bases = [base for base in cls.__mro__ if name in vars(base)]
         function = function_of(vars(bases[0])[name])
-        # Leave out methods of asyncio's protocols, which Python's own documentation describes.
+        # Leave out methods of asyncio's protocols, which Python's documentation describes.
         if function is None or not all(base.__module__.startswith("cassandra") for base in bases):
             continue
         is_bound = not isinstance(vars(bases[0])[name], staticmethod)
@@ -151,7 +155,7 @@ def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any
 
 
 def parameters_missing_in_class(cls: type) -> list[str]:
-    """Return the constructor's parameters without a field in the docstring of the class.
+    """Return the parameters of the constructor without a field in the docstring of the class.
 
     If a class inherits its constructor, the defining class may describe the parameters.
     """
@@ -182,8 +186,7 @@ def missing_fields(path: str, documented: Any) -> list[str]:
         missing[path] = parameters_missing_in_class(documented)
     else:
         function = function_of(documented)
-        # Python's own documentation describes the methods of its types, such as
-        # `struct.Struct.unpack`.
+        # Python's documentation describes the methods of its types, such as `struct.Struct.unpack`.
         is_ours = function is not None and not inspect.isbuiltin(function)
         missing = {
             path: parameters_without_field(function, False, []) if is_ours and function else []
@@ -198,7 +201,10 @@ def test_each_parameter_has_a_field() -> None:
 
 
 def test_each_excluded_member_exists() -> None:
-    """A member that a page excludes must exist: otherwise it was renamed, and is now documented."""
+    """A member that a page excludes must exist.
+
+    Otherwise it was renamed, and is now documented.
+    """
     exclusions = [
         exclusion
         for page in DOCS.rglob("*.rst")
@@ -223,7 +229,8 @@ def test_an_excluded_member_that_does_not_exist_is_found() -> None:
    :exclude-members: result, set_keyspace
 """
     exclusions = excluded_members("made_up.rst", text)
-    assert len(exclusions) == 6  # four of cassandra.cluster, and two of ResponseFuture
+    # Four are of cassandra.cluster, and two of ResponseFuture.
+    assert len(exclusions) == 6
     missing = [
         exclusion for exclusion in exclusions if not has_member(exclusion.path, exclusion.name)
     ]
@@ -255,14 +262,14 @@ def test_a_missing_field_is_found() -> None:
     # As a method, the function has `first` as its `self`, which needs no field.
     assert missing(with_named_parameters, is_bound=True) == ["second"]
     assert missing(with_variadic_parameters) == ["first", "third"]
-    # A field of the overridden function counts for the variadic parameter `first`.
+    # A field of the overridden function must count for the variadic parameter `first`.
     assert missing(with_variadic_parameters, overridden=[with_named_parameters]) == ["third"]
 
 
 def test_a_missing_field_of_a_constructor_is_found() -> None:
-    """The docstring of the class that defines a constructor describes its parameters.
+    """The class that defines a constructor must describe its parameters.
 
-    A named tuple has no constructor of its own; its fields are its parameters.
+    A named tuple has no separate constructor; its fields are its parameters.
     """
 
     class Base:

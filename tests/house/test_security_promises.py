@@ -1,4 +1,4 @@
-"""Every test and file that SECURITY.md names exists."""
+"""Tests that every test and file that SECURITY.md names exists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def functions(path: Path) -> set[str]:
 
 
 def test_each_promise_has_tests_and_these_exist() -> None:
-    """A test is named as ``PATH::FUNCTION``."""
+    """Each promise must have tests, and these must exist.
+
+    A test is named as ``PATH::FUNCTION``.
+    """
     tests_by_promise = promises()
     assert tests_by_promise
     for promise, tests in tests_by_promise.items():

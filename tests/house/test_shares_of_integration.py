@@ -1,4 +1,4 @@
-"""`share_of` divides the integration tests among processes.
+"""Tests of `share_of`, which divides the integration tests among processes.
 
 Each test runs in one process, and tests that use the same nodes run in the same process.
 """
@@ -16,7 +16,7 @@ def item(*names: str, **parameters: str) -> Any:
     """Return a fake test item of pytest.
 
     :param names: the fixtures that the test uses.
-    :param parameters: the values of parametrised fixtures, by the fixture's name.
+    :param parameters: the values of parametrised fixtures, by the name of the fixture.
     """
     return SimpleNamespace(
         fixturenames=[*names, *parameters], callspec=SimpleNamespace(params=parameters)
@@ -24,7 +24,10 @@ def item(*names: str, **parameters: str) -> Any:
 
 
 def test_each_test_is_in_one_share_and_no_share_is_empty() -> None:
-    """KINDS has the fixtures for nodes, with the parameter of a parametrised fixture after it."""
+    """Each test must be in one share, and no share be empty.
+
+    KINDS has the fixtures for nodes, with the parameter of a parametrised fixture after it.
+    """
     cases: list[int] = [1, 2, 3]
     for process_count in cases:
         items = [

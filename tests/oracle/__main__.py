@@ -23,9 +23,9 @@ from cassandra.testing.fake import FakeCluster, Scylla
 from tests.proxies import put_proxies_before
 
 PROGRAMS = Path(__file__).parent / "programs"
-# The program for client routes, for drivers that support them.
+# This is the program for client routes, for drivers that support them.
 ROUTES = {"scylla_driver.py": "scylla_driver_routes.py"}
-# For each driver: its distribution, its program, and True if the run fails when pip cannot install
+# Each driver has its distribution, its program, and True if the run fails when pip cannot install
 # the distribution. scyllapy may have no wheel for this version of Python.
 ORACLES = [("scylla-driver", "scylla_driver.py", True), ("scyllapy", "scyllapy.py", False)]
 
@@ -49,7 +49,7 @@ def environment(folder: str, distribution: str) -> str | None:
 
 
 def run(python: str, program: str, count: int) -> list[str]:
-    """Run a program that reads `count` rows of each keyspace; return descriptions of its mistakes.
+    """Run a program that reads `count` rows of each keyspace, and return its mistakes.
 
     For each keyspace, the program prints "go" and later "done", and waits for a line each time. All
     requests that the program sends in between must arrive at the right shard.
@@ -74,7 +74,7 @@ def run(python: str, program: str, count: int) -> list[str]:
                 arrivals = scylla.arrivals
                 keyspace = line.split()[1]
                 print(f"  {keyspace}: {arrivals}")
-                # The keyspace "tb" has tablets. A driver that does not ask for them cannot know the
+                # The keyspace "tb" has tablets. A driver that does not request them cannot know the
                 # right shard there.
                 knows_shards = keyspace != "tb" or _asks_for_tablets(scylla)
                 if arrivals.counted != count or (knows_shards and arrivals.right != count):
@@ -103,15 +103,15 @@ def start_program(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # Leave out PYTHONPATH: it might lead to this project's package, which has the same name as
-        # that of other drivers.
+        # Leave out PYTHONPATH: it might lead to the package of this project, which has the same
+        # name as that of other drivers.
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         cwd=tempfile.gettempdir(),
     )
 
 
 def run_routes(python: str, program: str) -> list[str]:
-    """Run a program that connects through proxies by client routes; return its mistakes.
+    """Run a program that connects through proxies by client routes, and return its mistakes.
 
     The program must open connections through each proxy, and read the routes again after a route
     has changed.
@@ -122,7 +122,8 @@ def run_routes(python: str, program: str) -> list[str]:
         process = start_program(python, program, nodes)
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdout.readline()  # the program has connected
+        # The program has connected.
+        process.stdout.readline()
         try:
             for node in nodes.nodes:
                 # Each node has three shards, and the driver must open a connection to each of them.
@@ -161,7 +162,7 @@ def _asks_for_tablets(scylla: Scylla) -> bool:
 
 
 def main() -> int:
-    """Run the programs; return how many drivers send requests that the fake nodes do not expect."""
+    """Run the programs, and return how many drivers send requests that are not expected."""
     parser = argparse.ArgumentParser(prog="python tests/oracle", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="reads of each keyspace")
     options = parser.parse_args()

@@ -13,8 +13,8 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "build_python"
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the script is for Debian")
 
-# Stands for curl. It writes a source that cannot be unpacked, if the mirror has the patch release,
-# and fails like curl -f otherwise. Each address goes into the file `requested`.
+# This replaces curl. It writes a source that cannot be unpacked, if the mirror has the patch
+# release, and fails like curl -f otherwise. Each address goes into the file `requested`.
 CURL = """#!/bin/sh
 folder=$(dirname "$0")
 while [ $# -gt 1 ]; do
@@ -39,11 +39,13 @@ def write_program(path: Path, source: str) -> None:
 def build(
     folder: Path, existing: str, available: str = "none", status: int = 22
 ) -> tuple[str, str, bool]:
-    """Run the script where a build exists; return its output, its errors and whether it used curl.
+    """Run the script where a build exists.
 
-    :param existing: what the existing build's interpreter prints: its release level and version.
+    :param existing: what the interpreter of the existing build prints: its release level and
+        version.
     :param available: the patch release that the mirror has.
     :param status: the exit status of curl for other files.
+    :returns: the output, the errors and True if the script used curl.
     """
     programs, prefix = folder / "programs", folder / "prefix"
     write_program(prefix / "bin" / "python3.15", f"#!/bin/sh\necho {existing}\n")
@@ -72,7 +74,7 @@ def test_a_build_of_a_release_is_kept_without_a_look_at_the_mirror(tmp_path: Pat
 
 
 def test_a_build_that_cannot_say_its_version_is_kept(tmp_path: Path) -> None:
-    """An interpreter that prints nothing is kept without asking the mirror."""
+    """A build whose interpreter prints nothing must be kept without a request to the mirror."""
     output, errors, used_curl = build(tmp_path, existing="> /dev/null", available="3.15.2")
     assert output == interpreter_line(tmp_path)
     assert errors == ""
@@ -90,7 +92,8 @@ def test_a_candidate_is_kept_and_named_if_there_is_nothing_newer(
 
 
 def test_a_candidate_is_kept_if_the_mirror_cannot_be_reached(tmp_path: Path) -> None:
-    cannot_connect = 7  # curl's exit status
+    # This is an exit status of curl.
+    cannot_connect = 7
     output, errors, _ = build(tmp_path, "candidate 3.15.0rc2", status=cannot_connect)
     assert output == interpreter_line(tmp_path)
     assert "is a release candidate" in errors

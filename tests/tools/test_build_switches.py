@@ -1,4 +1,4 @@
-"""setup.py obeys its environment variables.
+"""Tests that setup.py obeys its environment variables.
 
 Most tests replace setuptools and Cython with fakes, so that nothing is built.
 """
@@ -33,18 +33,18 @@ SWITCHES = (
 
 
 class Extension:
-    """Fake of `setuptools.Extension` that stores its arguments."""
+    """A fake of `setuptools.Extension` that stores its arguments."""
 
     def __init__(self, name: str, sources: list[str], **rest: Any) -> None:
         self.name, self.sources, self.rest = name, sources, rest
 
 
-# The argument `nthreads` of each call of the fake `cythonize`.
+# This has the argument `nthreads` of each call of the fake `cythonize`.
 processes: list[int] = []
 
 
 def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
-    """Fake of `cythonize`: returns new objects, as Cython does, and stores `nthreads`."""
+    """Return new objects, like Cython, and store `nthreads`."""
     processes.append(nthreads)
     return [Extension(module.name, module.sources, **module.rest) for module in modules]
 
@@ -86,7 +86,10 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_each_pyx_is_an_extension(run_setup: Any) -> None:
-    """setup.py builds each .pyx file, and no extension is optional, whatever the switch says."""
+    """setup.py must build each .pyx file, and no extension may be optional.
+
+    This does not depend on the switch.
+    """
     cases: list[dict[str, str]] = [{}, {"BUILD_EXTENSIONS_ARE_MUST": "1"}]
     for switches in cases:
         modules = run_setup(**switches)
@@ -100,7 +103,7 @@ def test_each_pyx_is_an_extension(run_setup: Any) -> None:
 
 
 def test_turbocql_plain_c_defines_a_macro(run_setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the environment variable is set, each extension is compiled with a macro of its name."""
+    """If TURBOCQL_PLAIN_C is set, each extension must be compiled with a macro of this name."""
     cases: list[tuple[str, list[tuple[str, str]]]] = [
         ("", []),
         ("1", [("TURBOCQL_PLAIN_C", "1")]),
@@ -129,7 +132,8 @@ def test_an_untested_python_gets_the_extensions_and_a_notice(
     assert [line.split(" (up to ")[0] for line in lines] == notices
 
 
-@pytest.mark.usefixtures("run_setup")  # the fixture replaces setuptools, which may be absent
+# The fixture replaces setuptools, which may be absent.
+@pytest.mark.usefixtures("run_setup")
 def test_the_newest_wheel_is_for_the_newest_tested_python() -> None:
     newest: tuple[int, int] = runpy.run_path(os.fspath(ROOT / "setup.py"))["NEWEST_TESTED"]
     versions = runpy.run_path(os.fspath(ROOT / "tools" / "wheels" / "targets.py"))["VERSIONS"]
@@ -138,7 +142,7 @@ def test_the_newest_wheel_is_for_the_newest_tested_python() -> None:
 
 
 def test_only_bind_and_codecs_have_directives_of_their_own() -> None:
-    """All other Cython files are compiled with the directives of setup.py alone."""
+    """Only bind and codecs may have directives other than those of setup.py."""
     files = sorted((ROOT / "cassandra" / "_accel").glob("*.p[yx][xdi]"))
     directives = {
         f"{path.name}: {line}"
@@ -146,14 +150,15 @@ def test_only_bind_and_codecs_have_directives_of_their_own() -> None:
         for line in path.read_text().splitlines()
         if re.match(r"#\s*cython\s*:", line)
     }
-    # These are the only files with a directive of their own; setup.py explains the reason.
+    # These are the only files with such a directive; setup.py explains the reason.
     assert directives == {
         "bind.pyx: # cython: nonecheck=False",
         "codecs.pyx: # cython: nonecheck=False",
     }
 
 
-# The setup.py of a project with a good and a bad extension, and the commands of our setup.py.
+# This is the setup.py of a project with a good and a bad extension, and the commands of our
+# setup.py.
 PROJECT = """
 import runpy
 from setuptools import Extension, setup
@@ -177,7 +182,7 @@ PyMODINIT_FUNC PyInit_%s(void) { return PyModule_Create(&module); }
 def run_commands(folder: Path, *commands: str, **switches: str) -> subprocess.CompletedProcess[str]:
     """Run commands of setup.py on a small project with a good and a bad extension.
 
-    :param folder: the project's folder. If it has a file bad.c already, this file is used.
+    :param folder: the folder of the project. If it has a file bad.c already, this file is used.
     :param switches: environment variables.
     """
     (folder / "tried").mkdir(exist_ok=True)
@@ -206,7 +211,7 @@ needs_compiler = pytest.mark.skipif(
 @pytest.mark.slow
 @needs_compiler
 def test_a_failed_extension_makes_the_wheel_pure(tmp_path: Path) -> None:
-    """If one extension does not compile, the wheel has no extension and no platform tag."""
+    """If one extension does not compile, the wheel must have no extension and no platform tag."""
     result = run_commands(tmp_path, "bdist_wheel")
     assert result.returncode == 0, result.stderr
     assert "the pure Python modules serve" in result.stderr
@@ -242,7 +247,8 @@ def test_with_must_a_failed_extension_fails_the_build(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_compiler
 def test_a_wheel_with_extensions_has_a_platform_tag(tmp_path: Path) -> None:
-    (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))  # now, both extensions compile
+    # Both extensions compile.
+    (tmp_path / "bad.c").write_text(MODULE % ("bad", "bad"))
     assert run_commands(tmp_path, "bdist_wheel").returncode == 0
     (wheel,) = (tmp_path / "dist").iterdir()
     assert not wheel.name.endswith("-any.whl")
@@ -252,19 +258,23 @@ def test_a_wheel_with_extensions_has_a_platform_tag(tmp_path: Path) -> None:
 def test_without_semaphores_cython_runs_in_one_process(
     run_setup: Any, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """`cythonize` cannot start worker processes on platforms where creating a Lock fails."""
+    """Without semaphores, Cython must run in one process.
+
+    `cythonize` cannot start worker processes on platforms where creating a Lock fails.
+    """
 
     def failing_lock() -> None:
         raise error
 
     monkeypatch.setattr(sys, "platform", "linux")
-    # If the platform has semaphores, `cythonize` runs in worker processes.
+    # If the platform has semaphores, `cythonize` must run in worker processes.
     monkeypatch.setattr(multiprocessing, "Lock", lambda: None)
     assert run_setup()
     assert processes[-1] >= 1
     monkeypatch.setattr(multiprocessing, "Lock", failing_lock)
     assert run_setup()
-    assert processes[-1] == 0  # for cythonize, 0 means no worker processes
+    # For cythonize, 0 means no worker processes.
+    assert processes[-1] == 0
 
 
 @pytest.mark.parametrize("switch", ["NO_EXTENSIONS", "NO_CYTHON"])

@@ -21,7 +21,7 @@ import pytest
 HOME = Path(__file__).parents[2]
 TOOLS = HOME / "tools"
 RELEASE = HOME / ".github" / "workflows" / "release.yml"
-# Versions that cibuildwheel, which makes the wheels of macOS and Windows, no longer builds.
+# cibuildwheel, which builds the wheels of macOS and Windows, no longer supports these versions.
 NOT_OF_CIBUILDWHEEL = {"3.13t"}
 # The files of an invented wheel, with their contents.
 FILES = {
@@ -35,7 +35,8 @@ FILES = {
 # The source distribution must contain all files of these folders that Git knows.
 SDIST_FOLDERS = ("benchmarks", "docs", "examples", "shims", "tests", "tools")
 MODULE = "cassandra/_accel/rows.cpython-313-x86_64-linux-gnu.so"
-EPOCH = 1_700_000_000  # seconds; the time of all files in an archive
+# This is the time of all files in an archive, in seconds.
+EPOCH = 1_700_000_000
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def write_wheel_into(wheels: Any, folder: Path, **more_files: bytes) -> Path:
-    """Write a wheel for CPython 3.13 on Linux with `FILES` and further files; return its path.
+    """Write a wheel for CPython 3.13 on Linux with FILES and further files, and return its path.
 
     :param more_files: the contents of the further files, by name.
     """
@@ -86,7 +87,7 @@ def test_pip_installs_the_wheel(wheels: Any, tmp_path: Path) -> None:
 
 
 def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None:
-    """`repack_sdist` removes what differs between machines: order, times, users and modes."""
+    """`repack_sdist` must remove what differs between machines: order, times, users and modes."""
     contents = []
     names = ["turbocql/a.py", "turbocql/run"]
     for user, modified, members in (("one", 6, names), ("two", 4, names[::-1])):
@@ -109,7 +110,8 @@ def test_wrong_extra_and_large_contents_are_refused(
     wheels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wheel must have exactly the expected modules, no sources or tests, and a limited size."""
-    check = wheels.checks.check_contents  # (wheel, names of the modules that it must have)
+    # The arguments are the wheel, and the names of the modules that it must have.
+    check = wheels.checks.check_contents
     name = MODULE.rpartition("/")[2]
     good = write_wheel_into(wheels, tmp_path, **{MODULE: b"x"})
     check(good, {name})
@@ -121,7 +123,8 @@ def test_wrong_extra_and_large_contents_are_refused(
         bad = write_wheel_into(wheels, tmp_path, **{extra: b"x"})
         with pytest.raises(ValueError, match="no part of a wheel"):
             check(bad, set())
-    monkeypatch.setattr(wheels.checks, "LARGEST", 100)  # bytes
+    # This limit is in bytes.
+    monkeypatch.setattr(wheels.checks, "LARGEST", 100)
     with pytest.raises(ValueError, match="at most 100"):
         check(good, {name})
 
@@ -161,7 +164,10 @@ def test_the_bill_of_materials_lists_required_packages_and_is_reproducible(wheel
 
 
 def test_the_running_interpreter_is_found_by_its_version(wheels: Any) -> None:
-    """`find` returns an interpreter of a version, or None if there is none or it has no headers."""
+    """`find` must return an interpreter of a version.
+
+    It returns None if there is none, or it has no headers.
+    """
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}{'' if has_gil else 't'}"
     interpreter = wheels.targets.find(version, [])
@@ -170,7 +176,7 @@ def test_the_running_interpreter_is_found_by_its_version(wheels: Any) -> None:
 
 
 def test_an_interpreter_known_by_its_headers_compiles_without_the_gil(wheels: Any) -> None:
-    """The "t" of a free-threaded version appears in its ABI tag and defines CPython's macro."""
+    """The "t" of a free-threaded version must be in its ABI tag and define CPython's macro."""
     python = wheels.targets.Interpreter("3.14t", Path("include"), None)
     assert (python.digits, python.abi) == ("314", "cp314t")
     assert python.defines == ["-DPy_GIL_DISABLED=1"]
@@ -198,7 +204,7 @@ def test_a_wheel_of_1970_is_dated_1980_the_first_year_of_zip(wheels: Any, tmp_pa
 
 
 def test_manifest_in_includes_every_file_that_git_knows() -> None:
-    """MANIFEST.in has a pattern for each file of SDIST_FOLDERS, so that the sdist contains it."""
+    """MANIFEST.in must have a pattern for each file of SDIST_FOLDERS, so that the sdist has it."""
     listed = subprocess.run(
         ["git", "ls-files", *SDIST_FOLDERS],
         cwd=TOOLS.parent,
@@ -208,7 +214,7 @@ def test_manifest_in_includes_every_file_that_git_knows() -> None:
     )
     if listed.returncode:
         pytest.skip("no clone, which the sdist is compared with")
-    # MANIFEST.in: "recursive-include FOLDER PATTERN..."
+    # A line of MANIFEST.in is "recursive-include FOLDER PATTERN...".
     patterns: dict[str, list[str]] = {}
     for line in (TOOLS.parent / "MANIFEST.in").read_text().splitlines():
         if line.startswith("recursive-include "):
@@ -223,7 +229,8 @@ def test_manifest_in_includes_every_file_that_git_knows() -> None:
         )
 
     paths = listed.stdout.splitlines()
-    assert len(paths) > 500  # with fewer, the folders were renamed, and this would test nothing
+    # With fewer paths, the folders were renamed, and this would test nothing.
+    assert len(paths) > 500
     assert [path for path in paths if not is_included(path)] == []
 
 

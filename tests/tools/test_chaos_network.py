@@ -1,4 +1,4 @@
-"""The chaos tests' network of proxies closes its sockets, and a campaign has each kind of fault.
+"""Tests of the network of proxies in the chaos tests, and of the faults of a campaign.
 
 A campaign is one run of the chaos tests.
 """
@@ -17,7 +17,7 @@ from tests.chaos.network import Network
 
 
 def test_a_network_closes_its_connections_and_its_loop() -> None:
-    """Whatever the fault of a proxy, both of its connections are closed when the network exits."""
+    """When the network exits, both connections of a proxy must be closed, whatever its fault."""
     cases: list[str | None] = [None, "drop", "mute", "slow"]
     for fault in cases:
         with socket.create_server(("127.0.0.1", 0)) as node:
@@ -32,7 +32,8 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
                 with connection:
                     try:
                         while connection.recv(1):
-                            pass  # until the network closes the other side
+                            # Read until the network closes the other side.
+                            pass
                     except ConnectionResetError:
                         pass
         del network
@@ -41,7 +42,7 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
 
 
 def test_a_node_that_joins_gets_a_proxy() -> None:
-    """`endpoint_factory` translates the address in a node's row to the address of a proxy.
+    """`endpoint_factory` must translate the address in a row to the address of a proxy.
 
     If the node has no proxy yet, a new one is created.
     """

@@ -1,4 +1,4 @@
-"""Compilers are recognized by the output of their ``--version``."""
+"""Tests of how compilers are recognised by the output of their ``--version``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.compilers import KINDS
 
 
 def test_the_output_of_version_matches_the_kind_of_compiler() -> None:
-    """Each output matches one kind of compiler, or none if it names no compiler."""
+    """Each output must match one kind of compiler, or none if it names no compiler."""
     cases: list[tuple[str, str | None]] = [
         ("cc (Debian 12.2.0-14+deb12u1) 12.2.0", "GCC before 14"),
         ("gcc-14 (Ubuntu 14.2.0-4ubuntu2) 14.2.0", "GCC 14 or newer"),

@@ -1,6 +1,6 @@
 """Test the code of the differential tests: the comparison, the list of differences, the recorder.
 
-These tests use invented outcomes and requests, and need no node.
+They use invented outcomes and requests, and need no node.
 """
 
 from __future__ import annotations
@@ -29,12 +29,16 @@ from tests.differential.recorder import Frames, Recorder, Requests, without_comp
 from tests.differential.worker import canonical
 from tests.waiting import WAIT
 
-# Opcodes of the protocol.
+# These are opcodes of the protocol.
 OPTIONS, QUERY, RESULT, PREPARE, EXECUTE = 0x05, 0x07, 0x08, 0x09, 0x0A
-ONE, LOCAL_ONE = 0x01, 0x0A  # consistency levels
-VALUES, PAGE_SIZE, TIMESTAMP = 0x01, 0x04, 0x20  # flags of the parameters of a request
-PREPARED = 4  # the kind of result that answers PREPARE
-UNSET = -2  # the length of a value that is not set
+# These are consistency levels.
+ONE, LOCAL_ONE = 0x01, 0x0A
+# These are flags of the parameters of a request.
+VALUES, PAGE_SIZE, TIMESTAMP = 0x01, 0x04, 0x20
+# This is the kind of result that answers PREPARE.
+PREPARED = 4
+# This is the length of a value that is not set.
+UNSET = -2
 
 # What a program has shown, raised, printed, sent and written with one driver: its outcome.
 SAME: dict[str, Any] = {
@@ -65,7 +69,7 @@ def test_equal_outcomes_have_no_differences() -> None:
 
 
 def test_each_kind_of_difference_is_found() -> None:
-    """Each change of one part of an outcome is one difference, at the place of this part."""
+    """Each change of one part of an outcome must be one difference, at the place of this part."""
     cases: list[tuple[dict[str, Any], str]] = [
         ({"shown": [["rows", "[Row(k=1.0)]"], ["rows", "[]"]]}, "show:rows"),
         ({"shown": [["rows", "[Row(k=1)]"], ["rows", "()"]]}, "show:rows#2"),
@@ -85,7 +89,7 @@ def test_each_kind_of_difference_is_found() -> None:
 
 
 def test_the_order_of_statements_does_not_matter_after_any_order() -> None:
-    """If a program calls `any_order`, its requests are compared without their order."""
+    """If a program calls `any_order`, its requests must be compared without their order."""
     theirs = {**SAME, "has_order": False}
     ours = {**theirs, "statements": ["QUERY | b", "QUERY | a"]}
     assert differences_to(ours, theirs) == []
@@ -101,7 +105,9 @@ def test_ours_may_agree_with_either_driver_if_they_differ() -> None:
 def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
     """A program that catches the other drivers' error must also catch the error of our driver.
 
-    Errors are shown with their base classes, as ``error(BASE|CLASS)``.
+    A program that catches the error of the other drivers must also catch ours. Errors are shown
+    with their base classes, as ``error(BASE
+    CLASS)``.
     """
     cases: list[tuple[str, str, bool]] = [
         ("error(A|B)", "error(A|B|C)", True),
@@ -122,7 +128,10 @@ HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", theirs="[1
 
 
 def test_patterns_of_an_entry_match_from_the_start() -> None:
-    """The patterns are for the program, the place, their result and ours; each may be left out."""
+    """The patterns of an entry must match from the start.
+
+    They are for the program, the place, their result and ours, and each may be left out.
+    """
     cases: list[tuple[Seen, bool]] = [
         (Seen(r"core\.program"), True),
         (Seen(r"core\.program", "show:rows", r"\[1\]", r"\[2\]"), True),
@@ -147,7 +156,8 @@ def test_a_defended_difference_is_counted() -> None:
     verdict = judge([HERE], [entry], is_whole=True)
     assert verdict.undefended == []
     assert verdict.stale == []
-    assert verdict.counts == {"what": 1}  # although both of the entry's patterns match
+    # There must be one, although both of the entry's patterns match.
+    assert verdict.counts == {"what": 1}
 
 
 def test_an_entry_without_a_difference_is_stale_only_if_all_programs_have_run() -> None:
@@ -198,12 +208,12 @@ def test_the_canonical_string_of_an_error_has_its_base_classes() -> None:
 
 
 def envelope(version: int, opcode: int, body: bytes, stream: int = 3, flags: int = 0) -> bytes:
-    """Return a request as a client sends it: the header of its envelope, and the body."""
+    """Return a request of a client: the header of its envelope, and the body."""
     return struct.pack(">BBhBi", version, flags, stream, opcode, len(body)) + body
 
 
 def long_string(value: str) -> bytes:
-    """Return the protocol's [long string] for `value`."""
+    """Return the [long string] of the protocol for `value`."""
     return struct.pack(">i", len(value)) + value.encode()
 
 
@@ -225,7 +235,10 @@ def test_the_recorder_reads_a_query() -> None:
 
 
 def test_the_recorder_shows_the_cql_of_a_prepared_statement() -> None:
-    """EXECUTE has only the statement's id, which the response to PREPARE returned."""
+    """The recorder must show the CQL of a prepared statement.
+
+    EXECUTE has only the ID of the statement, which the response to PREPARE returned.
+    """
     requests = Requests()
     body = long_string("INSERT")
     shown = requests.read(version=4, flags=0, stream=9, opcode=PREPARE, body=body)
@@ -240,7 +253,10 @@ def test_the_recorder_shows_the_cql_of_a_prepared_statement() -> None:
 
 
 def test_the_recorder_leaves_out_queries_of_system_tables() -> None:
-    """Drivers read system tables and send OPTIONS on their own, each at other times."""
+    """The recorder must leave out OPTIONS and queries of system tables.
+
+    Drivers send these at different times.
+    """
     requests = Requests()
     no_flags = 0
     query = long_string("SELECT * FROM system.local") + struct.pack(">HB", ONE, no_flags)
@@ -249,14 +265,20 @@ def test_the_recorder_leaves_out_queries_of_system_tables() -> None:
 
 
 def test_the_recorder_finds_envelopes_in_segments() -> None:
-    """An envelope may begin in one segment of protocol v5 and end in the next one."""
+    """The recorder must find envelopes in segments.
+
+    An envelope may begin in one segment of protocol v5 and end in the next one.
+    """
     cases: list[int] = [1, 7, 1000]
-    for step in cases:  # how many bytes arrive at once
+    # This number of bytes arrives at the same time.
+    for step in cases:
         payload = envelope(5, OPTIONS, b"") + envelope(5, QUERY, b"body")
         segments = b"".join(
-            # The length of the payload, the flag "self-contained", and checksums that are not read.
+            # These are the length of the payload, the flag "self-contained", and checksums that are
+            # not read.
             (len(part) | 1 << 17).to_bytes(3, "little") + b"crc" + part + b"crc4"
-            for part in (payload[:12], payload[12:])  # a header has nine bytes
+            # A header has nine bytes.
+            for part in (payload[:12], payload[12:])
         )
         frames = Frames(is_segmented=True)
         seen = []
@@ -267,7 +289,10 @@ def test_the_recorder_finds_envelopes_in_segments() -> None:
 
 
 def test_the_recorder_removes_compression_from_supported() -> None:
-    """Without the node's algorithms, drivers do not compress, and requests can be read."""
+    """The recorder must remove the compression from SUPPORTED.
+
+    Without algorithms of the node, drivers do not compress, and requests can be read.
+    """
 
     def encode_string(value: str) -> bytes:
         return struct.pack(">H", len(value)) + value.encode()
@@ -285,7 +310,10 @@ def test_the_recorder_removes_compression_from_supported() -> None:
 
 @pytest.mark.parametrize("node", ["127.0.0.1", "127.0.2.1"])
 def test_the_recorder_relays_from_both_addresses(node: str) -> None:
-    """Drivers connect to 127.0.0.1, and to the address that the node has in `system.local`."""
+    """The recorder must relay from 127.0.0.1, and from the address in `system.local`.
+
+    Drivers connect to both.
+    """
     with socket.create_server((node, 0)) as server:
         server.settimeout(WAIT)
         with Recorder((node, server.getsockname()[1])) as recorder:

@@ -1,6 +1,7 @@
-"""The fixture of tests/leftovers.py fails the test that leaves something open, and no other.
+"""Tests of the fixture of tests/leftovers.py, which fails a test that leaves something open.
 
-Each test writes a small test module into a folder, and runs pytest there.
+It fails no other test. Each test here writes a small test module into a folder, and runs pytest
+there.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ held = []
 go_on = threading.Event()
 """
 
-# Test bodies, by the resource that they leave open.
+# These are bodies of tests, by the resource that they leave open.
 LEAVES_OPEN = {
     "socket": "held.append(socket.socket())",
     "cycle": "sockets = [socket.create_server(('127.0.0.1', 0))]; sockets.append(sockets)",
@@ -41,7 +42,7 @@ LEAVES_OPEN = {
     "process": "held.append(subprocess.Popen(['cat'], stdin=subprocess.PIPE))",
     "file": "held.append(open(__file__))",
 }
-# Test bodies, by the resource that they open and close.
+# These are bodies of tests, by the resource that they open and close.
 CLOSES = {
     "socket": "socket.socket().close()",
     "loop": "asyncio.SelectorEventLoop().close()",
@@ -92,7 +93,7 @@ def run_tests(folder: Path, bodies: Mapping[str, str]) -> str:
 @pytest.mark.slow
 def test_each_test_that_leaves_something_open_fails_at_its_teardown(tmp_path: Path) -> None:
     report = run_tests(tmp_path, LEAVES_OPEN)
-    # re.split returns what comes before the first error, and then name, message, name, message.
+    # re.split returns what is before the first error, and then name, message, name, message.
     _, *names_and_messages = re.split(r"_+ ERROR at teardown of test_(\w+) _+", report)
     reports = dict(zip(names_and_messages[::2], names_and_messages[1::2], strict=True))
     assert list(reports) == list(LEAVES_OPEN)
@@ -108,6 +109,7 @@ def test_each_test_that_leaves_something_open_fails_at_its_teardown(tmp_path: Pa
 @pytest.mark.slow
 def test_closed_resources_are_not_reported(tmp_path: Path) -> None:
     report = run_tests(tmp_path, CLOSES)
-    count = 2 * len(CLOSES)  # each body is followed by a test that collects garbage
+    # After each body follows a test that collects garbage.
+    count = 2 * len(CLOSES)
     assert f"{count} passed" in report
     assert "error" not in report

@@ -1,6 +1,6 @@
 """Test the code of ``tests/simulation``: plans, making failing plans small, and checks.
 
-A seed gives a `Plan`: settings, client steps and faults. `run_plan` runs a plan on simulated time,
+A seed gives a `Plan`: settings, client steps and faults. `run_plan` runs a plan in simulated time,
 and returns which rules for the driver were violated.
 """
 
@@ -48,7 +48,10 @@ def test_a_simulation_without_faults_has_no_violations() -> None:
 
 
 def test_two_simulations_of_the_same_plan_have_the_same_log() -> None:
-    """The plan has each kind of step and fault, so none of them may depend on real time."""
+    """Two simulations of the same plan must have the same log.
+
+    The plan has each kind of step and fault, so none of them may depend on real time.
+    """
     steps = [
         PlannedEvent(0.1 * number, kind, number, parameter=number)
         for number, kind in enumerate(STEPS)
@@ -60,7 +63,8 @@ def test_two_simulations_of_the_same_plan_have_the_same_log() -> None:
     plan = Plan(7, calm_plan().settings, steps, faults)
     first, second = run_plan(plan), run_plan(plan)
     assert first.lines == second.lines
-    assert len(first.lines) > 50  # both logs are not just empty
+    # Neither log is empty.
+    assert len(first.lines) > 50
 
 
 def test_each_kind_of_step_and_fault_has_a_method() -> None:
@@ -79,7 +83,7 @@ def test_a_failing_plan_shrinks_to_the_events_that_make_it_fail() -> None:
     plan = Plan(1, {}, steps=events[:30], faults=events[30:])
 
     def run_failing_with_events_3_and_35(candidate: Plan) -> Outcome:
-        """Stand in for `run_plan`: report a violation only if both events are in the plan."""
+        """Report a violation only if both events are in the plan, in place of `run_plan`."""
         remaining = {event.target_index for event in (*candidate.steps, *candidate.faults)}
         violations = ["op 5 was lost"] if {3, 35} <= remaining else []
         return Outcome(1, violations)
@@ -87,18 +91,24 @@ def test_a_failing_plan_shrinks_to_the_events_that_make_it_fail() -> None:
     small, outcome = shrink_plan(plan, ["op 7 was lost"], run_failing_with_events_3_and_35)
     assert [event.target_index for event in (*small.steps, *small.faults)] == [3, 35]
     assert outcome is not None
-    # `as_test` returns the source of a test that repeats the plan.
+    # `as_test` must return the source of a test that repeats the plan.
     compile(small.as_test(outcome.violations), "shown", "exec")
 
 
 def test_violations_that_differ_in_numbers_have_the_same_kind() -> None:
-    """A plan is still the same failure after shrinking if its violations have the same kind."""
+    """Violations that differ in numbers must have the same kind.
+
+    A plan is still the same failure after its reduction if its violations have the same kind.
+    """
     assert kind_of("op 12 (write) was lost at 1.5") == kind_of("op 7 (write) was lost at 22.25")
     assert kind_of("op 1 (read) ran in ['ka'], not in ['kb']") == IN_ANOTHER_KEYSPACE
 
 
 def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The patched policy sends each failed request to the next host, whatever may have run."""
+    """A retry of a write that is not idempotent must be a violation.
+
+    The patched policy sends each failed request to the next host, whatever may have been executed.
+    """
     from cassandra.policies.retry import RetryPolicy
 
     monkeypatch.setattr(
@@ -107,7 +117,7 @@ def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.Mo
         lambda self, *details, **named: (self.RETRY_NEXT_HOST, None),
     )
     steps = [PlannedEvent(0.1, "write_once", 0, parameter=number) for number in range(3)]
-    # From the start on, two of the three nodes answer with the error "overloaded" for two seconds.
+    # From the start on, two of the three nodes respond with the error "overloaded" for two seconds.
     faults = [PlannedEvent(0.0, "errors", node, seconds=2.0, parameter=0) for node in range(2)]
     settings = calm_plan().settings
     plan = Plan(3, {**settings, "server_version": 5, "protocol": 5}, steps, faults)
@@ -117,7 +127,7 @@ def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.Mo
 
 
 def plan_with_clock_faults(*steps: str) -> Plan:
-    """Return a plan whose machine's clock goes back by 200 seconds before and between steps.
+    """Return a plan whose clock goes back by 200 seconds before and between steps.
 
     :param steps: kinds of client steps, in order.
     """
@@ -125,7 +135,7 @@ def plan_with_clock_faults(*steps: str) -> Plan:
         PlannedEvent(0.5 * (index + 1), kind, parameter=1 + index)
         for index, kind in enumerate(steps)
     ]
-    # With the parameter 3, the clock moves by the event's seconds times -100.
+    # With the parameter 3, the clock moves by the seconds of the event times -100.
     faults = [
         PlannedEvent(0.4 * (index + 1), "clock", seconds=2.0, parameter=3) for index in range(5)
     ]
@@ -138,11 +148,15 @@ def test_a_clock_that_is_set_back_causes_no_violation() -> None:
     )
     assert outcome.violations == []
     clock_changes = [line for line in outcome.lines if "the clock says" in line]
-    assert len(clock_changes) == 5  # one for each fault
+    # There is one change for each fault.
+    assert len(clock_changes) == 5
 
 
 def test_timestamps_that_go_back_are_a_violation() -> None:
-    """The mutant's timestamps follow the clock, so a later write gets a lower timestamp."""
+    """Timestamps that go back must be a violation.
+
+    The timestamps of the mutant follow the clock, so a later write gets a lower timestamp.
+    """
     with MUTANTS["timestamps_go_back"].installed():
         violations = run_plan(plan_with_clock_faults("write", "mapped", "write")).violations
     assert any("which is not after" in violation for violation in violations)
@@ -169,7 +183,10 @@ def test_a_connect_that_never_ends_is_a_violation(monkeypatch: pytest.MonkeyPatc
 
 
 def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
-    """While all nodes restart one after another, each write is acknowledged without a retry."""
+    """While nodes restart one after another, each write must be acknowledged without a retry.
+
+    The nodes announce their shutdown.
+    """
     kinds = ("write", "write_once", "count", "read", "simple_write", "batch_once")
     steps = [
         PlannedEvent(number / 50, kinds[number % 6], number, parameter=number)
@@ -180,7 +197,7 @@ def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
     drains = [PlannedEvent(0.3, "rolling_drain", seconds=2.4, parameter=1)]
     simulation = Simulation(Plan(3, settings, steps, drains))
     assert simulation.run().violations == []
-    # Each node has announced its shutdown to a client.
+    # Each node must have announced its shutdown to a client.
     nodes: list[Any] = simulation.fake.nodes
     assert all(node.after_drain for node in nodes)
     operations = simulation.clients.operations.values()
@@ -195,4 +212,5 @@ def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_replaces_an_existing_function(name: str) -> None:
     with MUTANTS[name].installed():
-        pass  # installing fails if the driver has no function of this name
+        # Installing fails if the driver has no function of this name.
+        pass

@@ -162,9 +162,7 @@ def statements() -> None:
 
 
 def requests() -> None:
-    """Overwrite the attributes of requests, their attempts and their bodies, and pass malformed
-    envelopes to them.
-    """
+    """Overwrite attributes of requests and their parts, and pass malformed envelopes to them."""
 
     def make() -> Any:
         request = _impl.happy_path.RequestBase(session(), None, request_body(), lambda done: None)

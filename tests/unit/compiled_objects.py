@@ -31,7 +31,7 @@ from cassandra import _impl, cqltypes as t
 from cassandra.protocol.columnar.layouts import layout_of
 from tests.unit.abuse import BAD, drained, object_of, objects_and_calls
 
-# Whatever the classes may raise when they are misused.
+# These are the errors that the classes may raise when they are misused.
 ERRORS = (Exception, asyncio.CancelledError)
 # This is the message of Python for classes with slots that pickle does not support.
 NO_OLD_PICKLES = "a class that defines __slots__ without"
@@ -43,7 +43,7 @@ SAMPLES = 60
 OTHERS = 1000
 # These methods block, and are called only with a timeout of 0.
 WAITING = {("Event", "wait")}
-# The special methods that are also called by their names, with wrong arguments.
+# These special methods are also called by their names, with wrong arguments.
 SPECIAL = (
     "__len__", "__iter__", "__next__", "__repr__", "__str__", "__hash__", "__bool__", "__await__",
     "__del__", "__reduce__", "__sizeof__",
@@ -237,7 +237,7 @@ def samples() -> list[Any]:
 
 
 def check_class(kind: type[Any]) -> list[str]:
-    """Use objects of the class `kind`, and copies of them; return complaints about the copies."""
+    """Use objects of the class `kind` and copies of them, and return complaints about copies."""
     complaints: list[str] = []
     other_objects = [
         instance

@@ -54,7 +54,7 @@ def default_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch, default_patience: None) -> Iterator[Simulated]:
-    """A loop in virtual time, for tests that wait for timeouts, intervals or late answers.
+    """Provide a loop in virtual time, for tests that wait for timeouts or late responses.
 
     All fake nodes of the test run on it. If a coroutine or its module is marked ``simulated``, it
     runs on this loop, too. ``simulated(False)`` excludes a coroutine, for example if it waits in
@@ -73,7 +73,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch, default_patience: None) -> Iterat
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    """A node that answers the driver's own queries only. Many modules have another `node`."""
+    """Yield a node that responds to queries of the driver only. Many modules replace it."""
     with FakeNode() as fake_node:
         yield fake_node
 

@@ -26,9 +26,7 @@ caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 
 class Recorder(RequestObserver):
-    """Records the name and the arguments of each event, and the value of the context variable
-    `caller` at that moment.
-    """
+    """Records the name and the arguments of each event, and the value of `caller` then."""
 
     def __init__(self) -> None:
         self.events: list[tuple[Any, ...]] = []

@@ -336,9 +336,7 @@ def test_the_engine_s_sessions_may_have_properties(implementation: Implementatio
 
 
 class OverridingProfile(ExecutionProfile):
-    """A profile class that overrides a default, and whose instances have both a slot and a
-    dictionary.
-    """
+    """A profile class that overrides a default. Its instances have a slot and a dictionary."""
 
     __slots__ = ("own",)
 

@@ -263,7 +263,7 @@ class CountingSession(ThreadedSession):
         return super().execute_async(statement, parameters, **kwargs)
 
     def has_received(self, count: int) -> bool:
-        """Wait until the session has got `count` requests; return whether it has within 10 s."""
+        """Wait until the session has got `count` requests. Return False after 10 s."""
         with self.condition:
             return self.condition.wait_for(lambda: len(self.requested) >= count, 10)
 

@@ -16,7 +16,7 @@ from cassandra._connecting import add_connection_options, connection_settings, r
 
 
 def settings_of(*arguments: str, prefix: str = "") -> dict[str, Any]:
-    """Parse the arguments of a command; return the settings of the cluster that they describe."""
+    """Parse the arguments of a command, and return the settings of the cluster."""
     parser = argparse.ArgumentParser()
     parser.add_argument(f"--{prefix}hosts", nargs="+", default=["127.0.0.1"])
     add_connection_options(parser, prefix)

@@ -116,7 +116,7 @@ def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
 @pytest.mark.parametrize("class_of_asyncio", [aio.Cluster, aio.Session])
 @pytest.mark.parametrize("name", ["close", "disconnect", "stop"])
 def test_closing_on_asyncio_is_awaited(class_of_asyncio: type, name: str) -> None:
-    """The advice has no plain `with` block, which these classes do not support."""
+    """On asyncio, the advice must have no plain `with` block, which is not supported there."""
     with pytest.raises(
         AttributeError, match=r"write await \w+\.shutdown\(\), or use .*`async with`"
     ):

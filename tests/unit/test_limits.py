@@ -1,5 +1,7 @@
-"""Limits on the cost of a small response: nulls that stand for many cells, a huge number of
-columns, names that fill caches.
+"""Tests of limits on the cost of a small response.
+
+Such a response may have nulls that represent many cells, a huge number of columns, or names that
+fill caches.
 """
 
 from __future__ import annotations
@@ -38,14 +40,14 @@ NESTED = t.UserType.make_udt_class("k", "nested", ["w", "v"], [WIDE, WIDE])
 
 @pytest.fixture
 def low_cell_limit() -> Iterator[None]:
-    """Let a page have at most 10,000 nulls that stand for cells."""
+    """Let a page have at most 10,000 nulls that represent cells."""
     limit_before = limits.null_cells
     limits.null_cells = 10_000
     yield
     limits.null_cells = limit_before
 
 
-# For each entry: a type, a cell of it that is or contains nulls, and how many such cells count as
+# Each entry has a type, a cell of it that is or contains nulls, and how many such cells count as
 # 10,000 nulls.
 COSTLY: list[tuple[Any, bytes | None, int]] = [
     (vector_of(t.FloatType, 4000), None, 20),
@@ -66,7 +68,7 @@ def test_nulls_of_a_column_are_limited_for_each_page(
     implementation: Implementation, cqltype: Any, cell: bytes | None, null_limit: int
 ) -> None:
     page_reader = column_plan(implementation, [cqltype])
-    # The limit applies to each page separately.
+    # The limit must apply to each page separately.
     for count in (null_limit // 2, null_limit // 2, null_limit // 2):
         assert page_reader.read(value(cell) * count, 0, count).length == count
     with pytest.raises(
@@ -90,12 +92,12 @@ def test_missing_fields_in_rows_are_limited(implementation: Implementation, meth
     def page_of_short_values(count: int) -> bytes:
         return value(count.to_bytes(4, "big") + value(value(bytes(4))) * count)
 
-    # The limit applies to each page separately.
+    # The limit must apply to each page separately.
     for _ in range(3):
         assert len(list(getattr(plan, method)(page_of_short_values(10), 0, 1))) == 1
     with pytest.raises(DecodeError, match=r'^row 0, column "c0" .*limits.null_cells \(10000\)'):
-        # Each value lacks 999 fields. Ten of them stay just below the limit of 10,000, and eleven
-        # exceed it.
+        # In each value, 999 fields are missing. Ten of them stay just below the limit of 10,000,
+        # and eleven exceed it.
         list(getattr(plan, method)(page_of_short_values(11), 0, 1))
     # Leave out the length of the cell.
     cell = page_of_short_values(10)[4:]
@@ -109,7 +111,8 @@ def test_missing_fields_in_rows_are_limited(implementation: Implementation, meth
 @pytest.mark.usefixtures("low_cell_limit")
 def test_threads_count_nulls_separately(implementation: Implementation) -> None:
     wide_codec = WIDE.build_codec(implementation.codecs)
-    short_value = value(bytes(4))  # this value lacks 999 fields
+    # In this value, 999 fields are missing.
+    short_value = value(bytes(4))
 
     def decode_in_two_threads(data: bytes) -> Any:
         other_thread = threading.Thread(target=wide_codec.decode, args=(short_value,))
@@ -120,8 +123,8 @@ def test_threads_count_nulls_separately(implementation: Implementation) -> None:
     nested_codec = implementation.codecs.from_functions("inner", bytes, decode_in_two_threads)
     plan = implementation.rows.RowPlan(["w", "f"], [wide_codec, nested_codec])
     row = value(short_value) + value(b"x")
-    # Each row lacks 999 fields, which count. Values that are decoded elsewhere meanwhile do not
-    # count for this page.
+    # In each row, 999 fields are missing, which count. Values that are decoded elsewhere at the
+    # same time must not count for this page.
     assert len(plan.tuples(row * 10, 0, 10)) == 10
     with pytest.raises(DecodeError, match=r'^row 10, column "w" .*limits.null_cells'):
         plan.tuples(row * 11, 0, 11)
@@ -131,7 +134,7 @@ def test_threads_count_nulls_separately(implementation: Implementation) -> None:
 def test_too_many_nulls_are_refused_without_decoding_each_row(
     implementation: Implementation,
 ) -> None:
-    """A page with too many nulls is refused because of their number, before any row is decoded.
+    """A page with too many nulls must be refused by their number, before any row is decoded.
 
     Decoding each row with all its fields would take minutes.
     """
@@ -147,9 +150,9 @@ def test_too_many_nulls_are_refused_without_decoding_each_row(
         plan.read(value(None) * count, 0, count)
 
 
-# Nulls of vector types, in one column and in nested vectors, that stand for hundreds of megabytes
-# of zeros or more. Each case has a type, the number of nulls, and the length of the decoded column,
-# or None if the page is refused.
+# These are nulls of vector types, in one column and in nested vectors, that represent hundreds of
+# megabytes of zeros or more. Each case has a type, the number of nulls, and the length of the
+# decoded column, or None if the page is refused.
 HUGE = [
     ("vector_of(t.FloatType, 10_000_000)", 13, 13),
     ("vector_of(vector_of(t.FloatType, 16_000), 8_000)", 1, 1),
@@ -198,7 +201,7 @@ def test_null_vectors_cost_no_memory(implementation: Implementation) -> None:
     for line, (cqltype, _, length) in zip(process.stdout.splitlines(), HUGE, strict=True):
         printed_length, mib_grown = line.split()
         assert printed_length == str(length), cqltype
-        # The process has grown by little: no memory was used for the zeros.
+        # The process must have grown by little, since no memory is needed for the zeros.
         assert int(mib_grown) < 50, cqltype
 
 
@@ -216,12 +219,13 @@ def test_columns_and_fields_of_a_result_are_limited() -> None:
 
 def test_a_cache_is_bounded_in_bytes() -> None:
     cache: Bounded[str, int] = Bounded(4, 800)
-    # An entry may take up to an eighth of 800 bytes. "a" is kept twice, and the first number stays.
+    # An entry may take up to an eighth of 800 bytes. "a" is added twice, and the first number
+    # stays.
     assert [cache.keep(name, number, 90) for number, name in enumerate("abca")] == [0, 1, 2, 0]
     assert len(cache) == 3
     assert cache.get("c") == 2
     assert cache.get("x") is None
-    # An entry of more than an eighth of the limit is returned, but not kept in the cache.
+    # An entry of more than an eighth of the limit must be returned, but not kept in the cache.
     assert cache.keep("large", 5, 101) == 5
     assert cache.get("large") is None
     for number in range(20):
@@ -230,7 +234,7 @@ def test_a_cache_is_bounded_in_bytes() -> None:
         assert cache.held <= 800
     cache.discard(lambda key: key.startswith("n"))
     assert [*cache.values()] == []
-    # The size counts texts and bytes at any depth of nested tuples.
+    # The size must count strings and bytes at any depth of nested tuples.
     assert text_size(("ab", (b"c", None, ("d",)), 5)) == 4
 
 
@@ -253,11 +257,11 @@ def test_recently_used_statements_are_bounded_in_bytes() -> None:
     recent: RecentlyUsed[tuple[str | None, str], int] = RecentlyUsed(1000, 10_000)
     for number in range(100):
         recent.put(("k", f"{number:03}" + "x" * 996), number)
-        # An entry that is put a second time is counted only once.
+        # An entry that is put a second time must be counted only once.
         recent.put(("k", f"{number:03}" + "x" * 996), number)
     # Each entry has 1000 bytes.
     assert (len(recent), recent.held) == (10, 10_000)
     assert recent.get(("k", "099" + "x" * 996)) == 99
-    # The newest entry always stays, however large it is.
+    # The newest entry must always stay, however large it is.
     recent.put((None, "y" * 50_000), 1)
     assert (len(recent), recent.held) == (1, 50_000)

@@ -1,4 +1,4 @@
-"""``python -m cassandra`` lists the commands, and each of them explains itself."""
+"""Tests of ``python -m cassandra``, which lists the commands, and of their help."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NAMES = re.findall(r"python -m (cassandra\.\w+) ", COMMANDS)
 def output_of(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run ``python -m`` with these arguments.
 
-    ``-m`` imports from the current folder first, so use another one than that of the sources, which
-    may lack the compiled modules.
+    ``-m`` imports from the current folder first. So use a folder other than that of the sources,
+    which may have no compiled modules.
     """
     with tempfile.TemporaryDirectory() as directory:
         return subprocess.run(
@@ -40,7 +40,7 @@ def test_the_commands_are_listed() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_explains_itself(name: str) -> None:
-    """``-h`` describes the command; without arguments, the error has an example."""
+    """``-h`` must describe the command; without arguments, the error must have an example."""
     usage = output_of(name, "-h")
     assert usage.returncode == 0
     assert usage.stdout.startswith(f"usage: python -m {name} ")

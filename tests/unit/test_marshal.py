@@ -1,4 +1,4 @@
-"""How numbers are packed and unpacked, compared with bytes written by hand."""
+"""Tests of how numbers are packed and unpacked, against given bytes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from cassandra import marshal
 
-# An [unsigned vint] as native_protocol_v5.spec, section 3, describes it: the number of leading 1
-# bits in the first byte says how many bytes follow it.
+# This is an [unsigned vint] according to native_protocol_v5.spec, section 3: the number of leading
+# 1 bits in the first byte says how many bytes follow it.
 UVINTS = [
     (0, "00"),
     (127, "7f"),
@@ -27,7 +27,7 @@ UVINTS = [
 
 @pytest.mark.parametrize(("value", "expected"), UVINTS)
 def test_unsigned_vints(value: int, expected: str) -> None:
-    """Each number is packed to the expected bytes. Truncated bytes are refused."""
+    """Each number must be packed to the expected bytes, and truncated bytes be refused."""
     assert marshal.uvint_pack(value).hex() == expected
     assert marshal.uvint_unpack(bytes.fromhex(expected) + b"rest") == (value, len(expected) // 2)
     for size in range(len(expected) // 2):
@@ -37,13 +37,13 @@ def test_unsigned_vints(value: int, expected: str) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1 << 64])
 def test_unsigned_vints_out_of_range(value: int) -> None:
-    """If a number is out of range, the error names it."""
+    """If a number is out of range, the error must name it."""
     with pytest.raises(ValueError, match=str(value)):
         marshal.uvint_pack(value)
 
 
 def test_zig_zag() -> None:
-    """Zigzag encoding turns small negative numbers into small unsigned ones."""
+    """Zigzag encoding must turn small negative numbers into small unsigned ones."""
     assert [marshal.encode_zig_zag(number) for number in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
     assert marshal.encode_zig_zag(-(1 << 63)) == (1 << 64) - 1
     assert marshal.decode_zig_zag((1 << 64) - 1) == -(1 << 63)
@@ -51,7 +51,7 @@ def test_zig_zag() -> None:
 
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1)))
 def test_vints_there_and_back(values: list[int]) -> None:
-    """Numbers are the same after packing and unpacking."""
+    """Numbers must be the same after packing and unpacking."""
     assert marshal.vints_unpack(marshal.vints_pack(values)) == tuple(values)
 
 
@@ -68,14 +68,15 @@ def test_vints_there_and_back(values: list[int]) -> None:
     ],
 )
 def test_varints(value: int, expected: str) -> None:
-    """Each number is packed to the expected bytes, and unpacked from them."""
+    """Each number must be packed to the expected bytes, and unpacked from them."""
     assert marshal.varint_pack(value).hex() == expected
     assert marshal.varint_unpack(bytes.fromhex(expected)) == value
 
 
 def test_fixed_widths() -> None:
-    """Numbers of a fixed width are packed and unpacked in big-endian order, unless the function's
-    name says otherwise.
+    """Numbers of a fixed width must be packed and unpacked in big-endian order.
+
+    The names of some functions say otherwise.
     """
     assert marshal.int64_pack(-2).hex() == "fffffffffffffffe"
     assert marshal.int32_pack(1).hex() == "00000001"

@@ -1,4 +1,4 @@
-"""`Cluster.metrics`: its counters and their names, and no counters if metrics are switched off."""
+"""Tests of `Cluster.metrics`: its counters and their names, which can be switched off."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ WRITE_TIMEOUT: dict[str, Any] = {
 def test_counters_of_requests_and_errors(
     answer: Answerable, policy: RetryPolicy, expected_counts: dict[str, int]
 ) -> None:
-    """Each response and retry decision is counted as expected."""
-    # Wait long for an answer that comes, because the machine may be busy.
+    """Each response and retry decision must be counted as expected."""
+    # Wait long for a response that is sent, because the machine may be busy.
     timeout = 0.05 if answer is SILENCE else WAIT
     profile = ExecutionProfile(retry_policy=policy, request_timeout=timeout)
     with (
@@ -129,7 +129,7 @@ def test_counters_of_requests_and_errors(
 
 
 def test_hosts_and_times() -> None:
-    """The metrics count hosts, connections and requests, and measure the requests' times."""
+    """The metrics must count hosts, connections and requests, and measure their times."""
     with (
         FakeNode() as node,
         Cluster([node.address], port=node.port, metrics_enabled=True) as cluster,
@@ -159,12 +159,12 @@ async def test_requests_of_the_asyncio_api_are_counted() -> None:
 
 
 def test_names() -> None:
-    """The name of a cluster's metrics is unique, and can be used again after shutdown."""
+    """The name of a cluster's metrics must be unique, and free again after the shutdown."""
     first_cluster, second_cluster = Cluster(metrics_enabled=True), Cluster(metrics_enabled=True)
     assert isinstance(first_cluster.metrics, Metrics)
     assert isinstance(second_cluster.metrics, Metrics)
     first_cluster.metrics.set_stats_name("mine")
-    # A cluster may set the name that it already has.
+    # A cluster must be able to set the name that it already has.
     first_cluster.metrics.set_stats_name("mine")
     assert getStats()["mine"]["retries"] == 0
     with pytest.raises(ValueError, match="mine"):
@@ -174,13 +174,14 @@ def test_names() -> None:
     metrics = second_cluster.metrics
     del second_cluster
     gc.collect()
-    # Metrics do not keep their cluster alive. Without it, they have nothing to report.
+    # Metrics must not keep their cluster alive. Without it, they have nothing to report.
     assert metrics.get_stats()["known_hosts"] == 0
 
 
 def test_statistics_of_the_request_timer() -> None:
-    """Statistics of times that are known are right to within 7 %: the timer counts times in buckets
-    whose width is at most 1/16 of the time.
+    """Statistics of known times must be right to within 7 %.
+
+    The timer counts times in buckets whose width is at most 1/16 of the time.
     """
     timer = RequestTimer()
     for name in ("mean", "median", "min"):
@@ -216,7 +217,7 @@ def test_methods_of_metrics_increase_their_counters() -> None:
     ):  # fmt: skip
         getattr(metrics, f"on_{name}")()
     numbers = metrics.get_stats()
-    # Each of the seven methods has increased one counter.
+    # Each of the seven methods must have increased one counter.
     assert list(numbers.values()).count(1) == 7
     assert (metrics.stats.retries, metrics.stats.ignores) == (1, 1)
 

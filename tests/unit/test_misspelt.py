@@ -48,14 +48,15 @@ def test_class_attribute_returns_the_descriptor_or_none() -> None:
 
 
 def test_the_nearest_name() -> None:
-    """A name is suggested only if it is similar enough. The last argument says how similar, from 0
-    to 1.
+    """`nearest` must suggest a name only if it is similar enough.
+
+    The last argument says how similar, from 0 to 1.
     """
     assert nearest("conect_timeout", ["connect_timeout", "port"], 0.85) == "connect_timeout"
     assert nearest("colour", ["connect", "port"], 0.85) is None
 
 
-# The settings of both session classes, and those of each class.
+# These are the settings of both session classes, and those of each class.
 BOTH_SESSIONS = {
     "batch_size_warn_threshold", "client_protocol_handler", "default_consistency_level",
     "default_fetch_size", "default_serial_consistency_level", "default_timeout",
@@ -67,7 +68,7 @@ SESSIONS = {Session: {*BOTH_SESSIONS, "write_head_start"}, aio.Session: BOTH_SES
 
 @pytest.mark.parametrize("session_class", SESSIONS)
 def test_the_settings_of_a_session(session_class: Any) -> None:
-    """The settings of a session are those of its class, also for subclasses of the application."""
+    """The settings of a session must be those of its class, even for subclasses."""
     assert session_class._setting_names == SESSIONS[session_class]
 
     class Subclass(session_class):  # type: ignore[misc]
@@ -81,7 +82,7 @@ def test_the_settings_of_a_session(session_class: Any) -> None:
     [(cls, name) for cls in SESSIONS for name in sorted(SESSIONS[cls])],
 )
 def test_misspelt_settings_of_a_session(session_class: Any, right: str) -> None:
-    """Assigning a misspelt setting of a session raises an error that suggests the right name."""
+    """Assigning a misspelt setting of a session must raise an error with the right name."""
     session = session_class.__new__(session_class)
     # One letter is missing, doubled, or has changed places with the next.
     for wrong in (right[:-1], right + right[-1], right[:2] + right[3] + right[2] + right[4:]):
@@ -90,8 +91,9 @@ def test_misspelt_settings_of_a_session(session_class: Any, right: str) -> None:
 
 
 async def test_misspelt_settings_of_a_connected_session() -> None:
-    """On a connected session, a misspelt setting raises an error that suggests the right name,
-    while other attributes can be set.
+    """On a connected session, a misspelt setting must raise an error with the right name.
+
+    Other attributes can be set.
     """
 
     def check_session(session: Any) -> None:
@@ -121,7 +123,7 @@ async def test_misspelt_settings_of_a_connected_session() -> None:
     ],
 )  # fmt: skip
 def test_misspelt_settings_of_a_profile(right: str) -> None:
-    """A misspelt setting of a profile raises an error that suggests the right name."""
+    """A misspelt setting of a profile must raise an error with the right name."""
     profile: Any = ExecutionProfile()
     for wrong in (right[:-1], right + right[-1]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
@@ -155,7 +157,7 @@ def test_a_subclass_s_attribute_resembling_a_setting_warns_once(
         setattr(instance, name, [1])
         setattr(instance, name, [2])
         assert getattr(instance, name) == [2]
-    # The warning comes only once for the class, however many objects it has.
+    # The class must warn only once, however many objects it has.
     assert [record.getMessage() for record in caplog.records] == [
         f"Ours.{name} is an attribute of the program's own, not a setting; "
         f"the nearest setting is {near!r}"

@@ -1,8 +1,7 @@
-"""The hash of Cassandra's Murmur3Partitioner. The expected values come from the CQL function
-token().
+"""Tests of the hash of Cassandra's Murmur3Partitioner, against the CQL function token().
 
-The compiled hash has no module of its own: tests reach it through the compiled twin of the module
-`ring`, and through `cassandra.murmur3` if the compiled modules are in use.
+The compiled hash has no separate module: tests reach it through the compiled module `ring`, and
+through `cassandra.murmur3` if the compiled modules are in use.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
 @pytest.mark.parametrize("hash_of", [murmur3.murmur3, murmur3.python_murmur3])
 @pytest.mark.parametrize(("data", "token"), KNOWN)
 def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
-    """Bytes, bytearrays and memoryviews have the hash that is known for them."""
+    """Bytes, bytearrays and memoryviews must have the known hash."""
     assert hash_of(data) == token
     assert hash_of(bytearray(data)) == token
     assert hash_of(memoryview(data)) == token
@@ -30,7 +29,7 @@ def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
 
 @pytest.mark.parametrize(("data", "token"), KNOWN)
 def test_known_tokens(implementation: Implementation, data: bytes, token: int) -> None:
-    """Partition keys have the token that is known for them."""
+    """Partition keys must have the known token."""
     assert implementation.ring.token_of(data) == token
 
 
@@ -55,7 +54,7 @@ def test_the_public_function_is_the_compiled_one_if_in_use() -> None:
 
 
 def test_helpers_of_the_python_hash() -> None:
-    """The helper functions of the Python hash return signed 64-bit numbers."""
+    """The functions of the Python hash must return signed 64-bit numbers."""
     assert murmur3.body_and_tail(b"\x01" + bytes(15) + b"\xff") == ((1, 0), (-1,), 17)
     assert murmur3.rotl64(1, 63) == -(1 << 63)
     assert murmur3.truncate_int64(1 << 63) == -(1 << 63)

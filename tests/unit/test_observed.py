@@ -1,4 +1,4 @@
-"""The events of a request that its observers get, in both APIs."""
+"""Tests of the events of a request that its observers get, in both APIs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_request_reports_start_attempt_and_end(
         query, parameters = session.prepare(INSERT), (1,)
         if query_form == "bound":
             query, parameters = query.bind(parameters), None
-    # Observers run in the context of the caller, so they can read the caller's context variables.
+    # Observers run in the context of the caller, so they can read its context variables.
     text = QUERY if query_form in ("text", "statement") else INSERT
     token = caller.set("me")
     try:
@@ -75,7 +75,7 @@ def test_a_request_reports_start_attempt_and_end(
         caller.reset(token)
     assert recorder.events == [("start", text), ("attempt", node.address), ("end", None)]
     assert recorder.callers == ["me"] * 3
-    # Check what the request's attributes are when it has ended.
+    # Check the attributes of the request when it has ended.
     (request,) = recorder.requests
     assert request.statement is not None
     assert request.host is not None
@@ -87,7 +87,7 @@ def test_a_request_reports_start_attempt_and_end(
     assert request.error is None
     assert request.retries == 0
     assert request.speculations == 0
-    # The size counts the frame's header of 9 bytes, too.
+    # The size must include the header of the frame, which has 9 bytes.
     assert request.request_size > 9
     assert request.response_size > 9
     assert request.page_number == 1
@@ -100,9 +100,7 @@ def test_a_request_reports_start_attempt_and_end(
 def test_context_variables_of_the_caller_are_visible_to_observers(
     node: FakeNode, recorder: Recorder
 ) -> None:
-    """Observers run in the caller's context even if the calling thread writes the request
-    itself.
-    """
+    """Observers must run in the caller's context even if the calling thread writes the request."""
     session = Blocking(node, recorder)
     prepared = session.prepare(INSERT)
 
@@ -259,7 +257,7 @@ def test_concurrent_executions_have_the_caller_s_context(
     finally:
         caller.reset(token)
         session.close()
-    # The requests run at the same time, so their events come in any order.
+    # The requests run at the same time, so their events may come in any order.
     assert sorted(recorder.names) == sorted(["start", "attempt", "end"] * 300)
     assert set(recorder.callers) == {"bulk"}
 
@@ -288,13 +286,13 @@ def test_no_event_is_repeated_and_every_start_has_an_end(
         for _ in range(5):
             with pytest.raises(OverloadedErrorMessage):
                 session.execute(QUERY)
-    # Each request has one start and one end event, however many hosts it tried.
+    # Each request must have one start and one end event, however many hosts it tried.
     assert recorder.names.count("start") == 5
     assert recorder.names.count("end") == 5
 
 
 def test_the_shard_of_an_attempt(connect: Connect, recorder: Recorder) -> None:
-    """On ScyllaDB, the shard of the attempt is known."""
+    """On ScyllaDB, the shard of the attempt must be known."""
     with FakeCluster(1, scylla=Scylla(2)) as node:
         node[0].prime(QUERY, ONE_ROW)
         session = connect(node, recorder)
@@ -325,7 +323,7 @@ def test_the_response_size_counts_all_chunks_of_a_response(
 
 @pytest.mark.simulated
 async def test_the_latency_is_the_time_from_start_to_end(recorder: Recorder) -> None:
-    """The latency is in seconds, by the clock of the event loop, and None before the end."""
+    """The latency must be in seconds, by the clock of the event loop, and None before the end."""
     latencies: list[float | None] = []
 
     class LatencyRecorder(RequestObserver):
@@ -350,7 +348,7 @@ async def test_the_latency_is_the_time_from_start_to_end(recorder: Recorder) -> 
 
 
 class Clock:
-    """Seconds that pass only when the test says so."""
+    """A clock that only the test moves, in seconds."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -360,8 +358,10 @@ class Clock:
 
 
 def test_an_observer_may_take_as_long_as_slow_after(caplog: pytest.LogCaptureFixture) -> None:
-    """The time of each observer is measured by itself. Only one that takes longer than 0.1 s again
-    and again is called in another thread from then on, and the log names it.
+    """The time of each observer must be measured separately.
+
+    Only an observer that often takes longer than 0.1 s is called in another thread from then on,
+    and the log names it.
     """
     clock = Clock()
 
@@ -391,7 +391,10 @@ def test_an_observer_may_take_as_long_as_slow_after(caplog: pytest.LogCaptureFix
 
 
 def test_a_request_starts_once_and_does_not_end_before_its_start() -> None:
-    """The engine may report the start twice. A request without a start has no end."""
+    """A request must start once, and have no end without a start.
+
+    The engine may report the start twice.
+    """
     events: list[Any] = []
 
     class NameRecorder(RequestObserver):

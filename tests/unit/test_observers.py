@@ -1,4 +1,7 @@
-"""Observers of requests can be added, removed and replaced, and do not disturb requests."""
+"""Tests of observers of requests, which can be added, removed and replaced.
+
+They do not disturb requests.
+"""
 
 from __future__ import annotations
 
@@ -55,13 +58,13 @@ class NamedObserver(RequestObserver):
 
 @pytest.fixture(autouse=True)
 def _no_names() -> None:
-    """Let each test begin without the names of others."""
+    """Let each test begin without the names of other tests."""
     NamedObserver.ended = []
     NamedObserver.shut_down = []
 
 
 def observers_of_request(session: Any, **options: Any) -> list[str]:
-    """Execute a request, and return the names of the observers that saw it."""
+    """Execute a request, and return the names of the observers that got it."""
     NamedObserver.ended.clear()
     session.execute(QUERY, **options)
     return list(NamedObserver.ended)
@@ -116,7 +119,8 @@ def test_all_observers_are_told_of_the_shutdown(connect: Connect, node: FakeNode
     session.session.add_request_observer(NamedObserver("session"))
     session.execute(QUERY, execution_profile="own")
     ending = session.cluster.shutdown()
-    if ending is not None:  # the asyncio API
+    # This is the asyncio API.
+    if ending is not None:
         session.run(ending)
     assert sorted(NamedObserver.shut_down) == ["cluster and session", "profile", "session"]
 
@@ -172,8 +176,8 @@ def test_a_profile_s_observers_are_resolved_once_for_each_session(
     for _ in range(3):
         session.execute(QUERY, execution_profile="own")
     assert observer_tuples == [profile.request_observers]
-    # The list of observers carries data that the engine caches in it. A copy must have the same
-    # observers without that data.
+    # The engine caches data in the list of observers. A copy must have the same observers without
+    # this data.
     assert copy.copy(profile.request_observers) == profile.request_observers
 
 
@@ -265,7 +269,10 @@ def test_an_asynchronous_generator_is_refused() -> None:
 
 
 def test_methods_of_other_bases_are_no_events() -> None:
-    """An observer may also be a listener or a policy, and may have values named ``on_...``."""
+    """Methods of other bases must not count as events.
+
+    An observer may also be a listener or a policy, and may have values named ``on_...``.
+    """
 
     class HostListener:
         def on_anything(self) -> None:
@@ -336,7 +343,7 @@ def test_observers_see_the_request_s_settings(connect: Connect, node: FakeNode) 
     batch.add(SimpleStatement("INSERT INTO t (k) VALUES (1)"))
     batch.add(session.prepare(INSERT), (2,))
     session.execute(batch)
-    # The driver's own PREPARE, sent between the two requests, is not observed.
+    # The PREPARE that the driver sends between the two requests must not be observed.
     quorum, local_serial = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_SERIAL
     assert settings == [
         ("other", quorum, local_serial, True, 7, 3.5, None, None, None),
@@ -365,7 +372,8 @@ def test_an_observer_that_raises_does_not_fail_the_request(
         assert session.rows(session.execute(QUERY))[0].k == 1
     assert recorder.names == ["start", "attempt", "end"] * 3
     records = [record for record in caplog.records if record.name == "cassandra.observers"]
-    assert len(records) == 1  # at most one line is logged in ten seconds
+    # At most one line must be logged in ten seconds.
+    assert len(records) == 1
     assert "on_start of the request observer" in records[0].getMessage()
 
 
@@ -377,7 +385,7 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cassandra.engine.observers.MOST_SLOW_CALLS", 1)
-    # An observer's thread ends after this number of seconds without events.
+    # The thread of an observer ends after this number of seconds without events.
     monkeypatch.setattr("cassandra.engine.observers._IDLE", 0.05)
     may_continue = threading.Event()
     has_all_events = threading.Event()
@@ -386,8 +394,8 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     class SlowObserver(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             if not callers_and_sizes:
-                # This is longer than an observer may take before it is moved from the engine's
-                # thread to its own.
+                # This is longer than an observer may take before it is moved from the thread of the
+                # engine to a separate one.
                 time.sleep(0.11)
             elif len(callers_and_sizes) == 1:
                 may_continue.wait(WAIT)
@@ -402,8 +410,8 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
             session.execute(QUERY)
     finally:
         caller.reset(token)
-    # The observer still handles the first event. The second waits in the observer's thread, but the
-    # requests themselves were not delayed.
+    # The observer still handles the first event. The second one waits in the thread of the
+    # observer, but the requests were not delayed.
     assert len(callers_and_sizes) == 1
     assert recorder.names == ["start", "attempt", "end"] * 4
     may_continue.set()

@@ -1,4 +1,4 @@
-"""Regular expressions of the package are compiled at their first use."""
+"""Tests of regular expressions of the package, which are compiled at their first use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_pattern_is_compiled_at_the_first_method_call(monkeypatch: pytest.Monk
         assert match[1] == text[:-2]
     assert digits.sub("", "a 1-x b") == "a  b"
     assert set(compile_calls) == {(r"(\d+)-x", re.IGNORECASE)}
-    # There is one call for each method. Python's own cache makes the second cheap.
+    # There is one call for each method. Python's cache makes the second one cheap.
     assert len(compile_calls) == 2
 
 

@@ -1,5 +1,6 @@
-"""Objects that applications send to other processes can be pickled: errors, rows, values and
-statements.
+"""Tests of pickling objects that applications send to other processes.
+
+These are errors, rows, values and statements.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from cassandra.util import (
     uuid_from_time,
 )
 
-PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # protocols 0 and 1 do not support slots
+# Protocols 0 and 1 do not support slots.
+PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
 
 def modules() -> Iterator[Any]:
@@ -90,7 +92,8 @@ def test_errors_constructed_from_a_message_can_be_pickled(protocol: int) -> None
         try:
             error = error_class("what went wrong")
         except TypeError:
-            continue  # the constructor takes other arguments, so skip the class
+            # The constructor takes other arguments, so skip the class.
+            continue
         vars(error)["note"] = 5
         unpickled: Any = pickle.loads(pickle.dumps(error, protocol))
         tried_count += 1
@@ -102,10 +105,11 @@ def test_errors_constructed_from_a_message_can_be_pickled(protocol: int) -> None
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 async def test_errors_of_a_session(cluster_class: Any) -> None:
-    """An unpickled error has the same text, and the same errors by host."""
+    """An unpickled error must have the same message, and the same errors by host."""
 
     async def connect() -> None:
-        # `connect` of the blocking API raises at the call, that of asyncio only when it is awaited.
+        # `connect` of the blocking API raises at the call, and that of the asyncio API when it is
+        # awaited.
         session_or_awaitable = cluster_class(["127.0.0.1"], port=1).connect()
         if cluster_class is aio.Cluster:
             await session_or_awaitable
@@ -122,7 +126,7 @@ async def test_errors_of_a_session(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rows(protocol: int) -> None:
-    """Unpickled and copied rows are equal to the original, and of the same class."""
+    """Unpickled and copied rows must be equal to the original, and of the same class."""
     row = row_class(("k", "a b", "class", "_x", "k"))._make([1, "x", None, 2.5, 3])
     unpickled = pickle.loads(pickle.dumps([row, row], protocol))
     assert unpickled == [row, row]
@@ -134,7 +138,7 @@ def test_rows(protocol: int) -> None:
 
 
 def test_rows_of_a_session() -> None:
-    """Unpickled rows are equal and have the same attributes."""
+    """Unpickled rows of a session must be equal and have the same attributes."""
     with FakeNode() as node:
         node.prime("Q", rows([("k", "int"), ("v", "text")], [(1, "x"), (2, None)]))
         with Cluster([node.address], port=node.port) as cluster:
@@ -145,7 +149,7 @@ def test_rows_of_a_session() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_of_user_types(protocol: int) -> None:
-    """Unpickled values are equal and of the same class."""
+    """Unpickled values of user types must be equal and of the same class."""
     user_type = UserType.make_udt_class("ks", "ad dress", ("zip", "class", "a b"), (Int32Type,) * 3)
     value = user_type.tuple_type(1, 2, None)
     unpickled = pickle.loads(pickle.dumps(value, protocol))
@@ -164,13 +168,13 @@ VALUES = [
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_values(value: Any, protocol: int) -> None:
-    """An unpickled value is equal and of the same class."""
+    """An unpickled value must be equal and of the same class."""
     unpickled = pickle.loads(pickle.dumps(value, protocol))
     assert (type(unpickled), unpickled) == (type(value), value)
 
 
 def test_statements_and_events() -> None:
-    """Unpickled statements, batches and trace events have the same content."""
+    """Unpickled statements, batches and trace events must have the same content."""
     statement = SimpleStatement("SELECT 1", keyspace="ks", fetch_size=7)
     unpickled = pickle.loads(pickle.dumps(statement))
     assert unpickled.query_string == "SELECT 1"
@@ -191,7 +195,7 @@ TYPES = [
 
 @pytest.mark.parametrize("name", TYPES)
 def test_types(name: str) -> None:
-    """The metadata of a column of each type can be unpickled and copied."""
+    """The metadata of a column of each type must be picklable and copyable."""
     with FakeNode() as node:
         node.prime_prepare("Q", [("k", name)])
         with Cluster([node.address], port=node.port) as cluster:
@@ -207,14 +211,14 @@ class ZipCode:
 @pytest.mark.parametrize("mapped", [None, ZipCode])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_user_types(mapped: Any, protocol: int) -> None:
-    """An unpickled user-defined type is the same class."""
+    """An unpickled user-defined type must be the same class."""
     inner = UserType.make_udt_class("ks", "i n", ("a b",), (Int32Type,))
     outer = UserType.make_udt_class("ks", "out", ("x", "y"), (inner, Int32Type), mapped)
     assert pickle.loads(pickle.dumps(outer, protocol)) is outer
 
 
 class ApplicationType(Int32Type):
-    """A subclass of a type, as an application may define it."""
+    """A subclass of a type, like an application may define it."""
 
 
 def test_type_classes_are_pickled_by_name() -> None:
@@ -229,7 +233,7 @@ def test_type_classes_are_pickled_by_name() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_prepared_and_bound(protocol: int) -> None:
-    """A prepared statement that was unpickled is prepared again if the server does not know it."""
+    """An unpickled prepared statement must be prepared again if the server does not know it."""
     columns = [("k", "int"), ("v", "list<text>")]
     received_values: list[Any] = []
 
@@ -267,7 +271,7 @@ def test_prepared_and_bound(protocol: int) -> None:
                 assert vars(unpickled)["note"] == "of the program"
                 with pytest.raises(ValueError, match="'x'"):
                     unpickled.bind({"k": 1, "x": 2})
-                # A batch with the statement can be pickled, too.
+                # A batch with the statement must be picklable, too.
                 batch = BatchStatement()
                 batch.add(bound)
                 assert len(pickle.loads(pickle.dumps(batch, protocol))) == 1
@@ -281,7 +285,7 @@ class ModelOfErrors(Model):
 
 
 def test_errors_of_the_mapper() -> None:
-    """Unpickled errors of a model are of the same class."""
+    """Unpickled errors of a model must be of the same class."""
     for error_class in (ModelOfErrors.DoesNotExist, ModelOfErrors.MultipleObjectsReturned):
         unpickled = pickle.loads(pickle.dumps(error_class("of this model")))
         assert type(unpickled) is error_class
@@ -295,14 +299,15 @@ def test_clusters_and_sessions_refuse_pickling_with_a_reason(copy_deeply: Any) -
             copy_deeply(session)
         with pytest.raises(TypeError, match="a Cluster cannot be pickled or copied deeply: its"):
             copy_deeply(cluster)
-        # Shallow copies of sessions and clusters are allowed.
+        # Shallow copies of sessions and clusters must be allowed.
         assert copy.copy(session).cluster is cluster
         assert copy.copy(cluster).port == node.port
 
 
 class Recipe(Cluster):
-    """An application's cluster class that supports pickling, with the constructor's arguments as
-    its state.
+    """A cluster class of an application that supports pickling.
+
+    Its state has the arguments of the constructor.
     """
 
     def __getstate__(self) -> dict[str, Any]:

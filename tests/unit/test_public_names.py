@@ -1,7 +1,7 @@
-"""Classes name the package from which applications import them, with lazy imports, too.
+"""Tests that classes name the package from which applications import them.
 
-Python 3.15 can make all imports of a program lazy (PEP 810): a module is then imported when one of
-its names is first used.
+This holds with lazy imports, too: Python 3.15 can make all imports of a program lazy (PEP 810). A
+module is then imported when one of its names is first used.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ has_lazy_imports = pytest.mark.skipif(
     sys.version_info < (3, 15), reason="lazy imports are new in Python 3.15"
 )
 
-# Packages whose __init__.py sets `__module__` of names that it imports, with some of the names.
+# These are packages whose __init__.py sets `__module__` of names that it imports, with some of the
+# names.
 PUBLIC_NAMES = {
     "cassandra": ["Unauthorized", "OperationTimedOut", "WriteType", "UnresolvableContactPoints"],
     "cassandra.policies": ["RoundRobinPolicy", "HostDistance", "RetryPolicy", "TokenAwarePolicy"],
     "cassandra.cqlengine.columns": ["List", "Column", "Text", "DateTime", "resolve_udts"],
 }
 
-# Connects with both APIs, and prints the rows that it reads.
+# This connects with both APIs, and prints the rows that it reads.
 CONNECTING_PROGRAM = """
 import asyncio
 import pickle

@@ -1,4 +1,4 @@
-"""Secret values, which no repr shows, and attributes that hold such values."""
+"""Tests of secret values, which no repr shows, and of attributes that have such values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_secret_can_be_pickled_and_a_secret_key_cannot() -> None:
     assert key.size == 32
     assert key.reveal() == b"k" * 32
     assert repr(key) == "<secret key>"
-    # A key that is not bytes has no size, and is not revealed.
+    # A key that is not bytes has no size, and must not be revealed.
     assert (SecretKey("text").size, SecretKey("text").reveal()) == (-1, b"")
     for copy_or_pickle in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="a secret key cannot be pickled or copied"):
@@ -56,7 +56,7 @@ def test_hidden_attributes_can_be_read_set_and_copied() -> None:
             holder_or_class.password  # noqa: B018
     holder.password = WORD
     assert holder.password == WORD
-    # The instance has a Secret in place of the value.
+    # The instance must have a Secret instead of the value.
     assert WORD not in repr(vars(holder))
     attribute = vars(Holder)["password"]
     assert attribute.secret_of(holder).reveal() == WORD

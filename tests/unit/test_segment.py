@@ -1,6 +1,6 @@
-"""`cassandra.segment` is the public codec of segments (the outer frames of protocol version 5).
+"""Tests of `cassandra.segment`, the public codec of segments.
 
-Applications that build frames themselves use it.
+Segments are the outer frames of protocol version 5. Applications that build frames use this codec.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.unit.protocol.test_segment import by_hand, crc24_by_the_book, crc32_b
 
 
 def test_the_public_codec() -> None:
-    """Segments are encoded and decoded, and truncated ones are refused."""
+    """Segments must be encoded and decoded, and truncated ones be refused."""
     codec = public.SegmentCodec()
     target = BytesIO()
     codec.encode(target, b"message")
@@ -37,7 +37,7 @@ def test_the_public_codec() -> None:
 
 
 def test_the_public_codec_with_lz4() -> None:
-    """Large payloads are compressed and decompressed."""
+    """Large payloads must be compressed and decompressed."""
     lz4 = compression("lz4")
     assert lz4.compress_segment is not None
     codec = public.SegmentCodec(lz4.compress_segment, lz4.decompress_segment)
@@ -50,6 +50,6 @@ def test_the_public_codec_with_lz4() -> None:
 
 
 def test_checksums_have_the_parameters_of_other_drivers() -> None:
-    # cassandra-driver's function gets the bytes as one little-endian number.
+    # The function of cassandra-driver gets the bytes as one little-endian number.
     assert public.compute_crc24(0x20003, 3) == crc24_by_the_book(b"\x03\x00\x02")
     assert public.compute_crc32(b"x", public.CRC32_INITIAL) == crc32_by_the_book(b"x")

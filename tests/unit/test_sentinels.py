@@ -1,4 +1,4 @@
-"""Sentinels stay single objects when copied or pickled."""
+"""Tests of sentinels, which stay single objects when they are copied or pickled."""
 
 from __future__ import annotations
 

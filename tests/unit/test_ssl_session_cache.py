@@ -1,4 +1,4 @@
-"""The cache keeps TLS sessions as long as they can be resumed."""
+"""Tests of the cache of TLS sessions, which keeps them as long as they can be resumed."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def test_a_session_is_returned_for_its_context_until_it_expires() -> None:
     assert cache.get("a", CONTEXT) is fresh_session
     assert cache.get("b", CONTEXT) is None
     assert cache.get("a", OTHER) is None
-    assert len(cache) == 0  # the session belongs to another context, so the cache has dropped it
-    # The session is older than its own timeout.
+    # The session belongs to another context, so the cache must have dropped it.
+    assert len(cache) == 0
+    # The session is older than its timeout.
     cache.put("a", CONTEXT, session(age=101))
     assert cache.get("a", CONTEXT) is None
     assert len(cache) == 0
@@ -46,7 +47,7 @@ def test_a_full_cache_drops_the_least_recently_used_session() -> None:
     cache = SSLSessionCache(2)
     for key in "ab":
         cache.put(key, CONTEXT, session())
-    # Now "a" was used later than "b".
+    # "a" was now used later than "b".
     cache.get("a", CONTEXT)
     cache.put("c", CONTEXT, session())
     assert [cache.get(key, CONTEXT) is not None for key in "abc"] == [True, False, True]

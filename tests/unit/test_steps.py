@@ -1,4 +1,4 @@
-"""Work that is written as a generator of steps.
+"""Tests of work that is written as a generator of steps.
 
 `drive` performs the steps in blocking code, and `adrive` awaits them.
 """
@@ -17,9 +17,7 @@ Drive = Callable[..., Any]
 
 
 def on_asyncio(steps: Generator[Any, Any, Any], perform: Callable[[Any], Any]) -> Any:
-    """Run the generator with `adrive` on a new loop. Each step is performed in a later turn of the
-    loop.
-    """
+    """Run the generator with `adrive` on a new loop, with each step in a later iteration."""
 
     async def perform_later(step: Any) -> Any:
         await asyncio.sleep(0)
@@ -57,7 +55,7 @@ def test_errors_of_steps_are_thrown_into_the_generator(driven: Drive) -> None:
         try:
             yield "bad"
         except ValueError as error:
-            # The generator's result contains the result of its second step.
+            # The result of the generator contains the result of its second step.
             return f"{error}, {(yield 'good')}"
         return "not reached"
 
@@ -82,7 +80,7 @@ def test_errors_of_the_generator_itself_are_raised(driven: Drive) -> None:
 
     with pytest.raises(KeyError, match="own"):
         driven(steps(), lambda step: step)
-    # An error that the generator itself raises is not thrown back into it.
+    # An error that the generator raises must not be thrown back into it.
     assert thrown_errors == []
 
 

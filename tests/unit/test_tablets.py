@@ -1,4 +1,4 @@
-"""The public classes for tablets, with which applications inspect the token ranges of a table."""
+"""Tests of the public classes for tablets, with which applications read the ranges of a table."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 def tablet(first: int, last: int, host: uuid.UUID = FIRST) -> Tablet:
-    """Return a tablet for the tokens after `first`, up to `last`, with `host`
-    as its first replica.
+    """Return a tablet for the tokens after `first`, up to `last`.
+
+    :param host: the ID of the host of its first replica.
     """
     return Tablet(first, last, [(host, 0), (SECOND, 1)])
 
@@ -34,13 +35,13 @@ def ranges(tablets: Tablets, table: str = "t") -> list[tuple[int, int]]:
 
 
 def range_of(tablets: Tablets, token: int) -> Any:
-    """Return the range of the tablet that has a token; None if there is none."""
+    """Return the range of the tablet that has a token, or None if there is none."""
     tablet = tablets.get_tablet_for_key("ks", "t", Murmur3Token(token))
     return None if tablet is None else (tablet.first_token, tablet.last_token)
 
 
 def test_a_tablet() -> None:
-    """A tablet has its leader and its replicas. A row without replicas is not a tablet."""
+    """A tablet must have its leader and replicas; a row without replicas must be no tablet."""
     tablet_without_version = tablet(0, 10)
     assert tablet_without_version.leader == FIRST
     assert tablet_without_version.replica_contains_host_id(SECOND)
@@ -56,7 +57,7 @@ def test_a_tablet() -> None:
 def test_ranges_end_with_their_last_token() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), tablet(20, 30)]})
     tokens = (0, 1, 10, 11, 20, 21, 30, 31)
-    # The first token of a tablet's range does not belong to it.
+    # The first token of the range of a tablet must not belong to it.
     assert [range_of(tablets, token) for token in tokens] == [
         None, (0, 10), (0, 10), None, None, (20, 30), (20, 30), None,
     ]  # fmt: skip
@@ -83,7 +84,7 @@ def test_a_new_tablet_replaces_all_tablets_that_it_overlaps(new: Any, left: Any)
 def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), Tablet(10, 20, [(SECOND, 0)])]})
     tablets.add_tablet("ks", "other", tablet(0, 10))
-    # This call has no effect.
+    # This call must have no effect.
     tablets.drop_tablets_by_host_id(None)
     tablets.drop_tablets_by_host_id(FIRST)
     assert ranges(tablets) == [(10, 20)]
@@ -91,7 +92,7 @@ def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
     tablets.drop_tablets("ks", "t")
     assert not tablets.table_has_tablets("ks", "t")
     tablets.add_tablet("ks", "t", tablet(0, 10))
-    # The tablets of other keyspaces stay.
+    # The tablets of other keyspaces must stay.
     tablets.drop_tablets("elsewhere")
     assert ranges(tablets) == [(0, 10)]
     tablets.drop_tablets("ks")
@@ -100,7 +101,7 @@ def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
 
 def test_the_tablet_version_block_of_an_execute_request() -> None:
     version = 0x123456789ABCDEF0
-    # Which block is sent is chosen at random.
+    # The block that is sent is chosen at random.
     for _ in range(50):
         assert 0 <= random_tablet_version_block() <= 255
         # The upper four bits of the byte are the index of a block of four bits, and the lower four

@@ -1,4 +1,4 @@
-"""Waiting in greenlets. Here threads stand in for greenlets.
+"""Tests of waiting in greenlets, for which threads are used here.
 
 ``engine/test_green.py`` uses real greenlets, if gevent or eventlet is installed.
 """
@@ -28,8 +28,9 @@ from tests.waiting import WAIT, until
 
 
 class WaitPoint:
-    """A point at which one thread waits until it is woken. `parked` is set when the thread begins
-    to wait.
+    """A point at which one thread waits until it is woken.
+
+    `parked` is set when the thread begins to wait.
     """
 
     instances: list[WaitPoint]
@@ -133,7 +134,7 @@ def test_a_release_for_a_killed_waiter_wakes_the_next(waiter: Any) -> None:
     waiter._new_wait_point = KilledWaitPoint
     with pytest.raises(SystemExit):
         waiter.acquire()
-    # The killed waiter did not use up the release that was meant for it, so it is still there.
+    # The killed waiter did not use the release that was meant for it, so it must still be there.
     assert waiter.acquire(timeout=0) is True
 
 
@@ -195,11 +196,12 @@ def test_real_threads_are_registered_while_they_run() -> None:
     thread.start()
     assert running.wait(WAIT)
     alive_states.append(thread.is_alive())
-    # This join ends with its timeout.
+    # This `join` ends with its timeout.
     thread.join(0.001)
     may_end.set()
     thread.join(WAIT)
-    thread.join()  # join may be called any number of times
+    # `join` may be called any number of times.
+    thread.join()
     alive_states.append(thread.is_alive())
     assert alive_states == [False, True, False]
     assert is_registered == [True]
@@ -226,10 +228,10 @@ def test_log_records_of_real_threads_are_written_by_a_greenlet() -> None:
     record = logging.LogRecord("cassandra", logging.INFO, "", 1, "hello", None, None)
     assert log_filter.filter(record) is True
     ident = _threads.get_ident()
-    # Pretend that this is a real thread, which passes calls on to the greenlets' thread.
+    # Pretend that this is a real thread, which passes calls on to the thread of the greenlets.
     _threads._real_threads[ident] = lambda function, *args: calls.append((function, args))
     try:
-        # The filter refuses the record here, because it passes it on to the other thread.
+        # The filter must refuse the record here, because it passes it on to the other thread.
         assert log_filter.filter(record) is False
     finally:
         del _threads._real_threads[ident]

@@ -1,4 +1,4 @@
-"""Throttlers, tested alone on a fake clock and with sessions of both APIs."""
+"""Tests of throttlers, alone on a fake clock and with sessions of both APIs."""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ from tests.waiting import WAIT, until
 QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
 K = [("k", "int")]
-# Wrong arguments. They are typed as Any, so that type checkers accept them.
+# These are wrong arguments, typed as Any so that type checkers accept them.
 NUMBER_AS_TEXT: Any = "1"
 NUMBER: Any = 3
 THROTTLER_CLASS: Any = RateLimitingThrottler
 
 
 class FakeLoop:
-    """A fake event loop with the attributes that throttlers use. The test moves its clock `now`, in
-    seconds.
+    """A fake event loop with the attributes that throttlers use.
+
+    The test moves its clock `now`, in seconds.
     """
 
     def __init__(self) -> None:
@@ -92,7 +93,7 @@ class CountingRequest:
         self.request_body: Any = None
 
     def ask(self) -> CountingRequest:
-        """Begin at once, or wait until the throttler lets the request begin."""
+        """Begin immediately, or wait until the throttler lets the request begin."""
         if self.throttler.admit(self):
             self.begun += 1
         return self
@@ -101,7 +102,7 @@ class CountingRequest:
         self.begun += 1
 
     def end(self, latency: float | None = None, error: BaseException | None = None) -> None:
-        """End the request, in whichever state it is."""
+        """End the request, whatever its state is."""
         self.done = True
         self.error = error
         self.attempts = [SimpleNamespace(latency=latency)]
@@ -161,7 +162,7 @@ def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
     # The second request was withdrawn, which leaves room for one more in the queue.
     last = CountingRequest(throttler).ask()
     requests[0].end()
-    # Request 2 has begun in place of request 0, since request 1 was withdrawn.
+    # Request 2 must have begun instead of request 0, since request 1 was withdrawn.
     assert requests[1].begun == 0
     assert requests[2].begun == 1
     assert last.begun == 0
@@ -185,7 +186,7 @@ def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
 def test_waiting_callers_are_served_in_turn() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=1000))
     first_request = CountingRequest(throttler).ask()
-    # One caller sends many requests, another one few.
+    # One caller sends many requests, and another one few.
     greedy_requests = [CountingRequest(throttler, "greedy").ask() for _ in range(100)]
     modest_requests = [CountingRequest(throttler, "modest").ask() for _ in range(3)]
     under_way = first_request
@@ -211,7 +212,7 @@ def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
 
     first_request = CountingRequest(throttler).ask()
     other_requests = [RequestEndingAtStart(throttler).ask() for _ in range(20_000)]
-    # This begins and ends all the other requests, too. If each call were nested in the last one,
+    # This begins and ends all the other requests, too. If each call was nested in the last one,
     # Python's limit of 1,000 calls would be exceeded.
     first_request.end()
     assert all(request.begun == 1 for request in other_requests)
@@ -221,20 +222,22 @@ def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
 def test_requests_above_the_rate_wait() -> None:
     throttler, loop = attached(RateLimitingThrottler(10, max_queue_size=100, burst=0.2))
     requests = [CountingRequest(throttler).ask() for _ in range(10)]
-    assert begun(requests) == [0, 1]  # 10 requests a second for 0.2 seconds: a burst of 2
+    # 10 requests a second for 0.2 seconds are a burst of 2.
+    assert begun(requests) == [0, 1]
     loop.advance(0.1)
     assert begun(requests) == [0, 1, 2]
     loop.advance(0.5)
-    # 10 requests a second for 0.6 seconds, after the burst of 2
+    # These are 10 requests a second for 0.6 seconds, after the burst of 2.
     assert len(begun(requests)) == 8
     loop.advance(10)
     assert len(begun(requests)) == 10
     later_requests = [CountingRequest(throttler).ask() for _ in range(5)]
-    assert begun(later_requests) == [0, 1]  # after a pause, no more than a burst
+    # After a pause, there must be no more than a burst.
+    assert begun(later_requests) == [0, 1]
 
 
 def test_a_rate_below_one_a_second() -> None:
-    """The second request begins after two seconds."""
+    """With a rate of 0.5 per second, the second request must begin after two seconds."""
     throttler, loop = attached(RateLimitingThrottler(0.5))
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     assert begun(requests) == [0]
@@ -252,12 +255,12 @@ def test_the_limit_rises_only_while_requests_use_it_up() -> None:
         ]
         for request in requests:
             request.end(0.001)
-    # The limit has grown to its maximum.
+    # The limit must have grown to its maximum.
     assert throttler.max_concurrent_requests == 50
     throttler, _ = attached(AdaptiveThrottler(initial=10, least=5, most=50))
     for _ in range(2000):
         CountingRequest(throttler).ask().end(0.001)
-    # The requests never reached the limit, so it was not raised.
+    # The requests never reached the limit, so it must not be raised.
     assert throttler.max_concurrent_requests == 10
 
 
@@ -271,12 +274,12 @@ def test_signs_of_overload_lower_the_limit_once_per_patience(overload_error: Exc
     loop.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(error=overload_error)
-    # Ten signs of an overload at one time lower the limit only once, by a fifth.
+    # Ten signs of an overload at one time must lower the limit only once, by a fifth.
     assert throttler.max_concurrent_requests == 80
     for _ in range(50):
         loop.advance(0.6)
         CountingRequest(throttler).ask().end(error=overload_error)
-    # The limit has fallen to its minimum.
+    # The limit must have fallen to its minimum.
     assert throttler.max_concurrent_requests == 10
 
 
@@ -289,12 +292,12 @@ def test_slow_responses_lower_the_limit() -> None:
         loop.advance(0.1)
         # This is fifty times as slow as before.
         CountingRequest(throttler).ask().end(0.1)
-    # The limit has been lowered several times, each time by a fifth.
+    # The limit must have been lowered several times, each time by a fifth.
     assert throttler.max_concurrent_requests < 60
 
 
 def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
-    """Return a request that executes this text."""
+    """Return a request that executes this query."""
     request = CountingRequest(throttler)
     request.request_body = SimpleNamespace(statement_text=lambda: text)
     return request
@@ -322,8 +325,8 @@ def test_bursts_of_requests_keep_the_limit() -> None:
         requests = [CountingRequest(throttler).ask() for _ in range(400)]
         for number, request in enumerate(requests):
             loop.advance(0.001)
-            # The server answers one request at a time, so a request's latency includes the time for
-            # those before it.
+            # The server answers one request at a time, so the latency of a request includes the
+            # time for those before it.
             request.end(0.001 * (number + 1))
     assert throttler.max_concurrent_requests >= 400
 
@@ -342,7 +345,7 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
     def receive_response() -> None:
         begun, request = in_flight.popleft()
         # The server serves requests in order. At `served_until` it has served all of them, and this
-        # one earlier, by the time that those behind it take.
+        # one earlier, by the time for those after it.
         loop.advance(max(served_until - loop.now - len(in_flight) / capacity, 0))
         request.end(loop.now - begun)
 
@@ -359,9 +362,10 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
             send_request(capacity)
         receive_response()
         limits.append(throttler.max_concurrent_requests)
-    # The limit of 100 has been lowered several times, each time by a fifth.
+    # The limit of 100 must have been lowered several times, each time by a fifth.
     assert min(limits) < 40
-    # The limit does not fall below its minimum of 10, so the server always has requests to work on.
+    # The limit must not fall below its minimum of 10, so that the server always has requests to
+    # process.
     assert min(limits) >= 10
 
 
@@ -413,7 +417,7 @@ def test_errors_of_the_application_keep_the_limit() -> None:
     ],
 )
 def test_wrong_limits(make_throttler: Any, error_class: type[Exception], message: str) -> None:
-    """A wrong limit or throttler is refused with an error that says what is allowed."""
+    """A wrong limit or throttler must be refused with an error that says what is allowed."""
     with pytest.raises(error_class, match=message):
         make_throttler()
 
@@ -425,11 +429,11 @@ def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(ValueError, match="belongs to another cluster"):
             throttler.attach(used_loop)
     assert throttler.under_way == 1
-    # The refused `attach` has not changed the throttler, which works as before.
+    # The refused `attach` must not have changed the throttler, which works as before.
     request.end()
     throttler.detach()
     throttler.attach(loop)
-    # A forked child may attach the throttler to a cluster of its own.
+    # A forked child must be able to attach the throttler to another cluster.
     monkeypatch.setattr(os, "getpid", lambda: -1)
     throttler.attach(FakeLoop())
 
@@ -465,7 +469,7 @@ def test_futures_above_the_limit_wait() -> None:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
         futures = [session.execute_async(QUERY) for _ in range(6)]
-        # Only two requests have reached the node.
+        # Only two requests must have reached the node.
         held_answer.wait(2)
         assert (len(held_answer.held), throttler.under_way) == (2, 2)
         held_answer.open()
@@ -496,7 +500,7 @@ def test_the_error_of_a_full_queue_names_the_setting() -> None:
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
-        # One request is under way, and two are in the queue.
+        # One request is running, and two are in the queue.
         futures = [session.execute_async(QUERY) for _ in range(3)]
         held_answer.wait()
         with pytest.raises(RequestThrottled, match="max_queue_size=2 of ConcurrencyLimiting"):
@@ -525,7 +529,7 @@ async def test_a_second_cluster_of_the_loop_is_refused() -> None:
         assert throttler.under_way == 0
         assert throttler.waiting == 0
         assert throttler._timer is None
-        # The first cluster was shut down, so a second cluster may use the throttler.
+        # The first cluster was shut down, so a second cluster must be able to use the throttler.
         await (await second_cluster.connect()).execute("SELECT 1")
         assert (throttler.under_way, throttler.waiting) == (0, 0)
         await second_cluster.shutdown()
@@ -601,7 +605,7 @@ def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
         session.default_fetch_size = 2
         assert len(list(session.execute(QUERY))) == 5
     assert max(under_way_counts) == 3
-    # Expected are 500 inserts and three pages; the PREPARE may be counted, too.
+    # There must be 500 inserts and three pages. The PREPARE may be counted, too.
     assert len(under_way_counts) >= 503
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
@@ -634,13 +638,14 @@ def test_waiting_threads_are_served_in_turn() -> None:
         thread = threading.Thread(target=execute)
         thread.start()
         until(lambda: throttler.waiting == 50)
-        # Release three held answers: of the request in flight, of the greedy thread's next request,
-        # and of the modest thread's only one.
+        # Release three held answers: to the request in flight, to the next request of the greedy
+        # thread, and to the only one of the modest thread.
         for _ in range(3):
             held_answer.release()
         assert is_executed.wait(WAIT)
         thread.join()
-        # Only a few of the greedy thread's 50 requests were served before the modest thread's one.
+        # Only a few of the 50 requests of the greedy thread must have been served before the one of
+        # the modest thread.
         assert sum(future.is_over for future in greedy_futures) < 5
         held_answer.open()
         for future in greedy_futures:

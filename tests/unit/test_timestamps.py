@@ -1,4 +1,4 @@
-"""The generator of client-side timestamps, and its warning."""
+"""Tests of the generator of client timestamps, and of its warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A TLS context is built again if its files have changed."""
+"""Tests of `ReloadingContext`, which builds a TLS context again if its files have changed."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class CountingFactory:
 
 
 def change(path: Path, text: str) -> None:
-    """Write a text to a file, so that the file has another modification time."""
+    """Write a string to a file, so that the file has another modification time."""
     path.write_text(text)
-    # Move the modification time by a second, because the file system's clock may be too coarse to
-    # show the change.
+    # Move the modification time by a second, because the clock of the file system may be too coarse
+    # to show the change.
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
 
@@ -40,7 +40,7 @@ def test_the_context_is_rebuilt_only_if_a_file_changed(tmp_path: Path) -> None:
     for path in (certificate_path, key_path):
         path.write_text("old")
     context: Any = ReloadingContext(factory, certificate_path, str(key_path))
-    # The factory's results are numbers of calls, which show how often it was called.
+    # The results of the factory are numbers of calls, which show how often it was called.
     assert [context(), context()] == [1, 1]
     change(key_path, "new")
     assert [context(), context()] == [2, 2]

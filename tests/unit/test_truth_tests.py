@@ -1,4 +1,7 @@
-"""Objects that are tested for truth and dropped cause a warning at the line of the test."""
+"""Tests of the warning for objects that are tested for truth and dropped.
+
+It has the line of the test.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ def test_an_object_that_is_used_causes_no_warning() -> None:
 
 
 def test_a_copy_of_the_object_was_not_tested() -> None:
-    """The globals of a module, which the test remembers, cannot be copied."""
+    """A copy of the object must have no test, since the globals of a module cannot be copied.
+
+    The test refers to them.
+    """
     test = TruthTest("nothing was done")
     test.is_used = True
     assert copy.deepcopy([test]) == [None]
@@ -43,7 +49,10 @@ def test_a_copy_of_the_object_was_not_tested() -> None:
 
 
 def test_the_end_of_the_interpreter_causes_no_warning() -> None:
-    """Objects of a module's level are deleted then, whether they are of use or not."""
+    """The end of the interpreter must cause no warning.
+
+    Objects at the level of a module are deleted then, whether they are of use or not.
+    """
     process = run_python(
         "from cassandra._truth_tests import TruthTest\ntest = TruthTest('nothing was done')\n"
     )
@@ -81,6 +90,9 @@ async def test_a_generator_that_is_closed_causes_no_warning() -> None:
 
 
 def test_the_end_of_python_shows_no_error() -> None:
-    """Python then deletes the objects of modules, with no code running."""
+    """The end of Python must show no error.
+
+    Python then deletes the objects of modules, with no code running.
+    """
     program = "from cassandra._truth_tests import IterationCheck as Check; check = Check('unused')"
     assert run_python(program).stderr == ""

@@ -1,7 +1,7 @@
-"""Both implementations of each module (the twins) have the same names, signatures, constructors,
-constants and attributes.
+"""Tests that both implementations of each module have the same interface.
 
-The compiled modules are also checked to be really compiled.
+They have the same names, signatures, constructors, constants and attributes. The compiled modules
+are also checked to be really compiled.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def public_names(module: ModuleType) -> set[str]:
 
 
 def parameters(function: Any) -> list[tuple[str, Any, bool]] | None:
-    """Return (name, kind, whether it has a default) for each parameter of `function`; None if
-    Python cannot tell its signature.
+    """Return (name, kind, whether it has a default) for each parameter of `function`.
+
+    Return None if Python does not know its signature.
     """
     try:
         signature = inspect.signature(function)
@@ -56,7 +57,7 @@ def parameters(function: Any) -> list[tuple[str, Any, bool]] | None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_public_names(name: str, compiled: Implementation) -> None:
-    """Both implementations have the same public names."""
+    """Both implementations must have the same public names."""
     python_names = public_names(_impl.twin(name, "python"))
     compiled_names = public_names(getattr(compiled, name))
     assert python_names == compiled_names
@@ -64,7 +65,7 @@ def test_same_public_names(name: str, compiled: Implementation) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_signatures(name: str, compiled: Implementation) -> None:
-    """Functions and methods of both implementations have the same parameters."""
+    """Functions and methods of both implementations must have the same parameters."""
     python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
     for public_name in sorted(public_names(python_module)):
         python_item, compiled_item = (
@@ -91,7 +92,7 @@ def test_same_signatures(name: str, compiled: Implementation) -> None:
 
 
 def check_parameters(python_function: Any, compiled_function: Any, where: str) -> None:
-    """Compare the parameters of two functions, if Python can tell both signatures."""
+    """Compare the parameters of two functions, if Python knows both signatures."""
     of_python, of_compiled = parameters(python_function), parameters(compiled_function)
     if of_python is not None and of_compiled is not None:
         assert of_python == of_compiled, where
@@ -110,14 +111,15 @@ def test_every_compiled_module_is_a_twin(compiled: Implementation) -> None:
 MISMATCH = re.compile(r"keyword argument|positional argument|required .*argument|no arguments")
 
 
-# Constructors that are not compared. The compiled `Codec` refuses every call, because only
+# These constructors are not compared. The compiled `Codec` refuses every call, because only
 # functions of its module create codecs. `RowBase` has the constructor of `tuple`.
 NOT_CALLED = {("codecs", "Codec"), ("rows", "RowBase")}
 
 
 class Call(NamedTuple):
-    """The arguments of one call of a constructor. Their values are plain objects, so the types are
-    all wrong.
+    """The arguments of one call of a constructor.
+
+    Their values are plain objects, so the types are all wrong.
     """
 
     positional: tuple[object, ...]
@@ -125,8 +127,9 @@ class Call(NamedTuple):
 
 
 def calls_for(python_class: type[Any]) -> list[Call]:
-    """Return some calls that match the parameters of `python_class`, and some with one argument too
-    many or too few.
+    """Return some calls that match the parameters of `python_class`, and some that do not.
+
+    The latter have one argument too many or too few.
     """
     parameters = list(inspect.signature(python_class).parameters.values())
     positional_parameters = [
@@ -182,7 +185,7 @@ def fits(python_class: type[Any], call: Call) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_constructors(name: str, compiled: Implementation) -> None:
-    """Constructors of both implementations accept and refuse the same calls."""
+    """Constructors of both implementations must accept and refuse the same calls."""
     for python_class, compiled_class in classes(name, compiled):
         if (name, python_class.__name__) in NOT_CALLED:
             continue
@@ -195,18 +198,18 @@ def test_same_constructors(name: str, compiled: Implementation) -> None:
 
 # -- constants and attributes ----------------------------------------------------------------------
 
-# Constants whose values may differ. RELEASES_SAFELY says what the implementation itself is able to
+# The values of these constants may differ. RELEASES_SAFELY says what the implementation is able to
 # do.
 DIFFERENT_CONSTANTS = {("arrow_capsules", "RELEASES_SAFELY")}
-# Attributes that only the Python class has. It inherits them from `QueryParams`, where they are
-# always None or False for this class, so the compiled class does without them.
+# Only the Python class has these attributes. It inherits them from `QueryParams`, where they are
+# always None or False for this class, so the compiled class does not need them.
 PYTHON_ATTRIBUTES = {
     ("happy_path", "ExecuteBodyBase"): {"keyspace", "now_in_seconds", "value_names"}
 }
 
 
 def classes(name: str, compiled: Implementation) -> list[tuple[type[Any], type[Any]]]:
-    """Return pairs of the public classes of a module: the Python class and its compiled twin."""
+    """Return pairs of the public classes of a module: the Python class and the compiled one."""
     python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
     return [
         (getattr(python_module, public_name), getattr(compiled_module, public_name))
@@ -225,7 +228,7 @@ def constants(module: ModuleType) -> dict[str, object]:
 
 
 def own_constants(module: ModuleType) -> set[str]:
-    """Return the constants that the Python module itself defines."""
+    """Return the constants that the Python module defines."""
     targets = [
         target
         for node in ast.parse(inspect.getsource(module)).body
@@ -239,9 +242,7 @@ def own_constants(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_constants(name: str, compiled: Implementation) -> None:
-    """Constants have the same values in both implementations, except those in
-    DIFFERENT_CONSTANTS.
-    """
+    """Constants must have the same values in both, except those in DIFFERENT_CONSTANTS."""
     python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
     python_constants, compiled_constants = constants(python_module), constants(compiled_module)
     assert own_constants(python_module) <= set(compiled_constants)
@@ -258,7 +259,7 @@ def attributes(kind: type[Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_public_attributes_of_classes(name: str, compiled: Implementation) -> None:
-    """Twin classes have the same public attributes, except those in PYTHON_ATTRIBUTES."""
+    """Both classes must have the same public attributes, except those in PYTHON_ATTRIBUTES."""
     for python_class, compiled_class in classes(name, compiled):
         only_in_python = PYTHON_ATTRIBUTES.get((name, python_class.__name__), set())
         assert attributes(python_class) - only_in_python == attributes(compiled_class), (
@@ -284,8 +285,9 @@ def test_compiled_modules_are_extension_modules(name: str, compiled: Implementat
 
 
 def test_the_lane_is_what_it_says() -> None:
-    """The driver uses the implementation that this test run is for (LANE). If it uses Python, there
-    must be a reason for it.
+    """The driver must use the implementation for which this test run is (LANE).
+
+    If it uses Python, there must be a reason for it.
     """
     if LANE == "c":
         assert _impl.implementation == "c", _impl.fallback_reason
@@ -331,7 +333,7 @@ def test_a_partial_build_uses_only_python_and_has_a_reason() -> None:
     assert "cassandra._accel.rows" in reason
 
 
-# This program imports each module in a child process of its own, which has imported nothing else of
+# This program imports each module in a separate child process, which has imported nothing else of
 # the package. The parent imports the largest packages that the driver needs, to save time.
 EACH_IMPORTED_FIRST = f"""
 import asyncio, importlib, ipaddress, os, ssl, sys, uuid
@@ -351,9 +353,9 @@ print("imported")
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_each_compiled_module_may_be_imported_first() -> None:
-    """Each compiled module can be the first one that a program imports.
+    """Each compiled module must be importable as the first one of a program.
 
-    The package's own imports have a fixed order, but freezing tools and import checkers use other
+    The imports of the package have a fixed order, but freezing tools and import checkers use other
     orders.
     """
     programs = [EACH_IMPORTED_FIRST]
@@ -371,7 +373,7 @@ def test_each_compiled_module_may_be_imported_first() -> None:
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has the GIL for good"
 )
 def test_the_gil_stays_off() -> None:
-    """Importing the compiled modules does not switch the GIL on.
+    """Importing the compiled modules must not switch the GIL on.
 
     Python does so for an extension module that does not declare support for running without it.
     """
@@ -391,9 +393,9 @@ def test_the_gil_stays_off() -> None:
 
 
 def test_undocumented_names_of_the_c_api_are_in_one_header() -> None:
-    """C API names that begin with an underscore are used in one header only, beyond_api.h.
+    """Undocumented names of the C API must be in one header only, beyond_api.h.
 
-    The documented `_PyBytes_Resize` is the exception.
+    These names begin with an underscore. The documented `_PyBytes_Resize` is the exception.
     """
     folder = ROOT / "cassandra" / "_accel"
     file_and_name_pairs = {

@@ -1,4 +1,4 @@
-"""`cassandra.type_codes` has the codes of the specification."""
+"""Tests of `cassandra.type_codes`, which has the codes of the specification."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cassandra.cqltypes.scalars import OPTIONS
 
 
 def test_type_codes() -> None:
-    """The codes are those of native_protocol_v5.spec, section 4.2.5.2."""
+    """The codes must be those of native_protocol_v5.spec, section 4.2.5.2."""
     codes = {name: value for name, value in vars(type_codes).items() if name[0].isupper()}
     assert len(codes) == 27
     assert codes["CUSTOM_TYPE"] == 0

@@ -1,4 +1,4 @@
-"""If a call gets an unknown option, the error says where the value belongs instead."""
+"""Tests of unknown options of a call, whose errors say where the value belongs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def session() -> Iterator[Session]:
         yield session
 
 
-# Unknown options, and the advice for each.
+# These are unknown options, and the advice for each.
 OPTIONS = {
     "fetch_size": r"write SimpleStatement\(text, fetch_size=\.\.\.\), or prepared\.fetch_size",
     "page_size": r"write SimpleStatement\(text, fetch_size=",
@@ -59,7 +59,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_unknown_options_of_execute(session: Session, name: str) -> None:
-    """For an unknown option of `execute`, the error says where the value belongs."""
+    """The error for an unknown option of `execute` must say where the value belongs."""
     text = rf"(?i)Session\.execute\w*\(\) has no option '{name}'.*{OPTIONS[name]}"
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=text):
@@ -70,7 +70,7 @@ def test_unknown_options_of_execute(session: Session, name: str) -> None:
 
 @pytest.mark.parametrize("name", OPTIONS)
 async def test_execute_on_asyncio(name: str) -> None:
-    """The API of asyncio gives the same advice; `execute` does so before it is awaited."""
+    """The asyncio API must give the same advice; `execute` does so before it is awaited."""
     options: Any = {name: 1}
     async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
@@ -90,7 +90,7 @@ async def test_execute_on_asyncio(name: str) -> None:
     ],
 )
 def test_unknown_options_of_prepare(session: Session, name: str, message: str) -> None:
-    """For an unknown option of `prepare`, the error says where the value belongs."""
+    """The error for an unknown option of `prepare` must say where the value belongs."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"Session\.prepare\(\) has no option '{name}'.*{message}"):
         session.prepare(QUERY, **options)
@@ -106,7 +106,7 @@ def test_unknown_options_of_prepare(session: Session, name: str, message: str) -
     ],
 )
 def test_unknown_options_of_concurrent_execution(session: Session, name: str, message: str) -> None:
-    """For an unknown option of concurrent execution, the error says where the value belongs."""
+    """The error for an unknown option of concurrent execution must say where the value belongs."""
     options: Any = {name: 1}
     with pytest.raises(
         TypeError, match=rf"execute_concurrent\(\) has no option '{name}'.*{message}"
@@ -127,7 +127,7 @@ def test_unknown_options_of_concurrent_execution(session: Session, name: str, me
     ],
 )
 def test_statements(name: str, message: str) -> None:
-    """For an unknown option of a statement, the error suggests another place or name."""
+    """The error for an unknown option of a statement must suggest another place or name."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"SimpleStatement\(\) has no option '{name}'{message}"):
         SimpleStatement(QUERY, **options)
@@ -136,7 +136,7 @@ def test_statements(name: str, message: str) -> None:
 
 
 def test_unknown_options_of_bind() -> None:
-    """`bind` takes only values, so the error says how to pass them, or where a setting belongs."""
+    """The error for an option of `bind` must say how to pass values, or where a setting belongs."""
     assert "bound.fetch_size = " in str(unknown_option("PreparedStatement.bind", ["fetch_size"]))
     assert "bind({'name': value})" in str(unknown_option("PreparedStatement.bind", ["k"]))
 
@@ -196,13 +196,13 @@ def test_unknown_options_of_bind() -> None:
     ],
 )
 def test_calls_that_lack_arguments(call: Callable[[], object], message: str) -> None:
-    """The error shows an example of the call."""
+    """The error for a call without needed arguments must have an example."""
     with pytest.raises(TypeError) as refused:
         call()
     assert str(refused.value) == message
 
 
-# Type checkers refuse calls that lack arguments.
+# Type checkers refuse calls without needed arguments.
 untyped: Any = SimpleNamespace(
     **vars(policies),
     Cluster=Cluster,

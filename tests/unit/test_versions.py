@@ -1,4 +1,4 @@
-"""Versions of servers, and of the protocol."""
+"""Tests of versions of servers, and of the protocol."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from cassandra import ProtocolVersion, util
 
 
 def test_versions() -> None:
-    """Versions are ordered like releases, and texts that are no versions are refused."""
+    """Versions must be ordered like releases, and strings that are no versions be refused."""
     names = [
         "2.2.0", "3.11.4", "4.0-alpha1", "4.0-beta2", "4.0-beta10", "4.0-rc1", "4.0",
         "4.0.1-SNAPSHOT", "4.0.1", "4.0.1.5", "4.1", "10",
     ]  # fmt: skip
     versions = [util.Version(name) for name in names]
     # The names are in ascending order: numbers are compared as numbers, and prereleases precede
-    # releases. So sorting any other order leads back to this one.
+    # releases. So sorting any other order must restore this one.
     assert sorted([versions[index] for index in (7, 3, 0, 11, 5, 1, 9, 2, 10, 4, 8, 6)]) == versions
     assert [str(version) for version in versions] == names
     # Missing parts are 0.
@@ -35,7 +35,7 @@ def test_versions() -> None:
 
 
 def test_features_of_protocol_versions() -> None:
-    """Each version has the features of its specification."""
+    """Each version must have the features of its specification."""
     dse_v1, dse_v2 = 0x41, 0x42
 
     def with_feature(has_feature: Callable[[int], bool]) -> list[int]:

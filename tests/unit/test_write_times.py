@@ -1,5 +1,6 @@
-"""If write timestamps are in seconds or milliseconds, not in microseconds, a warning names the
-factor.
+"""Tests of the warning for write timestamps in seconds or milliseconds, which names the factor.
+
+The right unit is microseconds.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def test_timestamps_in_microseconds_do_not_warn(timestamp: object) -> None:
 
 @pytest.mark.parametrize("prepares", [True, False])
 def test_a_timestamp_generator_in_seconds_warns(prepares: bool) -> None:
-    """Older values would win over each write, without any error."""
+    """A timestamp generator in seconds must cause a warning.
+
+    Otherwise older values would win over each write, without any error.
+    """
     insert = "INSERT INTO t (k) VALUES (1)"
     with FakeNode() as node:
         node.prime_prepare(insert, [])

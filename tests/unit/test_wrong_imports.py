@@ -1,4 +1,4 @@
-"""Imports from the wrong module, and misspelt ones, say what to import."""
+"""Tests of wrong and misspelt imports, whose errors say what to import."""
 
 from __future__ import annotations
 
