@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HOME = Path(__file__).resolve().parent.parent
-# The files and folders of the checkout that a build of the driver and its tests need.
+# A build of the driver and its tests needs these files and folders of the checkout.
 PARTS = (
     "cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "README.rst", "LICENSE",
     "turbocql_pytest.py",
@@ -17,8 +17,9 @@ PARTS = (
 
 
 def copy_checkout(folder: Path) -> None:
-    """Copy the files and folders in PARTS from the checkout into `folder`, without the products of
-    builds.
+    """Copy the files and folders in PARTS from the checkout into `folder`.
+
+    Build products are not copied.
     """
     for part in PARTS:
         source = HOME / part
@@ -38,7 +39,7 @@ def translate_sources(folder: Path) -> list[Path]:
         interpreters and compilers.
     """
     copy_checkout(folder)
-    # Calling `setup.extensions` makes Cython write the C files; nothing is compiled.
+    # `setup.extensions` makes Cython write the C files, and compiles nothing.
     subprocess.run(
         [sys.executable, "-c", "import setup; setup.extensions()"],
         cwd=folder,

@@ -1,12 +1,12 @@
 """Builds the extensions with each installed C compiler, with warnings as errors, and uses them.
 
-python -m tests.compilers [--all] [--short] [NAME ...]
+    python -m tests.compilers [--all] [--short] [NAME ...]
 
-Current compilers refuse code that older ones only warned about. Each compiler builds into its own
-folder: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the package
-ziglang. A new process must then import the built modules. If a kind of compiler is not installed,
-the program says so; with ``--all``, which releases use, it fails. With ``--short``, each compiler
-compiles the C files without optimization, and nothing is linked or imported.
+Current compilers refuse code for which older ones only gave a warning. Each compiler builds into
+its own folder: ``cc``, GCC by version (Debian: gcc-12, gcc-14, ...), Clang, and the Clang of the
+package ziglang. A new process must then import the built modules. If a kind of compiler is not
+installed, the program prints this; with ``--all``, which releases use, it fails. With ``--short``,
+each compiler compiles the C files without optimization, and nothing is linked or imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WARNINGS = (
     "-Wall -Werror -Werror=incompatible-pointer-types -Werror=int-conversion -Wno-unreachable-code"
 )
 
-# This program imports every compiled module, and binds and reads one row with them.
+# This program imports every compiled module, and uses the modules to bind and read one row.
 SMOKE_TEST = """
 import sys
 from cassandra import _impl, implementation
@@ -55,11 +55,11 @@ def gcc_major_version(version: str) -> int:
     return int(match[1])
 
 
-# Maps each kind of compiler to a test whether the first line of its ``--version`` belongs to that
-# kind.
+# This maps each kind of compiler to a function that checks whether the first line of its
+# ``--version`` belongs to that kind.
 KINDS: dict[str, Callable[[str], bool]] = {
     "GCC before 14": lambda version: 0 < gcc_major_version(version) < 14,
-    # GCC rejects incompatible pointer types only from version 14 on.
+    # GCC rejects incompatible pointer types since version 14.
     "GCC 14 or newer": lambda version: gcc_major_version(version) >= 14,
     "Clang": lambda version: "clang" in version,
 }
@@ -79,7 +79,7 @@ def build_driver(command: str, folder: Path) -> Path:
 
     :param command: the command of the compiler.
     :param folder: an empty folder for the copy.
-    :returns: the folder to put on the path in order to import the built driver.
+    :returns: the folder that must be on the path in order to import the built driver.
     """
     copy_checkout(folder)
     subprocess.run(
@@ -106,14 +106,17 @@ def version_of(command: str) -> str:
 
 
 def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> bool:
-    """Compile the C files with one compiler, and return True if it reports no error or warning."""
+    """Compile the C files with one compiler.
+
+    :returns: True if the compiler reports no error or warning.
+    """
     print(f"{name}: {version_of(command)}", flush=True)
     include = sysconfig.get_path("include")
     # Compile to object files (-c). The option -fsyntax-only would be quicker, but zig ignores it.
     flags = [*WARNINGS.split(), "-O0", "-c", "-DNDEBUG", f"-I{include}"]
 
     def compiles(source: Path) -> bool:
-        """Compile one C file; return True if the compiler succeeds."""
+        """Compile one C file, and return True if the compiler succeeds."""
         output = str(source.with_suffix(".o"))
         compile_command = [
             *command.split(),
@@ -126,8 +129,8 @@ def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> b
         return subprocess.run(compile_command, check=False).returncode == 0
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        # Put all results into a list first: `all` alone would stop at the first failure, and not
-        # show the warnings of later files.
+        # Put all results into a list first. `all` alone would stop at the first failure, and not
+        # print the warnings of later files.
         return all(list(pool.map(compiles, sources)))
 
 
@@ -167,9 +170,7 @@ def builds_and_works(name: str, command: str) -> bool:
 
 
 def main() -> None:
-    """Check the compilers that the command line names; without names, check all that are
-    installed.
-    """
+    """Check the compilers in the command line, or all installed compilers if it has no names."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="cc, gcc-14, clang, ziglang; all by default")
     parser.add_argument("--all", action="store_true", help="fail if a kind is not here")

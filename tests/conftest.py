@@ -19,12 +19,13 @@ import pytest
 from cassandra import _build_stamp, _impl
 from tests import elsewhere, time_limits
 
-# The implementations to test: "c" means both, and the compiled modules must exist; "python" means
-# only the Python implementation.
+# These are the implementations to test. "c" means both, and the compiled modules must exist.
+# "python" means only the Python implementation.
 LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 
-if importlib.util.find_spec("hypothesis") is not None:  # `tox -e shims` does not install it
+# `tox -e shims` does not install Hypothesis.
+if importlib.util.find_spec("hypothesis") is not None:
     from hypothesis import HealthCheck, settings
 
     # Turn off Hypothesis's time limits (200 ms for an example, a second for generating ten),
@@ -35,7 +36,7 @@ if importlib.util.find_spec("hypothesis") is not None:  # `tox -e shims` does no
 
 def pytest_configure(config: pytest.Config) -> None:
     if sys.version_info < (3, 11):
-        # asyncio never closes its transport over TLS there if the handshake fails.
+        # In these versions, asyncio never closes its transport over TLS if the handshake fails.
         config.addinivalue_line(
             "filterwarnings", "ignore:unclosed transport <asyncio.sslproto:ResourceWarning"
         )
@@ -44,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> list[str]:
     """Print the tested implementation at the start of the run."""
     lines = [f"turbocql: implementation={_impl.implementation}, lane={LANE}"]
-    # Warn at the start if the compiled modules are older than their sources.
+    # Print a warning at the start if the compiled modules are older than their sources.
     changed_files = _build_stamp.changed_files(thorough=True) if LANE == "c" else None
     if changed_files:
         lines.append(f"turbocql: {_impl.other_sources(changed_files)}")
@@ -54,11 +55,12 @@ def pytest_report_header() -> list[str]:
 def pytest_collection_finish() -> None:
     """Exclude objects that live until the end, such as 22,000 tests, from garbage collection.
 
-    Hundreds of tests run the collector. Without these objects, a collection takes about 5 ms
-    instead of 300.
+    Hundreds of tests run the garbage collector. Without these objects, a collection takes about 5
+    ms instead of 300 ms.
     """
     gc.collect()
-    if hasattr(gc, "freeze"):  # PyPy lacks it
+    # PyPy does not have this function.
+    if hasattr(gc, "freeze"):
         gc.freeze()
 
 
@@ -68,7 +70,10 @@ _tests_run = 0
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, Any, Any]:
-    """From time to time, also exclude what the tests so far have left, such as caches."""
+    """From time to time, also exclude the objects that earlier tests have left.
+
+    Examples are caches.
+    """
     global _tests_run
     result = yield
     _tests_run += 1
@@ -78,7 +83,10 @@ def pytest_runtest_protocol() -> Generator[None, Any, Any]:
 
 
 def _encodable(data: Any) -> Any:
-    """Return `data` with surrogates escaped in all its strings: UTF-8 cannot encode surrogates."""
+    """Return `data` in which surrogates are escaped in all strings.
+
+    UTF-8 cannot encode surrogates.
+    """
     if isinstance(data, str):
         return data if data.isascii() else data.encode("utf-8", "backslashreplace").decode()
     if isinstance(data, dict):
@@ -90,23 +98,23 @@ def _encodable(data: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Make ``-n auto`` start one process more than there are cores.
+    """Make ``-n auto`` start one more process than there are cores.
 
-    Some tests only wait for a silent server, and use no CPU meanwhile.
+    Some tests only wait for a server that does not respond, and use no CPU time.
     """
     return 1 + (yield)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool:
-    """Watch the time of a test without a thread of its own."""
+    """Measure the time of a test without starting a thread for it."""
     time_limits.begin(item, settings)
     return True
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_timeout_cancel_timer() -> bool:
-    """Stop to watch the time of the test."""
+    """Stop measuring the time of the test."""
     time_limits.end()
     return True
 
@@ -117,10 +125,10 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     return _encodable((yield))
 
 
-# On interpreters other than CPython, tests that fail with one of these errors are skipped: a
-# package or function is missing there, since the packages have no wheels for such interpreters or
-# do not support them. On CPython, `turbocql[test]` installs the packages, so there the errors
-# count.
+# On interpreters other than CPython, tests that fail with one of these errors are skipped. A
+# package or function is missing there, because the packages have no wheels for such interpreters or
+# do not support them. On CPython, `turbocql[test]` installs the packages, so these errors count as
+# failures.
 LACKING_ELSEWHERE = re.compile(
     r"No module named '(numpy|lz4|snappy|cramjam|pyarrow|pandas|polars|duckdb|msgspec|cryptography)"
     r"|requires? (numpy|lz4|pyarrow|cryptography)|'ctypes' has no attribute 'pythonapi'"
@@ -128,7 +136,7 @@ LACKING_ELSEWHERE = re.compile(
 )
 
 
-# The conftest.py of unit/security makes certificates, for which it needs cryptography.
+# The conftest.py of unit/security creates certificates, for which it needs cryptography.
 collect_ignore = (
     ["unit/security"]
     if sys.implementation.name != "cpython" and importlib.util.find_spec("cryptography") is None
@@ -137,8 +145,9 @@ collect_ignore = (
 
 
 def _skipped_if_lacking(report: Any) -> Any:
-    """If the failure in the report is one of LACKING_ELSEWHERE, turn it into a skip. Return the
-    report.
+    """Turn the failure in a report into a skip if it is one of LACKING_ELSEWHERE.
+
+    :returns: the report.
     """
     if sys.implementation.name != "cpython" and report.outcome == "failed":
         match = LACKING_ELSEWHERE.search(str(report.longrepr))
@@ -149,8 +158,9 @@ def _skipped_if_lacking(report: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse names that differ between processes. On interpreters other than CPython, skip the
-    tests that `elsewhere.REASONS` lists.
+    """Refuse test names that differ between processes, and skip tests on other interpreters.
+
+    On interpreters other than CPython, the tests that `elsewhere.REASONS` lists are skipped.
     """
     for item in items:
         if " at 0x" in item.nodeid:
@@ -167,19 +177,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, Any, Any]:
-    """Skip test modules that cannot be imported because PyPy lacks a package."""
+    """Skip test modules that cannot be imported because PyPy does not have a package."""
     return _skipped_if_lacking((yield))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, Any, Any]:
-    """Skip tests that fail because PyPy lacks a package."""
+    """Skip tests that fail because PyPy does not have a package."""
     return _skipped_if_lacking((yield))
 
 
 class Implementation:
-    """The modules of one implementation, as attributes that are named as in
-    `cassandra._impl.TWINS`.
+    """The modules of one implementation, as attributes.
+
+    The attributes have the names of the modules in `cassandra._impl.TWINS`.
 
     :param name: "python", or "c" for the compiled modules.
     """
@@ -196,8 +207,9 @@ class Implementation:
 
 @pytest.fixture(scope="session", params=["python", "c"] if LANE == "c" else ["python"])
 def implementation(request: pytest.FixtureRequest) -> Implementation:
-    """Run the test once with each implementation. The fixture has the modules as attributes, such
-    as ``implementation.codecs``.
+    """Run the test once with each implementation.
+
+    The fixture has the modules as attributes, such as ``implementation.codecs``.
     """
     return Implementation(request.param)
 

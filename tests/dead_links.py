@@ -1,7 +1,7 @@
 """Finds dead links within the built documentation: ``python -m tests.dead_links FOLDER``.
 
 The target of each link to a page, file or heading must exist. Links to other sites must begin with
-https and lead to a site in `ELSEWHERE`; the program does not request them.
+https and lead to a site in `ELSEWHERE`. The program does not send requests to these sites.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Other sites to which pages may link.
+# Pages may link to these other sites.
 ELSEWHERE = {
     "cassandra.apache.org",
     "docs.python.org",
@@ -23,8 +23,9 @@ ELSEWHERE = {
 
 
 class Page(HTMLParser):
-    """Collects the links of a page, and its anchors, which are the ids and names that links may
-    lead to.
+    """Collects the links and the anchors of a page.
+
+    Anchors are the IDs and names to which links may lead.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,10 @@ class Page(HTMLParser):
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Record the anchors and links of one tag, which `HTMLParser` passes to this method."""
+        """Record the anchors and links of one tag.
+
+        `HTMLParser` calls this method for each tag.
+        """
         for name, value in attrs:
             if value is None:
                 continue
@@ -44,7 +48,7 @@ class Page(HTMLParser):
 
 
 def read(folder: Path) -> dict[Path, Page]:
-    """Parse the pages in `folder` and its subfolders, but not Sphinx's pages of source code.
+    """Parse the pages in `folder` and its subfolders, except Sphinx's pages of source code.
 
     :returns: the parsed pages, by their resolved paths.
     """
@@ -58,7 +62,7 @@ def read(folder: Path) -> dict[Path, Page]:
 
 
 def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
-    """Return what is wrong with a link of the page at `path`; None if nothing is."""
+    """Return the fault of a link of the page at `path`; None if the link is correct."""
     url = urlsplit(link)
     if url.scheme in ("http", "https"):
         if url.scheme == "http":
@@ -66,7 +70,7 @@ def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
         return None if url.hostname in ELSEWHERE else "a site that is not in ELSEWHERE"
     if url.scheme:
         return None if url.scheme in ("mailto", "data") else f"scheme {url.scheme}"
-    # The link stays within the documentation: it leads to a page, or to an anchor of this page.
+    # The link stays within the documentation. It leads to a page, or to an anchor of this page.
     target = (path.parent / unquote(url.path)).resolve() if url.path else path
     if target.is_dir():
         target = target / "index.html"
@@ -78,11 +82,12 @@ def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
 
 
 def dead_links(folder: Path) -> list[str]:
-    """Return a line "page: link: what is wrong" for each dead link of the pages in `folder`."""
+    """Return a line "page: link: fault" for each dead link of the pages in `folder`."""
     pages = read(folder)
     faults = []
     for path, page in pages.items():
-        links_without_duplicates = dict.fromkeys(page.links)  # unlike a set, in the page's order
+        # Unlike a set, a dictionary keeps the order of the page.
+        links_without_duplicates = dict.fromkeys(page.links)
         for link in links_without_duplicates:
             fault = fault_of(link, path, pages)
             if fault is not None:

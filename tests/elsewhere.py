@@ -1,7 +1,7 @@
 """The unit tests that interpreters other than CPython skip, with the reasons.
 
 ``tox -e pypy`` runs the unit tests on PyPy. Tests that are not listed pass there, unless they need
-a package that PyPy lacks: `tests.conftest` skips these.
+a package that PyPy does not have. `tests.conftest` skips these tests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ DIGITS = "decimals go through texts there, under sys.set_int_max_str_digits"
 BUILD = "extensions are for CPython"
 MESSAGE = "the interpreter's own message"
 
-# A test is skipped if its id, "path::name" relative to tests/unit, begins with one of these keys.
+# A test is skipped if its ID, "path::name" relative to tests/unit, begins with one of these keys.
 # The values are the reasons.
 REASONS = {
     "aio/test_concurrent.py::test_an_error_is_not_held": COUNTS,

@@ -1,7 +1,7 @@
 """A fixture that fails a test if it leaves sockets, event loops, threads or processes open.
 
 Without it, only the garbage collector would report an unclosed socket, and often during another
-test. This fixture checks after each test that everything which the test opened is closed.
+test. This fixture checks after each test that everything that the test opened is closed.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ from typing import Any
 
 import pytest
 
-# seconds for which a test waits until other threads have closed what they have open
+# A test waits this many seconds until other threads have closed their resources.
 PATIENCE = 60.0
 HOME = str(Path(__file__).resolve().parents[1])
 OPEN_FILES = "/proc/self/fd"
 TASKS = Path("/proc/self/task")
 
-# For each socket and thread: where in the project's code it was created.
+# This contains for each socket and thread the place in the project's code where it was created.
 _origins: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _processes_started = 0
-_reported: set[str] = set()  # ids of child processes for which an earlier test has already failed
+# These are the IDs of child processes for which an earlier test has already failed.
+_reported: set[str] = set()
 
 
 def _creation_site() -> str:
-    """Return where a resource is being created: up to four frames of this project, as `file:line`.
+    """Return the place where a resource is being created.
 
-    The innermost frame comes first.
+    This is a list of up to four frames of this project, as `file:line`. The innermost frame comes
+    first.
     """
     locations: list[str] = []
-    # Leave out the frames of this function and of the audit hook.
+    # Skip the frames of this function and of the audit hook.
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(locations) < 4:
         name = frame.f_code.co_filename
-        # Keep only frames of this project, not those of installed packages and the standard
-        # library.
+        # Use only frames of this project, not those of installed packages and the standard library.
         if name.startswith(HOME) and "site-packages" not in name:
             locations.append(f"{name[len(HOME) + 1 :]}:{frame.f_lineno}")
         frame = frame.f_back
@@ -76,9 +77,9 @@ _is_watching = False
 
 
 def watch() -> None:
-    """Start to record new resources; a second call does nothing.
+    """Start recording new resources; a second call does nothing.
 
-    This lasts until the process ends, because Python cannot remove an audit hook.
+    The recording lasts until the process ends, because Python cannot remove an audit hook.
     """
     global _is_watching
     if not _is_watching:
@@ -89,11 +90,11 @@ def watch() -> None:
 
 
 def _open_permanent_resources() -> None:
-    """Open the resources that a process opens once and never closes, so that no test is blamed for
-    them.
+    """Open the resources that a process opens once and never closes.
 
-    They are a pipe of libuv and, from Python 3.14 on, the pipe of multiprocessing's resource
-    tracker, which the locks of multiprocessing use.
+    Otherwise the fixture would fail the test that opens them. They are a pipe of libuv and, since
+    Python 3.14, the pipe of multiprocessing's resource tracker, which the locks of multiprocessing
+    use.
     """
     if sys.version_info >= (3, 14):
         from multiprocessing import resource_tracker
@@ -108,20 +109,21 @@ def _open_permanent_resources() -> None:
 
 
 def _open_files() -> set[tuple[int, int, int]]:
-    """Return (descriptor, device, inode) of each open file and socket of this process.
+    """Return the descriptor, device and inode of each open file and socket of this process.
 
-    Each socket and pipe has an inode of its own. This is called twice for each test, and is twice
-    as quick as to read the path of each file.
+    Each socket and pipe has a different inode. The fixture calls this function twice for each test.
+    It takes half the time of reading the path of each file.
     """
     try:
         descriptors = os.listdir(OPEN_FILES)
-    except OSError:  # This is not Linux, so only the sockets that Python code created are known.
+    # On systems other than Linux, only the sockets that Python code created are known.
+    except OSError:
         sockets = [resource for resource in list(_origins) if isinstance(resource, socket.socket)]
         numbers = [open_socket.fileno() for open_socket in sockets]
         return {(number, 0, 0) for number in numbers if number >= 0}
     files = set()
     for descriptor in map(int, descriptors):
-        # Skip the descriptor of the directory itself, which `listdir` had open and has closed.
+        # Skip the descriptor of the directory itself, which `listdir` has already closed.
         try:
             status = os.fstat(descriptor)
         except OSError:
@@ -133,7 +135,7 @@ def _open_files() -> set[tuple[int, int, int]]:
 def _live_threads() -> set[threading.Thread]:
     """Return the running threads that Python has started.
 
-    Other threads, such as those of Arrow, are listed as dummy threads, and left out.
+    Other threads, such as those of Arrow, are listed as dummy threads, and are not returned.
     """
     return {
         thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
@@ -141,9 +143,9 @@ def _live_threads() -> set[threading.Thread]:
 
 
 def _child_process_ids() -> set[str]:
-    """Return the process ids of this process's children; none on systems other than Linux."""
+    """Return the IDs of this process's child processes; none on systems other than Linux."""
     children: set[str] = set()
-    # the system has no such files, or a thread has ended in between
+    # The error means that the system has no such files, or that a thread has just ended.
     with contextlib.suppress(OSError):
         for task in os.listdir(TASKS):
             children.update((TASKS / task / "children").read_text().split())
@@ -151,7 +153,7 @@ def _child_process_ids() -> set[str]:
 
 
 def _describe_process(pid: str) -> str:
-    """Return the process id and the command line of a process."""
+    """Return the ID and the command line of a process."""
     try:
         command_line = Path("/proc", pid, "cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
@@ -161,7 +163,7 @@ def _describe_process(pid: str) -> str:
 
 
 class _OpenResources:
-    """The open files, sockets and threads at the moment when the object is created.
+    """The files, sockets and threads that are open when the object is created.
 
     `started` is the number of processes that had been started by then.
     """
@@ -172,9 +174,7 @@ class _OpenResources:
         self.started = _processes_started
 
     def added(self, before: _OpenResources) -> list[str]:
-        """Describe each resource that is open in this snapshot but was not open in the earlier
-        one.
-        """
+        """Describe each resource that is open now but was not open in the earlier snapshot."""
         descriptions = [
             _describe_file(descriptor)
             for descriptor, _, _ in sorted(self.files - before.files)
@@ -187,8 +187,10 @@ class _OpenResources:
 
 
 def _is_eventfd(descriptor: int) -> bool:
-    """Return True for an eventfd. It belongs to an event loop or to a connection, which may open it
-    when it is first needed, and which have other open files.
+    """Return True for an eventfd.
+
+    It belongs to an event loop or to a connection. These may open it when they first need it, and
+    have other open files.
     """
     with contextlib.suppress(OSError):
         return os.readlink(f"{OPEN_FILES}/{descriptor}") == "anon_inode:[eventfd]"
@@ -209,8 +211,8 @@ def _describe_file(descriptor: int) -> str:
             contextlib.suppress(OSError),
             socket.socket(fileno=os.dup(descriptor)) as duplicate,
         ):
-            # Only addresses are known of a socket that C code such as uvloop created, not Python
-            # code.
+            # For a socket that C code such as uvloop created, only the addresses are known, not the
+            # Python code.
             addresses = f"{duplicate.getsockname()!r} to {_peer_address(duplicate)}"
             return f"{kind}, {duplicate.family.name}, {addresses}"
     return f"{kind} (file number {descriptor})"
@@ -227,7 +229,8 @@ def _peer_address(sock: socket.socket) -> str:
 def _wait_for_leftovers(before: _OpenResources) -> list[str]:
     """Describe each resource that is open now but was not open before.
 
-    Other threads may still be closing some, so wait up to PATIENCE seconds until none is left.
+    Other threads may still be closing some resources, so the function waits up to PATIENCE seconds
+    until none is left.
     """
     deadline = time.monotonic() + PATIENCE
     pause = 0.001

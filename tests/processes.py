@@ -12,8 +12,8 @@ from pathlib import Path
 import cassandra
 
 HOME = str(Path(cassandra.__file__).parents[1])
-# The import path for code that also imports from `tests`. HOME comes first, because the checkout
-# that contains `tests` may have another `cassandra`.
+# This is the import path for code that also imports from `tests`. HOME comes first, because the
+# checkout that contains `tests` may have another `cassandra`.
 WITH_TESTS = {"PYTHONPATH": os.pathsep.join((HOME, str(Path(__file__).resolve().parents[1])))}
 
 
@@ -26,11 +26,11 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """Run `code` in a new interpreter, in an empty working directory.
 
-    Python imports modules from the working directory first. In an empty one, no file can hide an
-    installed module of the same name.
+    Python imports modules from the working directory first. In an empty directory, no file can hide
+    an installed module of the same name.
 
     :param env: additional environment variables.
-    :param timeout: seconds.
+    :param timeout: the time limit in seconds.
     :param as_file: run the code from a file, not with ``-c``.
     :param is_bare: hide the installed packages (``-S``). Editable installs then run no code when
         the interpreter starts.

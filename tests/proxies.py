@@ -20,17 +20,17 @@ class Relay:
     """Accepts connections, and relays the bytes of each connection to a node and back.
 
     It belongs to the event loop on which it is started. `opened` counts all connections that were
-    accepted, and `now` those that are connected to a node at the moment. `fault` is None, or one
-    of:
+    accepted, and `now` those that are connected to a node at the moment. `fault` is None, or one of
+    these strings:
 
-    - "drop": bytes get lost in both directions;
-    - "deaf": bytes from the client get lost;
-    - "mute": bytes from the node get lost;
+    - "drop": bytes are lost in both directions;
+    - "deaf": bytes from the client are lost;
+    - "mute": bytes from the node are lost;
     - "slow": each piece of at most 64 KiB is delayed by 50 ms;
     - "refuse": new connections are closed at once.
 
-    :param target: the address of the node, or a function that returns it for each new connection;
-        if the function returns None, the connection is closed.
+    :param target: the address of the node, or a function that returns it for each new connection.
+        If the function returns None, the connection is closed.
     """
 
     def __init__(self, target: Address | Callable[[asyncio.StreamWriter], Address | None]) -> None:
@@ -59,7 +59,10 @@ class Relay:
         self.address = path
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one client's connection until it is closed; asyncio runs this as a task."""
+        """Serve one client's connection until it is closed.
+
+        asyncio runs this method as a task.
+        """
         # `reset` aborts these writers, and `stop` cancels these tasks. They belong to the open
         # connections.
         self._writers.add(writer)
@@ -70,11 +73,12 @@ class Relay:
         try:
             target = self.target(writer) if callable(self.target) else self.target
             # The loop may have accepted this connection just before `stop` closed the listener. Do
-            # not serve it then.
+            # not serve the connection then.
             if target is not None and self.fault != "refuse" and not self._closed:
                 await self._connect(reader, writer, target)
         except (OSError, asyncio.CancelledError):
-            pass  # one side broke the connection, or `stop` cancelled this task
+            # In this case, one side closed the connection, or `stop` cancelled this task.
+            pass
         finally:
             writer.transport.abort()
             self._tasks.discard(task)
@@ -106,12 +110,12 @@ class Relay:
     ) -> None:
         """Relay the bytes in one direction until the sender ends its stream.
 
-        :param losing_faults: the faults in which the bytes of this direction get lost.
+        :param losing_faults: the faults in which the bytes of this direction are lost.
         """
         is_silent = False
         try:
             while data := await reader.read(CHUNK):
-                # If bytes were lost, the receiver could not make sense of later ones. So this
+                # If bytes were lost, the receiver could not understand later ones. So this
                 # direction stays silent, even after the fault was cleared.
                 is_silent = is_silent or self.fault in losing_faults
                 if is_silent:
@@ -123,11 +127,14 @@ class Relay:
         except OSError:
             writer.transport.abort()
         else:
-            # The sender has ended its stream, so close the other side, too.
+            # The sender has ended its stream, so close the other side too.
             writer.close()
 
     async def _wait_until_closed(self, writer: asyncio.StreamWriter) -> None:
-        """Wait until the transport is closed, which takes some turns of the loop after `close`."""
+        """Wait until the transport is closed.
+
+        This takes some iterations of the loop after `close`.
+        """
         with contextlib.suppress(OSError, asyncio.CancelledError):
             await writer.wait_closed()
         self._writers.discard(writer)
@@ -142,7 +149,7 @@ class Relay:
         self._closed = True
         if self._server is not None:
             self._server.close()
-        # if a connection was accepted just now, its task starts in this turn
+        # If a connection was accepted just now, its task starts in this iteration.
         await asyncio.sleep(0)
         tasks = list(self._tasks)
         for task in tasks:
@@ -151,15 +158,16 @@ class Relay:
         self.reset()
         while self._writers:
             await self._wait_until_closed(next(iter(self._writers)))
-        # A transport closes its socket only some turns of the loop after it has called
+        # A transport closes its socket only some iterations of the loop after it has called
         # `connection_lost`.
         for _ in range(3):
             await asyncio.sleep(0)
 
 
 class Proxy(Relay):
-    """A relay to a fake node, which runs on the node's event loop. It listens as soon as it is
-    created.
+    """A relay to a fake node, which runs on the node's event loop.
+
+    It listens as soon as it is created.
 
     :param node: the fake node.
     :param address: the address to listen on.
@@ -199,10 +207,10 @@ Proxies = dict[uuid.UUID, Proxy]
 
 
 def put_proxies_before(nodes: FakeCluster, connection_id: str = "c1") -> Proxies:
-    """Put a proxy before each node, and write the proxies' addresses into the nodes' client routes.
+    """Create a proxy for each node, and set the nodes' client routes to the proxies' addresses.
 
-    :param connection_id: the connection id of the routes.
-    :returns: the proxies by the host ids of the nodes.
+    :param connection_id: the connection ID of the routes.
+    :returns: the proxies by the host IDs of the nodes.
     """
     proxies = {node.host_id: Proxy(node) for node in nodes.nodes}
     for host_id, proxy in proxies.items():

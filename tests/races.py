@@ -1,12 +1,12 @@
 """Runs `tests.stress.threads`, in which threads share objects, under ThreadSanitizer.
 
-python -m tests.races [--threads 4] [--minutes 2]
+    python -m tests.races [--threads 4] [--minutes 2]
 
-The interpreter has no GIL; it and the compiled modules are built with ``-fsanitize=thread``.
-`tools/build_python` builds the interpreter in the first run, which takes ten minutes. This program
-builds the modules in a copy of the checkout. The sanitizer makes everything at least ten times
-slower, but it reports a race even if the two threads did not run the code at the same moment. The
-exit status is not 0 if it reports one.
+The interpreter has no GIL. The interpreter and the compiled modules are built with
+``-fsanitize=thread``. `tools/build_python` builds the interpreter in the first run, which takes ten
+minutes. This program builds the modules in a copy of the checkout. The sanitizer makes everything
+at least ten times slower, but it reports a race even if the two threads did not run the code at the
+same moment. The exit status is not 0 if the sanitizer reports a race.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLAGS = ("-fsanitize=thread", "-shared", "-fPIC", "-O1", "-g", "-fno-omit-frame-
 
 
 def sanitized_interpreter() -> str:
-    """Return the path of the interpreter with ThreadSanitizer. If it does not exist, build it."""
+    """Return the path of the interpreter with ThreadSanitizer, which is built if necessary."""
     completed = subprocess.run(
         [str(HOME / "tools" / "build_python"), VERSION],
         stdout=subprocess.PIPE,
@@ -41,9 +41,9 @@ def sanitized_interpreter() -> str:
 
 
 def without_address_randomization() -> list[str]:
-    """Return the beginning of a command that switches address space layout randomization off.
+    """Return the first words of a command that switches address space layout randomization off.
 
-    ThreadSanitizer needs fixed addresses. The list is empty if there is no ``setarch``.
+    ThreadSanitizer needs fixed addresses. The list is empty if ``setarch`` is not installed.
     """
     command = shutil.which("setarch")
     return [command, "-R"] if command is not None else []
@@ -53,10 +53,10 @@ def build_modules(python: str, folder: Path) -> None:
     """Build the compiled modules with ThreadSanitizer.
 
     :param python: the path of the interpreter that will use them.
-    :param folder: a folder for the copy of the checkout, which then contains the modules.
+    :param folder: a folder for the copy of the checkout, which will contain the modules.
     """
     sources = translate_sources(folder)
-    # A program that prints the folder of that interpreter's headers, and its suffix of extensions.
+    # This program prints the folder of that interpreter's headers, and its suffix of extensions.
     code = (
         "import sysconfig as s; print(s.get_path('include')); print(s.get_config_var('EXT_SUFFIX'))"
     )
@@ -77,12 +77,14 @@ def build_modules(python: str, folder: Path) -> None:
         subprocess.run(command, check=True)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(compile_module, sources))  # `list` raises the error of a failed module
+        # `list` raises the error of a failed module.
+        list(pool.map(compile_module, sources))
 
 
 def main() -> int:
-    """Build the modules and run the threads, and return their exit status, which is 66 if there was
-    a race.
+    """Build the modules, run the threads, and return their exit status.
+
+    The status is 66 if there was a race.
     """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -1,14 +1,14 @@
 """Runs the unit tests of the compiled modules with AddressSanitizer and UBSan.
 
-python -m tests.sanitize [--keep FOLDER] [--weekly] [arguments of pytest]
+    python -m tests.sanitize [--keep FOLDER] [--weekly] [arguments of pytest]
 
 The program builds the modules with CASS_DRIVER_SANITIZE=1 in a copy of the checkout. The
 interpreter itself is an ordinary one: the dynamic linker loads the sanitizers' libraries before it.
 Python's own allocator is off, because its arenas would hide overruns. Leaks are not reported,
 because an interpreter does not free everything when it ends. The first finding ends the run.
 
-With ``--weekly``, it runs the unit tests of every package that uses compiled code, including both
-APIs and the mapper, and then the fuzzers for `FUZZ_SECONDS`.
+With ``--weekly``, the program runs the unit tests of every package that uses compiled code,
+including both APIs and the mapper, and then the fuzzers for `FUZZ_SECONDS`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ FUZZ_SECONDS = 600
 def sanitizer_libraries(compiler: str) -> list[str]:
     """Return the paths of the compiler's sanitizer libraries.
 
-    If one is missing, exit with a message.
+    If one of them is missing, exit with a message.
     """
     paths = []
     for name in ("libasan.so", "libubsan.so"):
@@ -97,7 +97,7 @@ def sanitizer_libraries(compiler: str) -> list[str]:
             [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
         )
         path = result.stdout.strip()
-        # For a library that it lacks, the compiler prints only its bare name.
+        # For a library that is not installed, the compiler prints only its bare name.
         if result.returncode or not os.path.isabs(path):
             sys.exit(
                 f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both."  # noqa: E501
@@ -123,7 +123,7 @@ def sanitizer_environment(preloaded: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Build the modules and run the tests, and return the tests' exit status."""
+    """Build the modules, run the tests, and return the exit status of the tests."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Prepared statements that are made without a server, with bind plans of either implementation."""
+"""Prepared statements created without a server, with bind plans of either implementation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def prepared_insert(
 ) -> PreparedStatement:
     """Return a real `PreparedStatement` of an INSERT whose bind markers are `columns`.
 
-    :param implementation: the implementation that binds its values.
+    :param implementation: the implementation that binds the values.
     :param routing_key_indexes: the positions of the partition key's columns.
     """
     metadata = [ColumnMetadata("ks", "t", column.name, column.type) for column in columns]

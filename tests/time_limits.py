@@ -1,28 +1,30 @@
-"""Ends the process if a test takes longer than its time limit (`timeout` in pyproject.toml).
+"""Ends the process if a test takes longer than its time limit.
 
-pytest-timeout starts and joins a thread for each test, which took about a fifth of a short test.
-Here, one thread watches all tests of a process.
+The limit is `timeout` in pyproject.toml. pytest-timeout starts and joins a thread for each test,
+which took about a fifth of the time of a short test. In this module, one thread watches all tests
+of a process.
 """
 
 from __future__ import annotations
 
 import threading
 
-# Tests may patch these functions in their module.
+# Tests may replace these functions in this module.
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
-_INTERVAL = 1.0  # seconds between two looks at the clock
+# The thread checks the time at this interval, in seconds.
+_INTERVAL = 1.0
 
-# The running test, its settings and the time at which it has taken too long; None between tests.
+# This contains the running test, its settings and the time of its limit; None between tests.
 _running: tuple[pytest.Item, Any, float] | None = None
 _thread: threading.Thread | None = None
 
 
 def begin(item: pytest.Item, settings: Any) -> None:
-    """Start to watch a test.
+    """Start watching a test.
 
     :param settings: the settings of pytest-timeout for it.
     """
@@ -34,7 +36,7 @@ def begin(item: pytest.Item, settings: Any) -> None:
 
 
 def end() -> None:
-    """Stop to watch the running test."""
+    """Stop watching the running test."""
     global _running
     _running = None
 

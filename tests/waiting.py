@@ -8,8 +8,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-# Seconds after which a wait counts as failed. A test that passes never waits that long, even on a
-# slow machine under load.
+# A wait fails after this many seconds. A test that passes never waits that long, even on a slow
+# machine under load.
 WAIT = 60.0
 _PAUSE = 0.001
 
@@ -25,8 +25,8 @@ def until(
 
     :param seconds: after this time, the function raises an AssertionError.
     :param pause: seconds between two calls of `condition`. Increase it if a call is expensive, for
-        example because it queries another process.
-    :param reason: is called when the time is over; the error contains its result.
+        example because it sends a query to another process.
+    :param reason: is called when the time is over. The error contains its result.
     """
     deadline = time.monotonic() + seconds
     while not (result := condition()):
@@ -40,7 +40,7 @@ def until(
 async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> Any:
     """Wait until `condition` returns a true value, and return that value.
 
-    Unlike `until`, this coroutine lets the event loop run other tasks meanwhile.
+    Unlike `until`, this coroutine lets the event loop run other tasks while it waits.
 
     :param seconds: after this time, the coroutine raises an AssertionError.
     """
@@ -54,13 +54,13 @@ async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> 
 async def result_of(outcome: Any) -> Any:
     """Return the result of a call of the blocking or the asyncio API.
 
-    :param outcome: what the call returned. An awaitable is awaited, anything else is the result.
+    :param outcome: what the call returned. An awaitable is awaited, any other value is the result.
     """
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bool:
-    """Await the result of `begin` in a task, and cancel the task after `turns` turns of the loop.
+    """Await the result of `begin` in a task, and cancel the task after `turns` loop iterations.
 
     Wait until the task has ended. If it raised an error, raise that error.
 
@@ -78,7 +78,7 @@ async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bo
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=WAIT)
     assert done
-    # If the task raised an error, this raises it.
+    # If the task raised an error, `result` raises it.
     if not task.cancelled():
         task.result()
     return had_ended

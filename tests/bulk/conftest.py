@@ -1,6 +1,6 @@
 """Fixtures of tests/bulk: one real node, and a session in a new keyspace for each test.
 
-The functions give sessions the settings of applications, and compare the content of tables.
+The functions give sessions the settings of applications, and compare the contents of tables.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     ordered_dict_factory,
     lambda names, rows: dict.fromkeys(
         names
-    ),  # a row factory of an application, which drops the rows
+        # This is a row factory of an application, which drops the rows.
+    ),
 )
 
 
@@ -123,7 +124,7 @@ def _text_of(value: Any) -> str:
 
 
 def difference(session: Session, expected: list[Any], actual: list[Any]) -> str:
-    """Describe the differences between the rows of source and target; return "" if there are none.
+    """Describe the differences between the rows of source and target; return "" if they are equal.
 
     :param expected: the rows of the source, from `content_of`.
     :param actual: the rows of the target, also from `content_of`.

@@ -1,4 +1,4 @@
-"""A bulk operation in a process of its own, which the tests in test_kills.py kill.
+"""Runs a bulk operation in a separate process, which the tests in test_kills.py kill.
 
 python -m tests.bulk.killed OPERATION HOST PORT KEYSPACE FOLDER
 """
@@ -13,7 +13,7 @@ from cassandra.bulk import chunks
 from cassandra.bulk.copy import copy
 from cassandra.cluster import Cluster, Session
 
-# Small pages and chunks give the test many points at which to kill the process.
+# Because of small pages and chunks, the test can kill the process at many points.
 PAGES: dict[str, Any] = {"page_size": 25, "splits": 8, "concurrency": 2}
 chunks.CHUNK_ROWS = chunks.TEXT_ROWS = chunks.OBJECT_ROWS = 50
 
@@ -23,14 +23,14 @@ def run_operation(session: Session, operation: str, keyspace: str, folder: Path)
 
     :param operation: "scan", "copy", "unload" or "load". "unload" uses no checkpoint.
     :param keyspace: contains the tables ``source`` and ``target``.
-    :param folder: for the checkpoint, and for the files that the operation reads or writes.
+    :param folder: contains the checkpoint, and the files that the operation reads or writes.
     """
     source, target = f"{keyspace}.source", f"{keyspace}.target"
     checkpoint = folder / "point"
     if operation == "scan":
         with open(folder / "rows", "a", encoding="utf-8") as file:
             # An earlier process may have been killed while it wrote a line. End that line, so that
-            # the next row begins a new one.
+            # the next row begins on a new line.
             file.write("\n")
             for page in session.scan(source, checkpoint=checkpoint, **PAGES).pages():
                 file.write("".join(f"{k}\t{v}\n" for k, v in page.current_rows))

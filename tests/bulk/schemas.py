@@ -48,7 +48,7 @@ def _text(rng: random.Random, letters: str = LETTERS) -> str:
 def _signed_integer(rng: random.Random, bits: int) -> int:
     """Return a random signed integer of `bits` bits.
 
-    The limits and the numbers around zero are drawn most often: errors are likelier there.
+    The limits and the numbers around zero are drawn most often, because errors are likelier there.
     """
     limit = 1 << (bits - 1)
     return rng.choice((0, 1, -1, limit - 1, -limit, rng.randrange(-limit, limit)))
@@ -130,10 +130,10 @@ def _quoted(name: str) -> str:
 
 
 class Schema:
-    """Two tables with the same columns, ``source`` and ``target``, and the user types of these.
+    """Two tables with the same columns, ``source`` and ``target``, and their user types.
 
     :param seed: the same seed gives the same schema, and the same rows.
-    :param keyspace: the keyspace that the caller creates the schema in.
+    :param keyspace: the keyspace in which the caller creates the schema.
     """
 
     FIELDS = ("Zip Code", "class", "_x", "plain", "def", "a.b", "ü")
@@ -141,7 +141,8 @@ class Schema:
     def __init__(self, seed: int, keyspace: str) -> None:
         self.rng = rng = random.Random(seed)
         self.keyspace = keyspace
-        self.types: dict[str, list[Column]] = {}  # the fields of each user type
+        # This dictionary contains the fields of each user type.
+        self.types: dict[str, list[Column]] = {}
         for name in ("inner", "Outer type"):
             fields = rng.sample(self.FIELDS, 3)
             self.types[name] = [self._column(field, 1) for field in fields]
@@ -159,9 +160,10 @@ class Schema:
             for number, cql_type in enumerate(scalar_types)
         ]
         self.values += [self._column(f"n{number}", 2, is_nested=True) for number in range(8)]
-        # A static list that is not frozen: writes of the same time add up their elements.
+        # This static list is not frozen, so writes of the same time add up their elements.
         self.static = Column("s", "list<text>", lambda rng: [_text(rng) for _ in range(2)])
-        self.order = rng.choice(("ASC", "DESC"))  # of the clustering column
+        # This is the order of the clustering column.
+        self.order = rng.choice(("ASC", "DESC"))
 
     @property
     def columns(self) -> list[Column]:
@@ -174,11 +176,11 @@ class Schema:
     def _type(
         self, depth: int, is_nested: bool = False, is_ordered: bool = False
     ) -> tuple[str, Maker]:
-        """Return a random CQL type and a function that makes its values.
+        """Return a random CQL type and a function that returns its values.
 
         :param depth: how many types may be nested in each other; 0 for a scalar type.
-        :param is_nested: whether the type must be a container, not a scalar.
-        :param is_ordered: whether the type is for the keys of a map or the elements of a set, so
+        :param is_nested: True if the type must be a container, not a scalar.
+        :param is_ordered: True if the type is for the keys of a map or the elements of a set, so
             that it must contain no type of UNORDERED.
         """
         rng = self.rng
@@ -212,8 +214,8 @@ class Schema:
         key, make_key = self._type(depth - 1, is_ordered=is_ordered or container != "list")
         if container == "map":
             value, make_value = self._type(depth - 1, is_ordered=is_ordered)
-            # The keys may be dicts, which have no hash, so they cannot be the keys of a dict. The
-            # value is a list of pairs instead.
+            # The keys may be dictionaries, which are not hashable, so they cannot be the keys of a
+            # dictionary. The value is a list of pairs instead.
             return frozen(f"map<{key}, {value}>"), lambda rng: _Pairs(
                 (key_value, make_value(rng))
                 for key_value in _without_duplicates(make_key(rng) for _ in _random_range(rng))
@@ -242,12 +244,15 @@ class Schema:
         return statements
 
     def insert(self) -> str:
-        """Return the INSERT that writes a row of `rows` into ``source``."""
+        """Return the INSERT statement that writes a row of `rows` into ``source``."""
         names = ", ".join(_quoted(column.name) for column in self.columns)
         return f"INSERT INTO source ({names}) VALUES ({', '.join('?' * len(self.columns))})"
 
     def rows(self, count: int) -> list[list[Any]]:
-        """Return `count` random rows, with null for about a fifth of the values outside the key."""
+        """Return `count` random rows.
+
+        About a fifth of the values outside the key are null.
+        """
         rng = self.rng
         key_size = len(self.partition) + len(self.clustering)
         return [
@@ -260,7 +265,10 @@ class Schema:
 
 
 def _random_range(rng: random.Random) -> range:
-    """Return a range as long as a random collection: callers make one element in each turn."""
+    """Return a range as long as a random collection.
+
+    The caller creates one element in each iteration.
+    """
     return range(rng.choice((1, 1, 2, 5)))
 
 
@@ -274,7 +282,7 @@ def _without_duplicates(values: Iterable[Any]) -> list[Any]:
 
 
 class _Pairs(list[Any]):
-    """The value of a map as a list of (key, value) pairs, because its keys may have no hash."""
+    """The value of a map as a list of (key, value) pairs, because its keys may not be hashable."""
 
     def items(self) -> list[Any]:
         """Return the (key, value) pairs."""

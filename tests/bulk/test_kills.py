@@ -1,4 +1,4 @@
-"""A bulk operation that is killed and run again continues, and no row is lost or altered."""
+"""Tests of killed bulk operations, which continue without losing or changing rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.waiting import until
 
 pytestmark = [
     pytest.mark.integration,
-    # The tables have empty texts, too.
+    # The tables also contain empty strings.
     pytest.mark.filterwarnings("ignore:column .* has empty texts, which CSV:RuntimeWarning"),
 ]
 
@@ -33,14 +33,15 @@ SEEDS = range(int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 ROWS = [(number, f"text {number}, 'ß'\n") for number in range(COUNT)]
 # The most runs of an operation; the process is killed only in the first half of them.
 MAX_RUNS = 60
-TIMEOUT = 60.0  # seconds within which a run that is not killed must end
+# A run that is not killed must end within this many seconds.
+TIMEOUT = 60.0
 
 
 class KilledOperation:
-    """Runs the program ``tests.bulk.killed`` again and again on one folder, and may kill it.
+    """Runs the program ``tests.bulk.killed`` repeatedly on one folder, and may kill it.
 
     :param name: the operation: "scan", "copy", "unload" or "load".
-    :param folder: for the checkpoint and the files of the operation.
+    :param folder: contains the checkpoint and the files of the operation.
     """
 
     def __init__(self, node: LocalCluster, name: str, keyspace: str, folder: Path) -> None:
@@ -59,11 +60,11 @@ class KilledOperation:
     def run(self, changes: int | None) -> bool:
         """Run the process once, and kill it after `changes` changes of its files.
 
-        :param changes: None lets the process finish.
+        :param changes: None makes the method wait until the process finishes.
         :returns: True if the process finished, False if it was killed.
         """
-        # `python -m` imports from the working directory first. Run it in another folder than the
-        # checkout, whose compiled modules may not be built.
+        # `python -m` imports from the working directory first. Do not run it in the checkout, whose
+        # compiled modules may not be built.
         environment = {**os.environ, **WITH_TESTS}
         process = subprocess.Popen(self._command, cwd=self._folder, env=environment)
         try:
@@ -93,11 +94,12 @@ class KilledOperation:
         """Return the state of the files; None if a file vanished while the state was read."""
         try:
             return self._state()
-        except FileNotFoundError:  # the process has just replaced a file
+        # In this case, the process has just replaced a file.
+        except FileNotFoundError:
             return None
 
     def run_to_the_end(self, rng: random.Random) -> None:
-        """Run the process again and again, until it finishes."""
+        """Run the process repeatedly until it finishes."""
         for number in itertools.count():
             assert number < MAX_RUNS
             # In the second half of the runs, the process is not killed, so that the operation
@@ -108,7 +110,10 @@ class KilledOperation:
 
 @pytest.fixture
 def tables(session: Session) -> Session:
-    """Return a session in a keyspace with the tables ``source``, which has ROWS, and ``target``."""
+    """Return a session in a keyspace with the tables ``source`` and ``target``.
+
+    ``source`` contains ROWS, and ``target`` is empty.
+    """
     for table in ("source", "target"):
         session.execute(f"CREATE TABLE {table} (k int PRIMARY KEY, v text)")
     insert = session.prepare("INSERT INTO source (k, v) VALUES (?, ?)")
@@ -132,7 +137,7 @@ def write_csv_file(folder: Path) -> None:
 def test_killed_copies_and_loads_have_written_every_row_in_the_end(
     tables: Session, node: LocalCluster, tmp_path: Path, name: str, seed: int
 ) -> None:
-    """A copy or a load that is killed and repeated until it finishes writes each row once."""
+    """A copy or load that is killed and repeated until it finishes must write each row once."""
     write_csv_file(tmp_path)
     operation = KilledOperation(node, name, tables.keyspace or "", tmp_path)
     operation.run_to_the_end(random.Random(seed))
@@ -144,11 +149,14 @@ def test_killed_copies_and_loads_have_written_every_row_in_the_end(
 def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
     tables: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    """A scan continues from its checkpoint: only the page at which it was killed is read again."""
+    """A killed scan must continue from its checkpoint.
+
+    It may read only the page again at which it was killed.
+    """
     operation = KilledOperation(node, "scan", tables.keyspace or "", tmp_path)
     operation.run_to_the_end(random.Random(seed))
     assert operation.kills
-    # How often each key was returned.
+    # This counts how often each key was returned.
     counts = Counter(
         int(line.split("\t")[0])
         for line in (tmp_path / "rows").read_text(encoding="utf-8").splitlines()
@@ -165,13 +173,15 @@ def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
 def test_an_unload_that_was_killed_has_no_manifest_and_whole_files(
     tables: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    """A killed unload leaves files with whole rows, but no manifest, which marks a complete unload.
+    """A killed unload must leave only files with whole rows, and no manifest.
 
-    The folder cannot be used again; an unload into another folder can be loaded.
+    A manifest marks a complete unload. The folder cannot be used again, but an unload into another
+    folder can be loaded.
     """
     operation = KilledOperation(node, "unload", tables.keyspace or "", tmp_path)
     has_finished = operation.run(random.Random(seed).randrange(2, 40))
-    if has_finished:  # the unload was quicker than the kill
+    # If so, the unload was quicker than the kill.
+    if has_finished:
         assert (tmp_path / "out" / "_manifest.json").exists()
         return
     assert not (tmp_path / "out" / "_manifest.json").exists()

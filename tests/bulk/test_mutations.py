@@ -1,7 +1,8 @@
-"""Loads of files with random damage: each row is bound correctly, or reported with its position.
+"""Tests of loads of damaged files, which must bind each row or report its position.
 
-The expected rows come from oracles, readers that are independent of the code under test: the csv
-module, json with decimals, pyarrow, and regular expressions.
+The files have random damage. The expected rows come from oracles, which are readers that are
+independent of the code under test: the csv module, json with decimals, pyarrow, and regular
+expressions.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ COLUMN_TYPES = {
 COLUMNS = [
     Column(name, lookup_cqltype(cql_type), name == "id") for name, cql_type in COLUMN_TYPES.items()
 ]
-ROUNDS = 150  # damaged files per test
+# This is the number of damaged files per test.
+ROUNDS = 150
 
 
 class Outcome(NamedTuple):
@@ -127,7 +129,7 @@ class Refused(Exception):
 
 
 def value_of(cql_type: str, text: str) -> Any:
-    """Return the value that a string stands for in a column of the type `cql_type`.
+    """Return the value of the type `cql_type` that a string represents.
 
     :raises Refused: if the string is not a value of the type.
     """
@@ -150,12 +152,13 @@ def value_of(cql_type: str, text: str) -> Any:
 
 
 def timestamp_of(text: str) -> Any:
-    """Return the timestamp that a string stands for: milliseconds, or a datetime.
+    """Return the timestamp that a string represents, as milliseconds or a datetime.
 
-    :raises Refused: if it is neither.
+    :raises Refused: if the string is not a timestamp.
     """
     if re.fullmatch("[+-]?[0-9]+", text):
-        return int(text)  # milliseconds
+        # The number is in milliseconds.
+        return int(text)
     match = re.fullmatch(
         r"([0-9]{4}-[0-9]{2}-[0-9]{2})([Tt ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(\.[0-9]{1,9})?)?"
         r"([Zz]|[+-][0-9]{2}(:?[0-9]{2})?)?)?",
@@ -166,10 +169,12 @@ def timestamp_of(text: str) -> Any:
     day, _, clock, seconds, _, zone, _ = match.groups()
     seconds = (
         seconds[:10] if seconds else ":00"
-    )  # at most ":SS.ffffff", as strptime reads only microseconds
+        # The string is at most ":SS.ffffff", because strptime reads only microseconds.
+    )
     if zone in (None, "z", "Z"):
         zone = "+00:00"
-    elif ":" not in zone:  # "+01" and "+0100" become "+01:00"
+    # "+01" and "+0100" become "+01:00".
+    elif ":" not in zone:
         hours, minutes = zone[:3], zone[3:] or "00"
         zone = f"{hours}:{minutes}"
     date_format = "%Y-%m-%d %H:%M:%S.%f%z"
@@ -218,11 +223,11 @@ def damaged(rng: random.Random, data: bytes, kept_bytes: int) -> bytes:
 
 
 class Unclosed(Exception):
-    """Raised if the end of a file is inside quotes: such a file ends the load."""
+    """Raised if a file ends inside quotes, which ends the load."""
 
 
 def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (number of the first line, fields) of each row, as the csv module reads them.
+    """Yield the number of the first line and the fields of each row, as the csv module reads them.
 
     The fields are None if the row is not valid CSV.
 
@@ -271,11 +276,12 @@ def test_csv(
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
 ) -> None:
-    """For a damaged CSV file, the load has the same good rows and failed lines as the oracle."""
+    """For a damaged CSV file, the good rows and failed lines must be those of the oracle."""
     rng = random.Random(seed)
     path = tmp_path / "a.csv"
     for _ in range(ROUNDS):
-        # Buffers and chunks are often small, so that they end at many different places of the file.
+        # The buffers and chunks are often small, so that they end at many different places of the
+        # file.
         monkeypatch.setattr(csv_files, "MORE_BYTES", rng.choice((7, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", rng.choice((100, 1000, 1 << 20)))
         file = io.StringIO(newline="")
@@ -286,13 +292,13 @@ def test_csv(
             writer.writerow(values(rng).values())
         data = damaged(rng, file.getvalue().encode(), header_size)
         path.write_bytes(data)
-        # Compute the expected outcome: bind the rows that the csv module reads.
+        # Compute the expected outcome by binding the rows that the csv module reads.
         written: dict[int, bytes] = {}
         failed: set[int] = set()
         is_closed = True
 
         def oracle_rows(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
-            """Yield the rows of `csv_oracle`; note whether the last quote is closed."""
+            """Yield the rows of `csv_oracle`, and record whether the last quote is closed."""
             nonlocal is_closed
             try:
                 yield from csv_oracle(data)
@@ -314,9 +320,9 @@ def test_csv(
 
 
 def json_value(cql_type: str, value: Any) -> Any:
-    """Return the value that a JSON value stands for in a column of the type `cql_type`.
+    """Return the value of the type `cql_type` that a JSON value represents.
 
-    :raises Refused: if it is not a value of the type.
+    :raises Refused: if the JSON value is not a value of the type.
     """
     if value is None:
         return None
@@ -339,7 +345,7 @@ def json_oracle(line: str) -> list[Any]:
     """
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Return a JSON object as a dict; raise Refused if it has a name twice."""
+        """Return a JSON object as a dictionary; raise Refused if it has a name twice."""
         if len({name for name, _ in pairs}) < len(pairs):
             raise Refused(pairs)
         return dict(pairs)
@@ -358,14 +364,14 @@ def json_oracle(line: str) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_json_lines(implementation: Implementation, load: Load, tmp_path: Path, seed: int) -> None:
-    """For damaged JSON lines, the load has the same good rows and failed lines as the oracle."""
+    """For damaged JSON lines, the good rows and failed lines must be those of the oracle."""
     rng = random.Random(seed)
     path = tmp_path / "a.jsonl"
     for _ in range(ROUNDS):
         lines = []
         for _ in range(rng.randrange(1, 30)):
             row = values(rng)
-            # The json module cannot encode a Decimal: put its digits in place of a 0.
+            # The json module cannot encode a Decimal. Replace a 0 with its digits instead.
             encoded = json.dumps({**row, "amount": 0}, ensure_ascii=rng.random() < 0.5)
             lines.append(encoded.replace('"amount": 0', f'"amount": {row["amount"]:f}'))
         data = damaged(rng, "\n".join(lines).encode(), 0)
@@ -389,7 +395,7 @@ def test_json_lines(implementation: Implementation, load: Load, tmp_path: Path, 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, seed: int) -> None:
-    """A damaged file is refused, or gives exactly the rows that pyarrow reads from it."""
+    """A damaged Parquet file must be refused, or give exactly the rows that pyarrow reads."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     rng = random.Random(seed)
@@ -410,7 +416,8 @@ def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, see
             table, path, row_group_size=rng.choice((10, 1000)), write_page_checksum=True
         )
         data = bytearray(path.read_bytes())
-        if rng.random() < 0.7:  # damage most of the files
+        # Most of the files are damaged.
+        if rng.random() < 0.7:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             path.write_bytes(data)
         try:
@@ -419,15 +426,16 @@ def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, see
         except (OSError, ValueError, NotImplementedError):
             rows = None
         except OverflowError:
-            continue  # Python has no datetime for a damaged timestamp: there is no expected value
+            # Python has no datetime for a damaged timestamp, so there is no expected value.
+            continue
         outcome = load(path)
         if outcome.error is not None:
             assert path.name in outcome.error
             continue
         assert rows is not None
         assert not outcome.written.keys() & outcome.failed
-        # Damaged values may be ones that a column refuses, so rows may have failed. But each row of
-        # the file is either written or reported.
+        # A column may refuse damaged values, so rows may have failed. But each row of the file is
+        # either written or reported.
         assert outcome.written.keys() | outcome.failed == set(range(1, len(rows) + 1))
         for number, data_of_row in outcome.written.items():
             row = rows[number - 1]

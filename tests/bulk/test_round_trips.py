@@ -1,4 +1,7 @@
-"""``load(unload(table))`` returns the same table for every type, format, API and setting."""
+"""Tests of unloading and loading tables, which must not change any value.
+
+They use every type, format, API and setting.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from tests.bulk.schemas import Schema
 
 pytestmark = [
     pytest.mark.integration,
-    # The tables have empty texts, too.
+    # The tables also contain empty strings.
     pytest.mark.filterwarnings("ignore:column .* has empty texts, which CSV:RuntimeWarning"),
 ]
 
@@ -35,10 +38,12 @@ FIRST = int(os.environ.get("TURBOCQL_BULK_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 # The number of rows that are inserted into the table `source`.
 ROWS = 40
-# With these limits, the rows take several pages and several token ranges.
-PAGE_SIZE = 7  # rows
-SPLITS = 3  # token ranges
-# The options of `unload` for each form of the files.
+# With these limits, the rows need several pages and several token ranges.
+# This is a number of rows.
+PAGE_SIZE = 7
+# This is a number of token ranges.
+SPLITS = 3
+# These are the options of `unload` for each form of the files.
 FORMS: list[dict[str, Any]] = [
     {"format": "csv"},
     {"format": "csv", "compression": "gzip"},
@@ -53,9 +58,9 @@ FORMS: list[dict[str, Any]] = [
 
 
 def load_options(form: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with which `load` reads what `unload` has written with the options `form`.
+    """Return the options with which `load` reads the files that `unload` writes with `form`.
 
-    They are the same, but without compression: `load` recognises it by the file's name.
+    They are the same options without the compression, which `load` recognises by the file's name.
     """
     return {name: value for name, value in form.items() if name != "compression"}
 
@@ -82,7 +87,8 @@ def prepare(session: Session, seed: int) -> list[Any]:
     key = [column.make(schema.rng) for column in schema.partition]
     session.execute(insert_static, [*key, ["alone"]])
     expected = content_of(session, "source")
-    assert len(expected) > 1  # random keys may be equal, but not all of them
+    # Random keys may be equal, but not all of them.
+    assert len(expected) > 1
     return expected
 
 
@@ -92,7 +98,7 @@ def table_names(session: Session) -> tuple[str, str]:
 
 
 def forms_with_settings(seed: int) -> Iterator[tuple[dict[str, Any], tuple[Any, Any]]]:
-    """Yield (form, (protocol handler, row factory)) for each of FORMS.
+    """Yield the form, the protocol handler and the row factory for each of FORMS.
 
     There are more combinations of handlers and factories than forms, so each seed begins with
     another combination.
@@ -105,9 +111,9 @@ def forms_with_settings(seed: int) -> Iterator[tuple[dict[str, Any], tuple[Any, 
 def test_tables_are_the_same_after_a_round_trip(
     session: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    """A table that is unloaded and loaded, or copied, has the same rows as before.
+    """A table that is unloaded and loaded, or copied, must have the same rows as before.
 
-    This holds for each form of the files, whatever settings and types the session has.
+    This must hold for each form of the files, and for all settings and types of the session.
     """
     expected = prepare(session, seed)
     source, target = table_names(session)
@@ -138,7 +144,7 @@ def test_tables_are_the_same_after_a_round_trip(
 async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
     session: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    """The asyncio API unloads, loads and copies tables with the same results."""
+    """The asyncio API must unload, load and copy tables with the same results."""
     expected = prepare(session, seed)
     source, target = table_names(session)
     for number, (form, (handler, factory)) in enumerate(forms_with_settings(seed)):
@@ -172,7 +178,10 @@ async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
 def test_every_virtual_table_can_be_counted_scanned_and_unloaded(
     session: Session, tmp_path: Path
 ) -> None:
-    """Rows of virtual tables are not on the token ring: they are read without token ranges."""
+    """Virtual tables must be read without token ranges.
+
+    Their rows are not on the token ring.
+    """
     for table in ("system_views.settings", "system_virtual_schema.columns"):
         count = session.count(table)
         assert count > 10

@@ -1,4 +1,4 @@
-"""A campaign is a run that causes faults on real nodes, and checks acknowledged writes at its end.
+"""Campaigns: runs that cause faults on real nodes, and check acknowledged writes at their end.
 
-`python -m tests.chaos` runs one.
+`python -m tests.chaos` runs a campaign.
 """

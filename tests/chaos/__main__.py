@@ -1,7 +1,7 @@
-"""Run a campaign: ``python -m tests.chaos --minutes 10``.
+"""Runs a campaign: ``python -m tests.chaos --minutes 10``.
 
-It exits with 1 if a write was lost or applied twice, if an answer belonged to another request, or
-if a request never ended.
+The exit status is 1 if a write was lost or applied twice, if a response belonged to another
+request, or if a request never ended.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .campaign import run
 
 
 def main() -> int:
-    """Run a campaign, print its verdict, and return the exit status."""
+    """Run a campaign, print its result, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="for how long faults come")
     parser.add_argument("--seed", type=int, help="repeats the order of an earlier campaign")

@@ -1,4 +1,4 @@
-"""Records the outcome of each write, and at the end compares the writes with the nodes' rows."""
+"""Records the outcome of each write, and finally compares the writes with the rows of the nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
-LISTS = 50  # number of rows with a list column; each odd number is appended to one of the lists
+# This is the number of rows with a list column. Each odd number is appended to one of the lists.
+LISTS = 50
 
 
 class Verdict(NamedTuple):
@@ -21,7 +22,7 @@ class Verdict(NamedTuple):
     :param reads: the number of reads.
     :param lost: the numbers that were acknowledged, but are not in the tables.
     :param doubled: the numbers that were appended more than once.
-    :param crossed: descriptions of answers that belonged to another request.
+    :param crossed: descriptions of responses that belonged to another request.
     :param hung: descriptions of requests that did not end.
     """
 
@@ -79,7 +80,7 @@ class Accountant:
     def note_read(self, requested: int, rows: list[tuple[int, str]]) -> None:
         """Count a read, and record it as crossed if its rows belong to another request.
 
-        :param requested: the key that was requested, which each row must have.
+        :param requested: the requested key, which each row must have.
         """
         with self._lock:
             self.reads += 1
@@ -93,7 +94,7 @@ class Accountant:
 
     def close(self, session: Session) -> Verdict:
         """Read all rows, and compare them with the acknowledged writes."""
-        # Odd numbers were appended to lists, even numbers are keys of the table `t`.
+        # Odd numbers were appended to lists. Even numbers are keys of the table `t`.
         keys = SimpleStatement("SELECT k FROM t", consistency_level=ConsistencyLevel.ALL)
         keys_read = {row.k for row in session.execute(keys, timeout=60)}
         appended: Counter[int] = Counter()

@@ -17,18 +17,23 @@ from cassandra.testing import LocalCluster
 from .accountant import LISTS, Accountant, Verdict
 from .network import Network
 
-TIMEOUT = 5.0  # seconds; the timeout of each request
-PATIENCE = 30.0  # seconds; a request that takes longer counts as hung
-THREADS = 3  # threads that make blocking calls
-TASKS = 20  # tasks that use the asyncio API
-IN_FLIGHT = 30  # requests with callbacks that are in flight at the same time
+# This is the timeout of each request in seconds.
+TIMEOUT = 5.0
+# A request that takes more seconds than this counts as hanging.
+PATIENCE = 30.0
+# This is the number of threads that make blocking calls.
+THREADS = 3
+# This is the number of tasks that use the asyncio API.
+TASKS = 20
+# This is the number of requests with callbacks that are in flight at the same time.
+IN_FLIGHT = 30
 NODES = 3
 
 INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 APPEND = "UPDATE lists SET l = l + ? WHERE k = ?"
 READ = "SELECT k, v FROM t WHERE k = ?"
 
-# The name of a fault, a function that begins the fault, and a function that ends it.
+# A fault has a name, a function that begins it, and a function that ends it.
 Fault = tuple[str, Callable[[], None], Callable[[], None]]
 
 
@@ -52,11 +57,11 @@ def next_request(accountant: Accountant, rng: random.Random) -> tuple[str, int, 
     """Return the query of a random request, its number, and its values.
 
     A write with an even number inserts a row with this key. A write with an odd number appends the
-    number to a list: if the write is applied twice, the list has the number twice. A read selects
-    an even number.
+    number to a list. If this write is applied twice, the list contains the number twice. A read
+    selects an even number.
     """
     if accountant.acknowledged and rng.random() < 0.3:
-        # Choose an even number, because only these are keys that a read can find.
+        # Choose an even number, because only even numbers are keys that a read can find.
         number = 2 * rng.randrange(1, 1 + len(accountant.acknowledged))
         return READ, number, (number,)
     number = accountant.number()
@@ -85,7 +90,10 @@ class Load:
             thread.start()
 
     def _prepare(self, session: Session) -> dict[str, Any]:
-        """Return the prepared statements by their queries; only the append is not idempotent."""
+        """Return the prepared statements by their queries.
+
+        All of them are idempotent, except the one that appends.
+        """
         prepared = {query: session.prepare(query) for query in (INSERT, APPEND, READ)}
         prepared[INSERT].is_idempotent = prepared[READ].is_idempotent = True
         return prepared
@@ -100,7 +108,7 @@ class Load:
     def _send_blocking(self, number: int) -> None:
         """Make blocking calls, one after the other, until the load is stopped.
 
-        :param number: the number of the thread, which decides its random choices.
+        :param number: the number of the thread, which determines its random choices.
         """
         rng = random.Random(self._seed + number)
         while not self._over.is_set():
@@ -184,7 +192,7 @@ def faults(local: LocalCluster, network: Network, rng: random.Random) -> list[Fa
     """
     index = rng.randrange(NODES)
     node = index + 1
-    # Each lambda keeps the fault of its turn of the loop as the default value of a parameter.
+    # Each lambda keeps the fault of its iteration as the default value of a parameter.
     network_faults: list[Fault] = [
         (
             f"{fault} at node {node}",
@@ -242,8 +250,8 @@ def run(
 ) -> Verdict:
     """Run a campaign on three nodes.
 
-    :param seconds: for how long faults begin. The last fault is still ended.
-    :param seed: decides the order of the faults and requests.
+    :param seconds: no fault begins after this time. The last fault is still ended.
+    :param seed: determines the order of the faults and requests.
     :param say: is called with a line of text about each fault, for example to print it.
     :param local: three running nodes. By default new nodes are started.
     :returns: the writes that were lost or doubled, and other results.
@@ -264,16 +272,19 @@ def run(
             session.execute("CREATE TABLE chaos.lists (k int PRIMARY KEY, l list<int>)")
         load = Load(network, accountant, seed)
         end_time = time.monotonic() + seconds
-        pause = threading.Event()  # never set: it only waits
+        # This event is never set, and is used only to wait.
+        pause = threading.Event()
         for name, begin, end in fault_sequence(local, network, rng):
             if time.monotonic() > end_time:
                 break
             acknowledged_before = len(accountant.acknowledged)
             say(f"{name} ({acknowledged_before} acknowledged)")
             begin()
-            pause.wait(rng.uniform(1, 6))  # the fault lasts
+            # The fault lasts for this time.
+            pause.wait(rng.uniform(1, 6))
             end()
-            pause.wait(rng.uniform(0, 4))  # the driver recovers
+            # The driver recovers in this time.
+            pause.wait(rng.uniform(0, 4))
         load.stop()
         say(f"failures: {dict(accountant.failed)}")
         local.wait_until_ready()

@@ -1,7 +1,7 @@
-"""The network between the driver and the nodes: a proxy for each node, which fails on demand.
+"""The network between the driver and the nodes: a proxy for each node that causes faults.
 
 Unlike network namespaces, proxies need no privileges. They are only between the driver and the
-nodes, so the nodes can still reach each other when the driver cannot reach them.
+nodes, so the nodes can reach each other when the driver cannot reach them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.proxies import Relay
 
 
 class ProxyEndPoints(EndPointFactory):
-    """Gives the driver the address of a node's proxy instead of the node's address.
+    """Gives the driver the address of a node's proxy instead of the address of the node.
 
     :param port_of: returns the port of the proxy for the address of a node.
     """
@@ -36,12 +36,16 @@ class Network:
         self.addresses = list(addresses)
         self.proxies = [Relay((address, port)) for address in addresses]
         self._port = port
-        self._growing = threading.Lock()  # held while a proxy for a new node is added
+        # This lock is held while a proxy for a new node is added.
+        self._growing = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        """Run the loop until it is stopped; this is the function of the thread."""
+        """Run the loop until it is stopped.
+
+        This is the function of the thread.
+        """
         try:
             self._loop.run_forever()
             self._loop.run_until_complete(self._end_tasks())
@@ -54,7 +58,8 @@ class Network:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # let aborted transports close their sockets
+        # Aborted transports then close their sockets.
+        await asyncio.sleep(0)
 
     def __enter__(self) -> Network:
         self._thread.start()
@@ -76,7 +81,8 @@ class Network:
     def _port_of(self, address: str) -> int:
         """Return the port of a node's proxy.
 
-        A node that has joined after this network was created has no proxy yet: start one.
+        A node that has joined after this network was created has no proxy yet. The method then
+        starts one.
 
         :param address: the address of the node itself.
         """

@@ -32,11 +32,12 @@ MAX_RESIDENT_MB = 1500
 
 
 def replay(impls: list[str]) -> int:
-    """Run every input of the corpus through its fuzzer's checks; return the number of inputs.
+    """Run the checks of its fuzzer on every input of the corpus, and return the number of inputs.
 
     :param impls: the implementations to run: "c", or "python" and "c".
     """
-    parity = len(impls) > 1  # True if the two implementations are compared
+    # This is True if the two implementations are compared.
+    parity = len(impls) > 1
     return (
         fuzz_codecs.replay(parity)
         + fuzz_columns.replay(parity)
@@ -57,13 +58,15 @@ def main() -> None:
     options = parser.parse_args()
     impls = ["c"] if options.impl == "c" else ["python", "c"]
     seed = time.time_ns() if options.seed is None else options.seed
-    seconds_per_part = options.seconds / 6  # six fuzzers run below
+    # The code below runs six fuzzers.
+    seconds_per_part = options.seconds / 6
     rng = random.Random(seed)
     frames = [twin("frame", impl) for impl in impls]
-    parity = len(impls) > 1  # True if the two implementations are compared
+    # This is True if the two implementations are compared.
+    parity = len(impls) > 1
     grow = options.grow
     print(f"seed {seed}; {replay(impls)} inputs of the corpus replayed", flush=True)
-    # The first argument, a count of inputs, is 0: it has no effect if the seconds are given.
+    # The first argument, a count of inputs, is 0. It has no effect if the seconds are given.
     parts: list[tuple[str, Callable[[], object]]] = [
         ("codecs", lambda: fuzz_codecs.fuzz(0, seed, parity, seconds_per_part, grow)),
         ("columns", lambda: fuzz_columns.fuzz(0, seed, parity, seconds_per_part)),

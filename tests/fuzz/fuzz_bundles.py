@@ -1,10 +1,10 @@
-"""Reads randomly damaged secure connect bundles and answers of Astra's metadata service.
+"""Reads randomly damaged secure connect bundles and responses of Astra's metadata service.
 
-python -m tests.fuzz.fuzz_bundles [--count N] [--seed S] [--no-parity]
+    python -m tests.fuzz.fuzz_bundles [--count N] [--seed S] [--no-parity]
 
-A bundle must be read, or raise a ValueError with the driver's message. An answer must name nodes,
-or raise DriverException. No temporary file may be left, and no input may take long. Only one
-implementation exists, so that --no-parity has no effect.
+The driver must read a bundle, or raise a ValueError with its own message. A response must contain
+the names of nodes, or make the driver raise DriverException. No temporary file may be left, and no
+input may take long. Only one implementation exists, so --no-parity has no effect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from tests.fuzz.kept import Shapes, keep, lines, numbers
 from tests.fuzz.running import run
 from tests.unit.security.certificates import Authority
 
-LONGEST = 5.0  # seconds for one input; an undamaged one takes a few milliseconds
+# This is the limit in seconds for one input. An undamaged one takes a few milliseconds.
+LONGEST = 5.0
 
 # The undamaged config.json of a bundle, and the undamaged answer of the metadata service.
 CONFIG = {"host": "127.0.0.1", "port": 29080, "username": "ada", "password": "x", "keyspace": "k"}
@@ -80,7 +81,7 @@ def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes
 
 
 def with_damaged_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Return `data` with a few bytes changed, removed, repeated or inserted."""
+    """Return `data` in which a few bytes are changed, removed, repeated or inserted."""
     changed = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         offset, size = rng.randrange(len(changed) + 1), rng.choice((1, 2, 4, 40))
@@ -104,7 +105,8 @@ def with_odd_json(value: Any, rng: random.Random) -> bytes:
     :param value: the document, which is not changed.
     :returns: the changed document as JSON.
     """
-    document = json.loads(json.dumps(value))  # a deep copy
+    # This is a deep copy.
+    document = json.loads(json.dumps(value))
     container = document
     while True:
         if isinstance(container, dict):
@@ -122,7 +124,7 @@ def with_odd_json(value: Any, rng: random.Random) -> bytes:
 
 
 def damaged_bundle(rng: random.Random) -> bytes:
-    """Return a damaged bundle: the zip archive is damaged, or one of its files."""
+    """Return a damaged bundle, in which either the zip archive or one of its files is damaged."""
     files = dict(bundle_files())
     # Half of the bundles have a damaged file.
     damage = rng.choice(("archive", "missing file", "odd config", "file", "file", "file"))
@@ -166,14 +168,15 @@ def damaged_answer(rng: random.Random) -> bytes:
 
 
 def read_bundle(data: bytes) -> str:
-    """Let the driver read a bundle; return "read", or the text of the ValueError.
+    """Let the driver read a bundle, and return "read" or the message of the ValueError.
 
-    The driver gets a file if the size of `data` is odd, else a buffer.
+    The driver gets a file if the size of `data` is odd, and a buffer otherwise.
     """
     with tempfile.NamedTemporaryFile(suffix=".zip") as file:
         file.write(data)
         file.flush()
-        # Use both, as seeking in a damaged archive raises different errors in files and buffers.
+        # Use both, because seeking in a damaged archive raises different errors for files and
+        # buffers.
         bundle = file.name if len(data) % 2 else io.BytesIO(data)
         try:
             cloud.cloud_of({"secure_connect_bundle": bundle})
@@ -187,7 +190,10 @@ def read_bundle(data: bytes) -> str:
 
 
 class FakeSocket:
-    """A fake socket from which the driver reads `data`; what the driver sends is ignored."""
+    """A fake socket from which the driver reads `data`.
+
+    It ignores everything that the driver sends.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -203,9 +209,9 @@ class FakeSocket:
 
 
 def read_answer(data: bytes) -> str:
-    """Let the driver read `data` as the answer of Astra's metadata service.
+    """Let the driver read `data` as the response of Astra's metadata service.
 
-    :returns: "asked" if it could be read, else the text of the DriverException.
+    :returns: "asked" if the driver could read it, otherwise the message of the DriverException.
     """
 
     class Connection(cloud._TimedConnection):
@@ -231,7 +237,10 @@ def read_answer(data: bytes) -> str:
 
 @functools.cache
 def _cloud_of_good_bundle() -> cloud.Cloud:
-    """Return the driver's object that asks the metadata service; its bundle is undamaged."""
+    """Return the driver's object that sends requests to the metadata service.
+
+    Its bundle is undamaged.
+    """
     return cloud.cloud_of({"secure_connect_bundle": io.BytesIO(zipped(bundle_files()))})
 
 
@@ -244,7 +253,7 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {
 
 
 def check(kind: str, data: bytes) -> str:
-    """Read one input, and return the outcome: a string from its function in `READERS`.
+    """Read one input, and return the outcome, a string from its function in `READERS`.
 
     :param kind: "bundle" or "answer".
 
@@ -264,7 +273,7 @@ def check(kind: str, data: bytes) -> str:
 
 
 def replay() -> int:
-    """Read all inputs of the corpus again; return their number."""
+    """Read all inputs of the corpus again, and return their number."""
     inputs = lines("bundles")
     for kind, data in inputs:
         check(kind, bytes.fromhex(data))
@@ -274,7 +283,7 @@ def replay() -> int:
 def fuzz(
     count: int, seed: int, both: bool = False, seconds: float | None = None, grow: bool = False
 ) -> Counter[str]:
-    """Read `count` damaged inputs, or as many as in `seconds`.
+    """Read `count` damaged inputs, or read damaged inputs for `seconds`.
 
     :param both: ignored, since there is only one implementation.
     :param grow: if True, add inputs with new outcomes to the corpus.

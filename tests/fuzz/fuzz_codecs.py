@@ -1,12 +1,12 @@
 """Decodes millions of randomly damaged values with the codec of every type.
 
-python -m tests.fuzz.fuzz_codecs [--count N] [--seed S] [--no-parity]
+    python -m tests.fuzz.fuzz_codecs [--count N] [--seed S] [--no-parity]
 
-Decoding must not crash, read past the end or use too much memory, and must raise no error but
-`DecodeError`. Both implementations get the same bytes. They must return the same value, or raise an
-error with the same message. Each decoded value is encoded again. If a check fails, the program
-prints the type and the bytes. All mutations depend on the seed only. The same program runs on a
-build of the extensions with an address sanitizer.
+Decoding must not crash, read past the end or use too much memory, and must raise no error except
+`DecodeError`. Both implementations decode the same bytes. They must return the same value, or raise
+an error with the same message. Each decoded value is encoded again. If a check fails, the program
+prints the type and the bytes. All mutations depend only on the seed. The same program can run with
+a build of the extensions that has an address sanitizer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.unit.cqltypes.samples import (
 )
 from tests.unit.cqltypes.test_parity import TYPES, mutated
 
-# Nested types, each with a value for the corpus; None for no value.
+# These are nested types, each with a value for the corpus. None means no value.
 NESTED_VALUES: list[tuple[Any, Any]] = [
     (list_of(map_of(t.UTF8Type, list_of(t.Int32Type))), [{"a": [1, 2], "b": []}, {}]),
     (map_of(tuple_of(t.Int32Type, t.DecimalType), ADDRESS), {(1, "1.5"): ("x", 1)}),
@@ -60,9 +60,10 @@ def corpus() -> list[bytes]:
 
 
 def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
-    """Decode `data`; return ("value", its repr, the value) or ("error", the message, None).
+    """Decode `data`, and return the outcome.
 
-    Any error but `DecodeError` is a bug that the fuzzer has found, and is raised.
+    The outcome is ("value", its repr, the value) or ("error", the message, None). Any error except
+    `DecodeError` is a bug that the fuzzer has found, and is raised.
     """
     try:
         value = codec.decode(data)
@@ -74,7 +75,7 @@ def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
 def fuzz(
     count: int, seed: int, parity: bool, seconds: float | None = None, grow: bool = False
 ) -> dict[str, int]:
-    """Decode `count` damaged inputs, or as many as possible in `seconds`.
+    """Decode `count` damaged inputs, or decode damaged inputs for `seconds`.
 
     :param parity: compare the compiled implementation with the Python one.
     :param grow: add inputs with a new outcome to the corpus.
@@ -86,8 +87,8 @@ def fuzz(
     compiled_codecs = [cqltype.build_codec(twin("codecs", "c")) for cqltype in types]
     python_codecs = [cqltype.build_codec(twin("codecs", "python")) for cqltype in types]
     bodies = corpus()
-    # Most inputs are made from a valid value of the type itself, because its decoder reads such a
-    # value far before it meets the damage.
+    # Most inputs are created from a valid value of the type itself, because its decoder reads such
+    # a value far before it reaches the damage.
     bodies_by_type = [
         [body for body in bodies if outcome(codec, body)[0] == "value"] or bodies
         for codec in compiled_codecs
@@ -96,7 +97,7 @@ def fuzz(
     shapes = Shapes("codecs", grow)
     for _ in numbers(count, seconds):
         index = rng.randrange(len(types))
-        # Three of four inputs are made from a value of the type itself.
+        # Three of four inputs are created from a value of the type itself.
         candidates = bodies_by_type[index] if rng.randrange(4) else bodies
         data = mutated(rng.choice(candidates), rng)
         if rng.randrange(8) == 0:
@@ -125,7 +126,7 @@ def fuzz(
 
 
 def replay(parity: bool) -> int:
-    """Decode each encoded value of the corpus as every type; return how many there are.
+    """Decode each encoded value of the corpus as every type, and return the number of values.
 
     :param parity: compare the compiled implementation with the Python one.
     """
@@ -153,8 +154,8 @@ def rewrite(codec: Any, value: Any) -> None:
     try:
         codec.encode(value)
     except (TypeError, ValueError) as error:
-        # Servers allow an empty value of some types, for historical reasons. It is read as None,
-        # which a vector cannot contain.
+        # Servers allow an empty value of some types, for historical reasons. The codec decodes it
+        # as None, which a vector cannot contain.
         refusals = ("mixes positive and negative parts", "null is not allowed in a vector")
         if not any(refusal in str(error) for refusal in refusals):
             raise

@@ -1,13 +1,13 @@
 """Reads millions of randomly damaged pages into columns.
 
-python -m tests.fuzz.fuzz_columns [--count N] [--seed S] [--no-parity]
+    python -m tests.fuzz.fuzz_columns [--count N] [--seed S] [--no-parity]
 
 Column plans, which read a page into one buffer per column, must not crash, read past the end or use
-too much memory, and must raise no error but `DecodeError`. Both implementations get the same bytes.
-They must return the same buffers, or raise an error with the same message. pyarrow, if installed,
-checks a sample of the results. If a check fails, the program prints the type and the bytes. All
-mutations depend on the seed only. The same program runs on a build of the extensions with an
-address sanitizer.
+too much memory, and must raise no error except `DecodeError`. Both implementations read the same
+bytes. They must return the same buffers, or raise an error with the same message. pyarrow, if
+installed, checks a sample of the results. If a check fails, the program prints the type and the
+bytes. All mutations depend only on the seed. The same program can run with a build of the
+extensions that has an address sanitizer.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.protocol.pages import column_plan, dumped
 from tests.unit.protocol.wire import value
 
-# Of this many pages that could be read, pyarrow checks one.
+# pyarrow checks one of this many pages that could be read.
 _CHECK_INTERVAL = 50
 
 
 def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
-    """Read `count` rows; return ("columns", the columns) or ("error", the message).
+    """Read `count` rows, and return the outcome.
 
-    Any error but `DecodeError` is a bug that the fuzzer has found, and is raised.
+    The outcome is ("columns", the columns) or ("error", the message). Any error except
+    `DecodeError` is a bug that the fuzzer has found, and is raised.
     """
     try:
         return "columns", plan.read(page, 0, count)
@@ -47,7 +48,7 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
 def bodies_of(types: list[Any]) -> list[list[bytes]]:
     """Return for each type the encoded values of `corpus` that it can decode.
 
-    For a type that can decode none of them, return all.
+    For a type that can decode none of them, return all values.
     """
     bodies = corpus()
     bodies_by_type = []
@@ -65,7 +66,7 @@ def bodies_of(types: list[Any]) -> list[list[bytes]]:
 
 
 def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> dict[str, int]:
-    """Read `count` damaged pages, or as many as possible in `seconds`.
+    """Read `count` damaged pages, or read damaged pages for `seconds`.
 
     :param parity: compare the compiled implementation with the Python one.
     :returns: how many pages were read ("columns") or refused ("error").
@@ -94,8 +95,8 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
         row_count = rng.randrange(1, 4)
         cells = [rng.choice(bodies_by_type[type_index]) for _ in range(row_count)]
         if rng.randrange(2):
-            # Damage only the value. The length before it stays correct, so the type's decoder reads
-            # the damaged bytes.
+            # Damage only the value. The length before it stays correct, so the decoder of the type
+            # reads the damaged bytes.
             cells[-1] = mutated(cells[-1], rng)
         # Each row has a cell of the type, and an int that is null or 0.
         page = b"".join(value(cell) + value(rng.choice([None, bytes(4)])) for cell in cells)
@@ -137,9 +138,10 @@ def assert_same(first: tuple[str, Any], other: tuple[str, Any]) -> None:
 
 
 def replay(parity: bool) -> int:
-    """Read each encoded value of the corpus as a cell of every type; return how many there are.
+    """Read each encoded value of the corpus as a cell of every type.
 
     :param parity: compare the compiled implementation with the Python one.
+    :returns: the number of values.
     """
     bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
     # Without parity, the compiled implementation is compared with itself.
@@ -148,13 +150,14 @@ def replay(parity: bool) -> int:
         compiled_plan = column_plan(Implementation("c"), [cqltype])
         compared_plan = column_plan(compared_implementation, [cqltype])
         for body in bodies:
-            page = value(body) + value(None)  # two rows of one cell; the second is null
+            # The page has two rows of one cell, of which the second is null.
+            page = value(body) + value(None)
             assert_same(outcome(compiled_plan, page, 2), outcome(compared_plan, page, 2))
     return len(bodies)
 
 
 def check_with_pyarrow(columns: Any) -> None:
-    """Let pyarrow validate all columns; do nothing if it is not installed."""
+    """Validate all columns with pyarrow; do nothing if it is not installed."""
     try:
         import pyarrow
     except ImportError:

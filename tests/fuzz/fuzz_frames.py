@@ -1,11 +1,13 @@
 """Reads millions of randomly damaged frames, messages and pages.
 
-python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c|python|both]
+    python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c
+python
+both]
 
 Reading them must not crash, hang or use too much memory, and must raise only documented errors.
-Both implementations get the same bytes. They must return the same envelopes or rows, or raise
-errors of the same class. If they do not, the program prints the bytes in hexadecimal. All mutations
-depend on the seed only, so that you can repeat a run.
+Both implementations read the same bytes. They must return the same envelopes or rows, or raise
+errors of the same class. Otherwise the program prints the bytes in hexadecimal. All mutations
+depend only on the seed, so that you can repeat a run.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ SETTINGS: list[tuple[int, str | None]] = [
     (5, None),
     (5, "lz4"),
 ]
-# The most bytes of a body that the readers accept. With this low limit, a damaged length cannot
+# The readers accept at most this many bytes of a body. With this low limit, a damaged length cannot
 # make them allocate much memory.
 MAX_BODY = 1 << 20
 # If the process uses more memory, the fuzzer has found an input that wastes memory.
@@ -87,7 +89,7 @@ def custom_type(name: str, data: bytes) -> bytes:
 
 
 def streams() -> list[tuple[int, str | None, bytes]]:
-    """Return (version, compression, bytes of undamaged frames) for each of SETTINGS."""
+    """Return the version, compression and bytes of undamaged frames for each of SETTINGS."""
     healthy = []
     for version, algorithm in SETTINGS:
         writer = twin("frame", "python").FrameWriter(version, responses=True)
@@ -103,8 +105,9 @@ def streams() -> list[tuple[int, str | None, bytes]]:
 def resegmented(lz4: bool, rng: random.Random) -> bytes:
     """Return damaged envelopes of version 5 in segments with correct checksums.
 
-    `lz4` selects the form of the segments: with or without compression.
     If the checksums were wrong, readers would refuse the segments and never read the envelopes.
+
+    :param lz4: True if the segments have the form for compression.
     """
     envelopes = b"".join(
         envelope(0x85, 0, stream, RESULT, b"ab" * size)
@@ -117,9 +120,9 @@ def resegmented(lz4: bool, rng: random.Random) -> bytes:
         step = rng.choice((1, 5, 9, 100, 1000, 5000))
         payload = envelopes[pos : pos + step]
         pos += step
-        # Make the header of a segment (native_protocol_v5.spec, section 2.2). It has the payload's
-        # size (17 bits), with LZ4 also the uncompressed size (17 bits, 0 if not compressed), and
-        # then the flag "self-contained".
+        # Create the header of a segment (native_protocol_v5.spec, section 2.2). It contains the
+        # payload's size (17 bits), with LZ4 also the uncompressed size (17 bits, 0 if not
+        # compressed), and then the flag "self-contained".
         header_value, header_length = len(payload), 3
         self_contained = rng.random() < 0.3
         if lz4:
@@ -146,17 +149,20 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
         if not out:
             break
         pos = rng.randrange(len(out))
-        damage = rng.random()  # selects the kind of damage; the first kind has a probability of 50%
+        # This number selects the kind of damage. The first kind has a probability of 50%.
+        damage = rng.random()
         if damage < 0.5:
             out[pos] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
         elif damage < 0.65:
-            out[pos] ^= 1 << rng.randrange(8)  # flip one bit
+            # This flips one bit.
+            out[pos] ^= 1 << rng.randrange(8)
         elif damage < 0.75:
             del out[pos : pos + rng.randint(1, 8)]
         elif damage < 0.85:
             out[pos:pos] = rng.randbytes(rng.randint(1, 8))
         elif damage < 0.95:
-            # Perhaps this is a length: make it the largest, -1, the smallest, or 65,535.
+            # If these bytes are a length, make it the largest length, -1, the smallest length, or
+            # 65,535.
             out[pos : pos + 4] = rng.choice(
                 (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\x00\x00\x00", b"\x00\x00\xff\xff")
             )
@@ -172,7 +178,7 @@ def read(frame_module: Any, version: int, algorithm: str | None, data: bytes, st
     :param version: the protocol version.
     :param algorithm: the compression: "lz4", "snappy" or None.
     :param step: how many bytes the reader gets at once. If the number is odd, they are passed to
-        `feed`; if it is even, they are written into the reader's buffer, as asyncio does.
+        `feed`. If it is even, they are written into the reader's buffer, as asyncio does.
     """
     reader = frame_module.FrameReader(version, MAX_BODY)
     reader.set_compression(algorithm)
@@ -200,7 +206,7 @@ def read(frame_module: Any, version: int, algorithm: str | None, data: bytes, st
 def run_frames(
     frame_modules: list[Any], count: int, rng: random.Random, seconds: float | None = None
 ) -> int:
-    """Read `count` damaged streams, or as many as in `seconds`; return their number.
+    """Read `count` damaged streams, or read damaged streams for `seconds`; return their number.
 
     :param frame_modules: the modules `frame` of the implementations to compare.
     """
@@ -226,7 +232,7 @@ def run_frames(
 def run_messages(
     count: int, rng: random.Random, seconds: float | None = None, grow: bool = False
 ) -> int:
-    """Read `count` damaged messages, or as many as in `seconds`; return their number.
+    """Read `count` damaged messages, or read damaged messages for `seconds`; return their number.
 
     :param grow: if True, add messages with new outcomes to the corpus.
     """
@@ -234,14 +240,15 @@ def run_messages(
     number = 0
     messages = [
         *WHOLE,
-        # Each of CUSTOM_TYPES three times, as (opcode, body, protocol version).
+        # The list contains each of CUSTOM_TYPES three times, as (opcode, body, protocol version).
         *((RESULT, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3)),
     ]
     user_types = [None, {}, {"ks": {"pair": dict}}]
     for number in numbers(count, seconds):  # noqa: B007 - how many there were
         opcode, body, version = rng.choice(messages)
         damaged = mutate(body, rng)
-        # Mostly no flags; or the flags for tracing (2), a payload (4), warnings (8), or all three.
+        # In most cases there are no flags. The others are tracing (2), a payload (4), warnings (8),
+        # or all three.
         flags = rng.choice((0, 0, 0, 2, 4, 8, 14))
         try:
             outcome = read_message(
@@ -260,7 +267,7 @@ def run_messages(
 def read_message(
     opcode: int, flags: int, body: bytes, version: int, user_types: Any, factory: Any
 ) -> str:
-    """Read a message; return its class's name, or the text of a documented error.
+    """Read a message, and return the name of its class or the message of a documented error.
 
     :raises Exception: any other error, which is a bug that the fuzzer has found.
     """
@@ -274,7 +281,7 @@ def read_message(
 
 
 def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | None = None) -> int:
-    """Read `count` damaged pages, or as many as in `seconds`; return their number."""
+    """Read `count` damaged pages, or read damaged pages for `seconds`; return their number."""
     number = 0
     plans = []
     for impl in impls:
@@ -287,7 +294,7 @@ def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | 
             codecs.timestamp(),
         ]
         plans.append(twin("rows", impl).RowPlan(["a", "b", "c", "d", "e"], column_codecs))
-    # A row of valid values: int, text, list of two bigint, uuid, timestamp.
+    # The row contains valid values: int, text, list of two bigint, uuid, timestamp.
     row = (
         value(int32(1))
         + value(b"text")
@@ -295,10 +302,12 @@ def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | 
         + value(bytes(16))
         + value(bytes(8))
     )
-    page = (row + value(None) * 5) * 4  # eight rows; every second one has only nulls
+    # The page has eight rows, of which every second one has only nulls.
+    page = (row + value(None) * 5) * 4
     for number in numbers(count, seconds):  # noqa: B007 - how many there were
         damaged = mutate(page, rng)
-        row_count = rng.choice((8, 8, 8, 9, 2**31 - 1))  # the last two are wrong
+        # The last two counts are wrong.
+        row_count = rng.choice((8, 8, 8, 9, 2**31 - 1))
         method = rng.choice(
             ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate")
         )
@@ -319,7 +328,7 @@ def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | 
 
 
 def replay(impls: list[str]) -> int:
-    """Read all frames and messages of the corpus again; return their number."""
+    """Read all frames and messages of the corpus again, and return their number."""
     frame_modules = [twin("frame", impl) for impl in impls]
     kept_frames, kept_messages = lines("frames"), lines("messages")
     for version, algorithm, step, data in kept_frames:

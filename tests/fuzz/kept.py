@@ -1,8 +1,8 @@
 """The corpus of the fuzzers: a text file in ``tests/fuzz/corpus`` for each of them.
 
-It contains every input that made a check fail, and inputs with different outcomes. A run replays
-the whole corpus before it makes new inputs. If an input makes a check fail, the run adds a line
-with it to the corpus; commit this line together with the fix.
+It contains every input for which a check failed, and inputs with different outcomes. A run checks
+the whole corpus before it creates new inputs. If a check fails for an input, the run adds a line
+with the input to the corpus. Commit this line together with the fix.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CORPUS = Path(__file__).with_name("corpus")
-# In bytes. A longer input is not added if only its outcome is new, because people read the corpus,
-# and each run replays it.
+# This is a number of bytes. A longer input is not added if only its outcome is new, because people
+# read the corpus, and each run checks it.
 _MAX_INPUT = 4000
 
 
 def lines(part: str) -> list[list[str]]:
-    """Return the space-separated fields of each line in a file of the corpus.
+    """Return the fields of each line in a file of the corpus, which are separated by spaces.
 
     :param part: the name of the fuzzer, which is also the name of the file.
     """
@@ -30,7 +30,7 @@ def lines(part: str) -> list[list[str]]:
 
 
 def keep(part: str, *fields: object) -> None:
-    """Add a line with `fields` to the corpus of `part`, unless it has this line already."""
+    """Add a line with `fields` to the corpus of `part`, unless the corpus already contains it."""
     line = [str(field) for field in fields]
     if line not in lines(part):
         CORPUS.mkdir(exist_ok=True)
@@ -52,7 +52,7 @@ class Shapes:
     def see(self, outcome: str, data: bytes, *fields: object) -> None:
         """Add `data` to the corpus if `grow` is set, and its outcome is the first of its kind.
 
-        :param outcome: a message, in which numbers, names and values do not matter.
+        :param outcome: a message, in which numbers, names and values are ignored.
         :param fields: fields that precede `data` in the line of the corpus.
         """
         if self.grow and 0 < len(data) <= _MAX_INPUT:
@@ -63,7 +63,7 @@ class Shapes:
 
 
 def numbers(count: int, seconds: float | None) -> Iterator[int]:
-    """Yield 0, 1, and so on: `count` numbers, or as many as fit into `seconds`.
+    """Yield 0, 1, 2 and so on: `count` numbers, or numbers for `seconds`.
 
     :param count: is ignored if `seconds` is not None.
     """

@@ -12,12 +12,12 @@ MAX_RESIDENT_MB = 1500
 
 
 def run(doc: str | None, fuzz: Callable[[int, int, bool], object], seed: int, what: str) -> int:
-    """Run `fuzz` with the options of the command line, and print what it counted.
+    """Run `fuzz` with the options of the command line, and print its counts.
 
     :param doc: the description in the help.
     :param fuzz: is called with the count, the seed, and True to compare both implementations.
     :param seed: the seed if the command line has none.
-    :param what: what an input is called in the printed line, in the plural, such as "pages".
+    :param what: the name of the inputs in the printed line, in the plural, such as "pages".
     :returns: the exit status: 1 if the process used too much memory, 0 otherwise.
     """
     parser = argparse.ArgumentParser(

@@ -1,1 +1,1 @@
-"""Tests with programs that run on greenlets: Locust, and gunicorn's gevent worker."""
+"""Tests of programs that run on greenlets: Locust, and gunicorn's gevent worker."""

@@ -1,4 +1,4 @@
-"""The examples for Locust, gunicorn and gevent run against a fake node."""
+"""Tests of the examples for Locust, gunicorn and gevent, which run against a fake node."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def environment(node: FakeNode) -> dict[str, str]:
 
 @contextmanager
 def run_gunicorn(node: FakeNode) -> Iterator[str]:
-    """Serve the WSGI application of examples/gunicorn_gevent.py in two processes; yield its URL."""
+    """Run the application of examples/gunicorn_gevent.py in two processes; yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     command = [sys.executable, "-m", "gunicorn", "--worker-class", "gevent", "--workers", "2",
@@ -53,7 +53,8 @@ def run_gunicorn(node: FakeNode) -> Iterator[str]:
         try:
             address = f"http://127.0.0.1:{port}/"
             deadline = time.monotonic() + TIMEOUT
-            while True:  # until the application answers
+            # The loop runs until the application responds.
+            while True:
                 try:
                     urllib.request.urlopen(address, timeout=TIMEOUT).close()
                     break
@@ -114,5 +115,6 @@ def test_locust_reports_requests_and_no_failures(node: FakeNode) -> None:
     assert result.returncode == 0, output
     totals = re.search(r"Aggregated\s+(?P<requests>\d+)\s+(?P<failures>\d+)\(", output)
     assert totals is not None, output
-    assert int(totals["requests"]) > 200  # 100 users have made requests for five seconds
+    # The 100 users have sent requests for five seconds.
+    assert int(totals["requests"]) > 200
     assert int(totals["failures"]) == 0

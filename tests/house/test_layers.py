@@ -340,7 +340,10 @@ def test_late_imports_are_from_lower_layers_only() -> None:
 
 
 def test_late_imports_are_found() -> None:
-    """The names of modules count only in calls of the functions in LATE, not of `getLogger`."""
+    """The names of modules must count only in calls of the functions in LATE.
+
+    They do not count in calls of `getLogger`.
+    """
     source = """
 _HOME = dict.fromkeys(("A", "B"), "cassandra.aio.session")
 _find = lazy_names(__name__, _HOME)

@@ -1,8 +1,8 @@
-"""With the shims installed, pip regards cassandra-driver and scylla-driver as installed.
+"""Tests of the shims, with which pip regards cassandra-driver and scylla-driver as installed.
 
 A shim is an empty distribution with the name of one of those drivers. Most tests share an
-environment with this driver and both shims. The last one has its own, and switches it from
-cassandra-driver to this driver and back with the documented commands.
+environment with this driver and both shims. The last test creates its own environment, and switches
+it from cassandra-driver to this driver and back with the documented commands.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHIMS = ("cassandra-driver", "scylla-driver")
-TIMEOUT = 600  # seconds; pip may have to download some packages
+# This limit is in seconds. pip may have to download some packages.
+TIMEOUT = 600
 
-# Fails unless turbocql alone owns the package `cassandra`, the versions of the shims in sys.argv
-# end with "+turbocql", and cassio, which requires cassandra-driver, can be imported.
+# This program fails unless turbocql alone owns the package `cassandra`, the versions of the shims
+# in sys.argv end with "+turbocql", and cassio, which requires cassandra-driver, can be imported.
 CHECK = """
 import cassandra, cassandra.cluster, importlib.metadata as metadata, sys
 owners = {
@@ -37,7 +38,7 @@ import cassio
 
 
 def run(*command: object, **environment: str) -> str:
-    """Run a command that must succeed; return its standard output.
+    """Run a command that must succeed, and return its standard output.
 
     :param environment: environment variables that are set for the command.
     """
@@ -84,7 +85,10 @@ def test_pip_finds_the_requirement_satisfied_and_installs_nothing(
 
 
 def test_a_package_that_requires_cassandra_driver_does_not_install_it(python: Path) -> None:
-    """Pip adds cassio and its other requirements, and changes no installed package."""
+    """A package that requires cassandra-driver must be installed without it.
+
+    pip must install cassio and its other requirements, and change no installed package.
+    """
     packages_before = installed(python)
     run(python, "-m", "pip", "install", "-q", "cassio")
     packages_after = installed(python)

@@ -1,4 +1,4 @@
-"""Programs that repeat one thing thousands of times under load, and count the calls that hang.
+"""Programs that repeat one operation thousands of times under load, and count hanging calls.
 
-For example ``python -m tests.stress.forks --help``.
+Example: ``python -m tests.stress.forks --help``.
 """

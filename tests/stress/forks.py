@@ -1,7 +1,8 @@
-"""Forks a process while its threads execute, connect, register callbacks and read the schema.
+"""Forks a process while its threads use sessions, and checks that the children work.
 
-Each child must be able to create a cluster, to get an error when it uses the parent's cluster, and
-to exit without hanging.
+The threads execute requests, connect, register callbacks and read the schema. Each child must be
+able to create a cluster, must get an error when it uses the parent's cluster, and must exit without
+hanging.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from cassandra.cluster import Cluster
 from cassandra.errors import ConnectionShutdown
 from tests.stress.serving import KEYSPACES, PATIENCE, main, node
 
-EXECUTING = 3  # threads that execute requests
+# This is the number of threads that execute requests.
+EXECUTING = 3
 
 
 class Load:
@@ -39,7 +41,10 @@ class Load:
             thread.start()
 
     def _repeat(self, work: Callable[[], object]) -> None:
-        """Call `work` until the load is stopped; each thread runs this method."""
+        """Call `work` repeatedly until the load is stopped.
+
+        Each thread runs this method.
+        """
         while not self._ended.is_set():
             work()
 
@@ -55,7 +60,7 @@ class Load:
         future.result()
 
     def _read_schema(self) -> None:
-        """Read the schema again, and export all keyspaces."""
+        """Refresh the schema metadata, and export all keyspaces."""
         self._cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
         for keyspace in self._cluster.metadata.keyspaces.values():
             keyspace.export_as_string()
@@ -75,13 +80,13 @@ class Load:
 
 
 def _ignore(outcome: Any) -> None:
-    """Do nothing with the outcome of a request."""
+    """Ignore the outcome of a request."""
 
 
 def check_in_child(load: Load, address: str, port: int) -> None:
     """Check in a forked child that a new cluster works, and that the parent's session does not.
 
-    :param load: the parent's load, whose threads do not run in the child.
+    :param load: the load of the parent process, whose threads do not run in the child.
     """
     try:
         load.session.execute("SELECT 1")
@@ -116,7 +121,7 @@ def child_succeeded(pid: int, patience: float) -> bool:
             return code == 0
         time.sleep(0.002)
     # The child hangs. Before it is killed, SIGUSR1 makes its faulthandler print the stacks of its
-    # threads, which show where.
+    # threads, which show where it hangs.
     os.kill(pid, signal.SIGUSR1)
     time.sleep(1)
     os.kill(pid, signal.SIGKILL)
@@ -125,7 +130,7 @@ def child_succeeded(pid: int, patience: float) -> bool:
 
 
 def run(count: int) -> int:
-    """Fork `count` children under load; return how many hung or failed."""
+    """Fork `count` children under load, and return how many of them hung or failed."""
     # Since version 3.12, Python warns if a process with threads forks.
     warnings.simplefilter("ignore", DeprecationWarning)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
@@ -140,7 +145,7 @@ def run(count: int) -> int:
                     sys.exit(0)  # unlike os._exit, this runs the exit handlers, which might hang
                 failures += not child_succeeded(pid, PATIENCE)
         finally:
-            # A child that exits leaves this block, too, but only the parent may stop the load.
+            # A child that exits leaves this block too, but only the parent may stop the load.
             if os.getpid() == parent_pid:
                 load.stop()
     return failures

@@ -1,9 +1,9 @@
-"""Many threads use one session in every way at the same time.
+"""Uses one session in many threads and in every way at the same time.
 
-They make blocking calls, use futures, send further requests in callbacks, set short timeouts, and
-break connections. Each call must end, with the answer to its own request. There are two runs. In
-the first, the event loop sends the requests of 32 threads, several at a time. In the second, each
-of 3 threads sends its requests itself.
+The threads make blocking calls, use futures, send further requests in callbacks, set short
+timeouts, and break connections. Each call must end, with the response to its own request. There are
+two runs. In the first run, the event loop sends the requests of 32 threads, several at a time. In
+the second run, each of 3 threads sends its requests itself.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _NAMES = "SELECT keyspace_name FROM system_schema.keyspaces"
 
 
 class WrongAnswer(Exception):
-    """Raised if an answer belongs to another request."""
+    """Raised if a response belongs to another request."""
 
 
 class Mix:
-    """The calls of the threads, and a count of their outcomes."""
+    """The calls of the threads, and the counts of their outcomes."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -47,9 +47,10 @@ class Mix:
         self._lock = threading.Lock()
 
     def check(self, rows: Any, expects_names: bool) -> None:
-        """Check that an answer belongs to its request.
+        """Check that a response belongs to its request.
 
-        The answer to a query of the keyspaces has a row for each keyspace; other answers have none.
+        The response to a query of the keyspaces has a row for each keyspace; other responses have
+        no rows.
 
         :param expects_names: True if the request was a query of the keyspaces.
         """
@@ -75,7 +76,7 @@ class Mix:
             self.check(future.result(), wants_rows)
 
     def callback(self, rng: random.Random) -> None:
-        """Send a chain of requests: each callback, in the loop's thread, sends the next one."""
+        """Send a chain of requests: each callback in the loop's thread sends the next request."""
         is_over = threading.Event()
         outcomes: list[Any] = []
         requests_left = rng.randrange(1, 5)
@@ -105,7 +106,7 @@ class Mix:
         self.check(outcomes[0], expects_names=True)
 
     def many(self, rng: random.Random) -> None:
-        """Execute many statements concurrently, and read all or some of the outcomes."""
+        """Execute many statements concurrently, and read all or some of their outcomes."""
         wants_rows_each = [rng.random() < 0.7 for _ in range(20)]
         outcomes = execute_concurrent(
             self.session,
@@ -131,7 +132,7 @@ class Mix:
         self.check(self.session.execute(self.select, timeout=timeout), expects_names=True)
 
     def breaking(self, rng: random.Random) -> None:
-        """In few of the calls, abort all connections of the session."""
+        """In a few of the calls, abort all connections of the session."""
         if rng.random() > RARELY:
             return
         loop = self.session._loop_thread.loop
@@ -168,7 +169,7 @@ class Mix:
 def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
     """Wait until all threads have ended, or until no call has ended for `PATIENCE` seconds.
 
-    The whole run has no time limit: a busy machine would exceed it although no call hangs.
+    The whole run has no time limit, because a busy machine would exceed it although no call hangs.
 
     :returns: the number of threads that hang.
     """
@@ -186,7 +187,8 @@ def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
 def use_session(server: tuple[str, int], thread_count: int, calls: int) -> int:
     """Use a new session in `thread_count` threads.
 
-    :returns: the number of hung threads, wrong or late calls, and deadlines that were not removed.
+    :returns: the number of hanging threads, wrong or late calls, and deadlines that were not
+        removed.
     """
     address, port = server
     with Cluster([address], port=port) as cluster:
@@ -198,7 +200,7 @@ def use_session(server: tuple[str, int], thread_count: int, calls: int) -> int:
         for thread in threads:
             thread.start()
         hung_count = wait_while_calls_end(threads, mix)
-        # NoHostAvailable is expected while the driver reconnects to the only host.
+        # The driver raises NoHostAvailable, as expected, while it reconnects to the only host.
         wrong_outcomes = {
             outcome: count
             for outcome, count in mix.outcomes.items()
@@ -215,9 +217,9 @@ def use_session(server: tuple[str, int], thread_count: int, calls: int) -> int:
 
 
 def run(count: int) -> int:
-    """Use a session in many threads, then in few threads; return the number of faults.
+    """Use a session in many threads, then in few threads, and return the number of faults.
 
-    The second run sets IDLE_AFTER to -1: then a thread always sends its requests itself, instead of
+    The second run sets IDLE_AFTER to -1. A thread then always sends its requests itself, instead of
     leaving them to the event loop.
     """
     fault_count = 0

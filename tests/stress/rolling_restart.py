@@ -25,20 +25,23 @@ from cassandra.testing.fake import FakeCluster, FakeNode, Opcode
 
 INSERT = "INSERT INTO t (k) VALUES (?)"
 VOID = b"\0\0\0\1"  # the body of a RESULT of the kind Void
-TICK = 0.005  # seconds; requests are sent in groups at this interval
-GRACE = 20.0  # seconds that a stopping node waits for its clients to close their connections
+# Requests are sent in groups at this interval, in seconds.
+TICK = 0.005
+# A stopping node waits this many seconds for its clients to close their connections.
+GRACE = 20.0
 
 
 class QuickNode(FakeNode):
-    """A node that answers every EXECUTE with a void result, without parsing the request."""
+    """A node that responds to every EXECUTE with a void result, without parsing the request."""
 
     executed = 0
 
     def on_request(
         self, connection: Any, version: int, flags: int, stream: int, opcode: int, body: bytes
     ) -> None:
-        """Answer EXECUTE with the void result, and all other requests as `FakeNode` does."""
-        # A node that was restarted knows no statements: it must first ask for a PREPARE.
+        """Respond to EXECUTE with the void result, and to all other requests as `FakeNode` does."""
+        # A restarted node has no prepared statements, so it must first respond that the statement
+        # is unprepared.
         if opcode == Opcode.EXECUTE and self._prepared:
             QuickNode.executed += 1
             connection.send(stream, Opcode.RESULT, 0, VOID)
@@ -49,9 +52,9 @@ class QuickNode(FakeNode):
 def serve(hard: bool) -> None:
     """Run the nodes in this process until standard input is closed.
 
-    First, their port and addresses are printed. Each line of standard input is a command (stop,
-    start or count) and the index of a node. After each command, the number of requests that all
-    nodes have executed is printed.
+    First, the function prints their port and addresses. Each line of standard input contains a
+    command (stop, start or count) and the index of a node. After each command, the function prints
+    the number of requests that all nodes have executed.
 
     :param hard: True if nodes stop without an announcement.
     """
@@ -71,7 +74,7 @@ def serve(hard: bool) -> None:
 
 
 class Load:
-    """Sends requests at a steady rate, without waiting for answers."""
+    """Sends requests at a steady rate, without waiting for responses."""
 
     def __init__(self, session: aio.Session, rate: int) -> None:
         self.session = session
@@ -82,7 +85,7 @@ class Load:
         self.is_over = False
 
     async def run(self, prepared: Any) -> None:
-        """Send requests until `is_over` is set, and wait for the last answers."""
+        """Send requests until `is_over` is set, and wait for the last responses."""
         start_time = time.monotonic()
         pending: set[asyncio.Future[Any]] = set()
         while not self.is_over:
@@ -100,7 +103,7 @@ class Load:
     def outcome_counter(self, start_time: float, pending: set[asyncio.Future[Any]]) -> Any:
         """Return a done callback that counts the outcome of a request.
 
-        :param start_time: when the request was sent, by `time.monotonic`.
+        :param start_time: the time of `time.monotonic` at which the request was sent.
         :param pending: the futures without an outcome, from which the callback removes the request.
         """
 
@@ -114,17 +117,17 @@ class Load:
 
 
 async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> int:
-    """Restart each node in turn under load; return the exit status.
+    """Restart the nodes one after the other under load, and return the exit status.
 
     :param nodes: the process that runs the nodes.
-    :param options: the rate in requests a second, and the number of restarts of each node.
+    :param options: the rate in requests per second, and the number of restarts of each node.
     """
     assert nodes.stdin is not None
     assert nodes.stdout is not None
     port, *addresses = nodes.stdout.readline().split()
 
     async def send_command(command: str) -> int:
-        """Send a command to the nodes' process; return how many requests they have executed."""
+        """Send a command to the nodes' process, and return how many requests they have executed."""
         assert nodes.stdin is not None
         assert nodes.stdout is not None
         nodes.stdin.write(command + "\n")
@@ -152,7 +155,8 @@ async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> in
                 await asyncio.sleep(0.05)
         load.is_over = True
         await task
-        executed = await send_command("count 0")  # the index of the node has no effect here
+        # The index of the node has no effect on this command.
+        executed = await send_command("count 0")
     print(
         f"{load.sent_count:,} requests in {load.seconds:.1f} s "
         f"({load.sent_count / load.seconds:,.0f}/s), "

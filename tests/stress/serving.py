@@ -1,4 +1,4 @@
-"""Parts that the stress programs share: a node in another process, and the command line."""
+"""Code that the stress programs share: a node in another process, and the command line."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 30.0  # seconds; a call that takes longer counts as hung
+# A call that takes more seconds than this counts as hanging.
+PATIENCE = 30.0
 
-KEYSPACES = 20  # how many keyspaces the node's schema has
+# The schema of the node has this many keyspaces.
+KEYSPACES = 20
 SELECT = "SELECT k, v FROM stress.t WHERE k = ?"
 INSERT = "INSERT INTO stress.t (k, v) VALUES (?, ?)"
 ARRIVED = "SELECT count, total FROM stress.arrived"
@@ -22,31 +24,33 @@ ALTER = "ALTER KEYSPACE ks0"
 
 
 def rows_of(key: int) -> list[tuple[int, str]]:
-    """Return the rows that the node answers to `SELECT` for a key: 0 to 9 rows."""
+    """Return the 0 to 9 rows with which the node responds to `SELECT` for a key."""
     return [(key, f"{key}.{number}") for number in range(key % 10)]
 
 
 def _serve() -> None:
     """Run a fake node until standard input ends.
 
-    It counts the inserted rows and adds up their keys; the query `ARRIVED` returns both numbers.
-    The statement `ALTER` changes a keyspace, and makes the node send a schema change event.
+    The node counts the inserted rows and adds up their keys. The query `ARRIVED` returns both
+    numbers. The statement `ALTER` changes a keyspace, and makes the node send a schema change
+    event.
     """
     from cassandra.testing import FakeNode
     from cassandra.testing.fake import BatchStatement, Request, paged, rows, schema_change, void
 
     columns = [("k", "int"), ("v", "text")]
-    inserted = [0, 0]  # the number of rows, and the sum of their keys
+    # These are the number of inserted rows, and the sum of their keys.
+    inserted = [0, 0]
     replication_factors = itertools.count(2)
 
     def select(request: Request) -> Any:
-        """Answer `SELECT` with the rows of its key, in pages."""
+        """Respond to `SELECT` with the rows of its key, in pages."""
         (key,) = request.values
         assert isinstance(key, bytes)
         return paged(columns, rows_of(int.from_bytes(key, "big")))
 
     def insert(request: Request) -> Any:
-        """Count the rows of an INSERT, or of a batch of them."""
+        """Count the rows of an INSERT statement, or of a batch of INSERT statements."""
         statements: Sequence[BatchStatement | Request] = request.statements or [request]
         for statement in statements:
             key = statement.values[0]
@@ -65,7 +69,7 @@ def _serve() -> None:
         }
 
     def alter(request: Request) -> Any:
-        """Give the keyspace ks0 another replication factor, and announce the change."""
+        """Give the keyspace ks0 another replication factor, and send an event about the change."""
         fake_node.schema["system_schema.keyspaces"][0] = keyspace_row(0, next(replication_factors))
         fake_node.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "ks0")
         return schema_change("UPDATED", "KEYSPACE", "ks0")
@@ -88,12 +92,13 @@ def _serve() -> None:
 
 @contextmanager
 def node() -> Iterator[tuple[str, int]]:
-    """Yield (address, port) of a fake node in another process.
+    """Yield the address and port of a fake node in another process.
 
-    The node stops with the context, or if this process dies.
+    The node stops at the end of the context, or if this process dies.
     """
     owner = os.getpid()
-    # Do not use Popen as a context manager: a forked child that leaves it would wait for the node.
+    # Do not use Popen as a context manager, because a forked child that leaves it would wait for
+    # the node.
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.stress.serving"],
         stdin=subprocess.PIPE,
@@ -111,7 +116,9 @@ def node() -> Iterator[tuple[str, int]]:
 
 
 def main(what: str, run: Callable[[int], int]) -> None:
-    """Call ``run(count)`` with the count of the command line, and exit with 1 if it is not 0.
+    """Call ``run(count)`` with the count of the command line, and exit.
+
+    The exit status is 1 if `run` does not return 0.
 
     :param what: what is repeated `count` times, such as "forks under load".
     :param run: returns the number of calls that hung or failed.
@@ -125,7 +132,7 @@ def main(what: str, run: Callable[[int], int]) -> None:
     )
     options = parser.parse_args()
     if options.loop == "asyncio":
-        # None makes `import uvloop` raise ImportError, so the driver uses asyncio's loop.
+        # None makes `import uvloop` raise ImportError, so the driver uses the loop of asyncio.
         sys.modules["uvloop"] = None  # type: ignore[assignment]
     elif options.loop == "uvloop":
         import uvloop  # noqa: F401 - fail now if it is missing

@@ -1,6 +1,6 @@
 """Shuts down clusters while sixteen threads or tasks use them without timeouts.
 
-Each caller must get an error.
+Each thread and each task must get an error.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ CALLERS = 16
 
 
 def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
-    """Return one function for each caller, who calls the function until it fails.
+    """Return one function for each caller, which the caller repeats until it fails.
 
-    The statements name their keyspace. Without a name, the driver would refuse a prepared statement
-    after `use` has changed the session's keyspace.
+    The statements contain the name of their keyspace. Without this name, the driver would refuse a
+    prepared statement after `use` has changed the session's keyspace.
     """
     execute = lambda: session.execute("SELECT 1 FROM ks.t", timeout=None)  # noqa: E731
     prepare = lambda: session.prepare("SELECT ? FROM ks.t")  # noqa: E731
@@ -46,7 +46,7 @@ def shut_down_blocking(server: tuple[str, int]) -> int:
     started = threading.Semaphore(0)
 
     def repeat(call: Callable[[], Any]) -> BaseException:
-        """Repeat the call until it fails; return the error."""
+        """Repeat the call until it fails, and return the error."""
         started.release()
         while True:
             try:
@@ -67,7 +67,10 @@ def shut_down_blocking(server: tuple[str, int]) -> int:
 
 
 async def shut_down_asyncio(server: tuple[str, int]) -> int:
-    """Do the same as `shut_down_blocking` for tasks of the asyncio API."""
+    """Shut down a cluster of the asyncio API while tasks use it.
+
+    The arguments and the result are those of `shut_down_blocking`.
+    """
     address, port = server
     cluster = aio.Cluster([address], port=port)
     session = await cluster.connect()
@@ -75,7 +78,7 @@ async def shut_down_asyncio(server: tuple[str, int]) -> int:
     callers_busy = asyncio.Event()
 
     async def repeat(call: Callable[[], Any]) -> BaseException:
-        """Repeat the call until it fails; return the error."""
+        """Repeat the call until it fails, and return the error."""
         nonlocal ended_calls
         while True:
             try:
@@ -95,7 +98,7 @@ async def shut_down_asyncio(server: tuple[str, int]) -> int:
 
 
 def run(count: int) -> int:
-    """Shut down `count` clusters, of both APIs in turn.
+    """Shut down `count` clusters, alternately of the two APIs.
 
     :returns: how many callers hung or got a wrong error.
     """

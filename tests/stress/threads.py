@@ -1,11 +1,11 @@
-"""Threads share every object that threads may share: statements, types, sessions and so on.
+"""Shares between threads every object that threads may share, such as statements and sessions.
 
-Each value, byte string and row is compared with what a single thread computes for it. Each call
-must end.
+Each value, byte string and row is compared with the result of a single thread. Each call must end.
 
-python -m tests.stress.threads --threads 8 --minutes 10
+    python -m tests.stress.threads --threads 8 --minutes 10
 
-This is mainly for interpreters without the GIL. The output says whether the GIL was enabled.
+This program is mainly for interpreters without the GIL. Its output says whether the GIL was
+enabled.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ from tests.stress.serving import ALTER, ARRIVED, INSERT, PATIENCE, SELECT, node,
 
 VERSION = 5
 ROWS = 50
-APPENDED_ROWS = 20  # how many rows `Work.append` appends to the shared block
-_ROWS_OFFSET = 4  # the rows of a page follow their count, an [int]
-# The columns of the rows: name, CQL type, and a function that makes a random value.
+# `Work.append` appends this many rows to the shared block.
+APPENDED_ROWS = 20
+# The rows of a page follow their count, which is an [int].
+_ROWS_OFFSET = 4
+# Each column of the rows has a name, a CQL type, and a function that returns a random value.
 KINDS: list[tuple[str, str, Callable[[random.Random], Any]]] = [
     ("k", "int", lambda r: r.randrange(-(1 << 31), 1 << 31)),
     ("b", "bigint", lambda r: r.randrange(-(1 << 63), 1 << 63)),
@@ -57,11 +59,11 @@ class StatementA(PreparedStatement):
 
 
 class StatementB(PreparedStatement):
-    """Another subclass, which has a property."""
+    """Another subclass, which defines a property."""
 
     @property
     def own(self) -> int:
-        """Return any value."""
+        """Return an arbitrary value."""
         return 1
 
 
@@ -107,7 +109,7 @@ def plain(value: Any) -> Any:
 
 
 class Work:
-    """The objects that the threads share, and the actions of the threads."""
+    """The objects that the threads share, and the operations of the threads."""
 
     def __init__(self, mix: Mix, cluster: Cluster, profile: ExecutionProfile) -> None:
         rng = random.Random(1)
@@ -118,18 +120,20 @@ class Work:
             for statement_class in (PreparedStatement, StatementA, StatementB, PreparedStatement)
         ]
         self.rows = [tuple(make(rng) for _, _, make in KINDS) for _ in range(ROWS)]
-        # What a single thread makes of the rows: the bound bytes of each; a page of all of them,
-        # which begins with the row count; and the decoded page.
+        # These are the results of a single thread: the bound bytes of each row, a page of all rows,
+        # which begins with the row count, and the decoded page.
         self.row_data: list[bytes] = [self.statements[0].bind(row).block.data for row in self.rows]
         self.page = len(self.rows).to_bytes(4, "big") + b"".join(self.row_data)
         self.metadata = ResultMetadata(self.columns)
         self.decoded = self.metadata.row_plan.tuples(self.page, _ROWS_OFFSET, ROWS)
         if [tuple(map(plain, row)) for row in self.decoded] != self.rows:
-            raise WrongAnswer("one thread alone")  # no other thread has begun: this test is wrong
-        # A block to which all threads append rows, and how many rows they have appended.
+            # No other thread has begun, so the test itself is wrong.
+            raise WrongAnswer("one thread alone")
+        # All threads append rows to this block. `appended` counts these rows.
         self.shared = _impl.bind.RowsBlock(len(KINDS))
         self.appended = 0
-        self.lock = threading.Lock()  # guards only the counters
+        # This lock protects only the counters.
+        self.lock = threading.Lock()
         self.tablets = _impl.tablets.TabletMap()
         self.tablets.use_keyspaces(["ks"], [])
         self.host = SimpleNamespace(host_id=uuid.UUID(int=7))
@@ -137,14 +141,14 @@ class Work:
         self.outcomes: Counter[str] = Counter()
         self.select = mix.session.prepare(SELECT)
         self.insert = mix.session.prepare(INSERT)
-        # For the rows that were sent, and for those acknowledged: their number, and the sum of
-        # their keys.
+        # These are the number of rows and the sum of their keys, for the rows that were sent and
+        # for those that were acknowledged.
         self.sent, self.acknowledged = [0, 0], [0, 0]
 
     def bind(self, rng: random.Random) -> None:
         """Bind rows with statements whose settings other threads change, and compare the bytes.
 
-        The settings do not affect the bytes, so these must be as with one thread.
+        The settings do not affect the bytes, so these must be the same as with one thread.
         """
         for _ in range(50):
             index = rng.randrange(ROWS)
@@ -175,9 +179,10 @@ class Work:
         self.profile.request_timeout = rng.uniform(10, 20)
 
     def decode(self, rng: random.Random) -> None:
-        """Decode a page with a row plan (the decoder for a list of columns).
+        """Decode a page with a row plan, which is the decoder for a list of columns.
 
-        Sometimes the plan is new, so that several threads may use it for the first time together.
+        In some calls the plan is new, so that several threads may use it for the first time
+        together.
         """
         if rng.random() < 0.3:
             self.metadata = ResultMetadata(self.columns)
@@ -200,9 +205,10 @@ class Work:
     def append(self, rng: random.Random) -> None:
         """Append rows to a block to which other threads append, and read one of its rows."""
         plan = self.statements[0].bind_plan
-        if self.shared.count > 20_000:  # then the block is large enough
+        # With more rows, the block is large enough.
+        if self.shared.count > 20_000:
             return
-        # Do not take the lock here: the test is that all threads may append at the same time.
+        # Do not take the lock here, because all threads must be able to append at the same time.
         for _ in range(APPENDED_ROWS):
             plan.bind_into(self.shared, self.rows[rng.randrange(ROWS)], VERSION)
         with self.lock:
@@ -212,19 +218,19 @@ class Work:
             raise WrongAnswer("a row of a block")
 
     def place(self, rng: random.Random) -> None:
-        """Add tablets to the map, look one up, and sometimes remove all of them."""
+        """Add tablets to the map, look one of them up, and in some calls remove all of them."""
         first_token = rng.randrange(-100, 100) * 1000
 
         def int32(number: int) -> bytes:
-            """Return the encoded [int] of the protocol."""
+            """Return the number encoded as an [int] of the protocol."""
             return number.to_bytes(4, "big")
 
         def sized(data: bytes) -> bytes:
-            """Return the [bytes] of the protocol: the length, and `data`."""
+            """Return `data` encoded as [bytes] of the protocol, which begin with the length."""
             return int32(len(data)) + data
 
         # ScyllaDB sends a tuple for a tablet: its first and last token (bigint), and a list of its
-        # replicas. Each replica is a tuple of host id (uuid) and shard (int).
+        # replicas. Each replica is a tuple of host ID (uuid) and shard (int).
         replica = sized(self.host.host_id.bytes) + sized(int32(rng.randrange(9)))
         replicas = int32(1) + sized(sized(replica))
         payload = b"".join(
@@ -248,12 +254,12 @@ class Work:
             self.tablets.take_hosts([self.host])
 
     def refresh(self, rng: random.Random) -> None:
-        """In few of the calls, refresh the schema, which other threads use for query plans."""
+        """In a few of the calls, refresh the schema, which other threads use for query plans."""
         if rng.random() < 0.02:
             self.cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
     def alter(self, rng: random.Random) -> None:
-        """Alter a keyspace, which makes the server send an event; or check its replication."""
+        """Alter a keyspace, which makes the server send an event, or check its replication."""
         if rng.random() < 0.2:
             self.mix.session.execute(ALTER, timeout=LONG)
         else:
@@ -262,7 +268,7 @@ class Work:
                 raise WrongAnswer("a keyspace's replication")
 
     def pages(self, rng: random.Random) -> None:
-        """Read a result in small pages, and check that it has all rows in order."""
+        """Read a result in small pages, and check that it has all rows in the correct order."""
         key = rng.randrange(1000)
         bound = self.select.bind((key,))
         bound.fetch_size = rng.randrange(1, 5)
@@ -271,7 +277,7 @@ class Work:
             raise WrongAnswer("pages")
 
     def many(self, rng: random.Random) -> None:
-        """Execute one statement with many keys, and check that each answer belongs to its key."""
+        """Execute one statement with many keys, and check that each response belongs to its key."""
         keys = [rng.randrange(1000) for _ in range(20)]
         outcomes = execute_concurrent_with_args(
             self.mix.session, self.select, [(key,) for key in keys], raise_on_first_error=False
@@ -307,14 +313,17 @@ class Work:
         )
 
     def execute(self, rng: random.Random) -> None:
-        """Make a random call of `Mix`, for example a blocking call or a chain of callbacks."""
+        """Make a random call of `Mix`, such as a blocking call or a chain of callbacks."""
         mix = self.mix
         calls = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
         (call,) = rng.choices(calls, weights=[8, 5, 3, 1, 1, 1])
         call(rng)
 
     def cancelled(self, rng: random.Random) -> None:
-        """In few of the calls, run an asyncio session in this thread; cancel half its requests."""
+        """In a few of the calls, run an asyncio session in this thread.
+
+        The method cancels half of the session's requests.
+        """
         if rng.random() > 0.05:
             return
         asyncio.run(self._tasks(rng))
@@ -339,12 +348,12 @@ class Work:
                 self.mix.check(outcome.all(), expects_names=True)
 
     def run(self, seed: int, end: float) -> None:
-        """Call random methods until `end`, and count the outcomes.
+        """Call random methods until `end`, and count their outcomes.
 
         :param end: a time of `time.monotonic`.
         """
         rng = random.Random(seed)
-        # `execute`, which itself makes many kinds of calls, is drawn twice as often.
+        # `execute` makes many kinds of calls, so it appears twice in this list.
         actions: list[Callable[[random.Random], None]] = [
             self.bind, self.change, self.decode, self.encode, self.append, self.place, self.execute,
             self.execute, self.refresh, self.cancelled, self.alter, self.pages, self.many,
@@ -357,7 +366,8 @@ class Work:
                 outcome = action.__name__
             except BaseException as error:
                 outcome = type(error).__name__
-                # NoHostAvailable is expected while the driver reconnects to the only host.
+                # The driver raises NoHostAvailable, as expected, while it reconnects to the only
+                # host.
                 if outcome not in FAIR and "NoHostAvailable" not in outcome:
                     outcome = f"WRONG {action.__name__}: {error!r}"
             with self.lock:
@@ -365,7 +375,10 @@ class Work:
 
 
 def main() -> None:
-    """Run the threads, print their outcomes, and exit with 1 if anything was wrong or hung."""
+    """Run the threads and print their outcomes.
+
+    The exit status is 1 if a result was wrong or a call hung.
+    """
     parser = argparse.ArgumentParser(description="threads that share what threads may share")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--minutes", type=float, default=1.0)
@@ -395,8 +408,8 @@ def main() -> None:
             thread.join(max(0.0, end - time.monotonic()) + PATIENCE)
         hung = sum(thread.is_alive() for thread in threads)
         rows = work.shared.rows()
-        # The shared objects must contain what all threads have added, and no deadline of a call may
-        # be left.
+        # The shared objects must contain everything that the threads have added, and no deadline of
+        # a call may be left.
         if len(rows) != work.appended or {row.data for row in rows} - set(work.row_data):
             work.outcomes["WRONG rows of the block"] += 1
         if not hung and not work.written():
@@ -409,7 +422,7 @@ def main() -> None:
     wrong_outcomes = {
         outcome: count for outcome, count in work.outcomes.items() if outcome.startswith("WRONG")
     }
-    # Before version 3.13, Python has no such function, and always has the GIL.
+    # Python versions before 3.13 do not have this function, and always have the GIL.
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(dict(work.outcomes))
     print(

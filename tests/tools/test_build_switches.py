@@ -279,7 +279,10 @@ def test_without_semaphores_cython_runs_in_one_process(
 
 @pytest.mark.parametrize("switch", ["NO_EXTENSIONS", "NO_CYTHON"])
 def test_a_switch_disables_all_extensions(run_setup: Any, switch: str) -> None:
-    """Each switch leaves no extensions; with BUILD_EXTENSIONS_ARE_MUST as well, setup.py exits."""
+    """Each switch must disable all extensions.
+
+    With BUILD_EXTENSIONS_ARE_MUST as well, setup.py must exit.
+    """
     assert run_setup(**{switch: "1"}) == []
     with pytest.raises(SystemExit, match="contradicts"):
         run_setup(BUILD_EXTENSIONS_ARE_MUST="1")

@@ -243,7 +243,8 @@ def test_the_recorder_shows_the_cql_of_a_prepared_statement() -> None:
     body = long_string("INSERT")
     shown = requests.read(version=4, flags=0, stream=9, opcode=PREPARE, body=body)
     assert shown == "PREPARE | INSERT"
-    statement_id = struct.pack(">H", 2) + b"id"  # after its length
+    # The ID follows its length.
+    statement_id = struct.pack(">H", 2) + b"id"
     body = struct.pack(">i", PREPARED) + statement_id
     requests.note_response(flags=0, stream=9, opcode=RESULT, body=body)
     value_count = 1
@@ -329,5 +330,8 @@ def test_the_recorder_relays_from_both_addresses(node: str) -> None:
 
 
 def test_places_number_equal_labels() -> None:
-    """The second value that a program shows under the same label gets ``#2`` after the label."""
+    """`places` must number equal labels.
+
+    The second value that a program shows under the same label gets ``#2`` after the label.
+    """
     assert list(places({"shown": [["a", "1"], ["a", "2"]]})) == ["show:a", "show:a#2"]

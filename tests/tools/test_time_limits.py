@@ -1,4 +1,7 @@
-"""A test that never ends is ended with the stacks of all threads by tests/time_limits.py."""
+"""Tests of tests/time_limits.py, which must end a test that never ends.
+
+It must also print the stacks of all threads.
+"""
 
 from __future__ import annotations
 

@@ -61,6 +61,7 @@ async def asynchronous(rows: list[dict[str, Any]]) -> None:
 
 
 def wrong(user: User) -> None:
-    # mypy and pyright report each of these lines; mypy also reports an ignore that is not needed.
+    # mypy and pyright must report each of these lines. mypy also reports an ignore that is not
+    # needed.
     user.name = None  # type: ignore[assignment]
     user.id = "x"  # type: ignore[assignment]

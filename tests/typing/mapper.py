@@ -47,7 +47,8 @@ def blocking() -> None:
     assert_type(person.address, Address)
     assert_type(person.address.street, str)
     assert_type(person.vector, list[float])
-    person.age = None  # any column may be null
+    # Any column may be null.
+    person.age = None
     assert_type(Person.get(id=person.id), Person)
     assert_type(Person.objects, ModelQuerySet[Person])
     assert_type(Person.objects.filter(Person.age > 5, name="x").limit(3), ModelQuerySet[Person])

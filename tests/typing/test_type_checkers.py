@@ -1,4 +1,7 @@
-"""mypy and pyright accept correct programs of this folder, and report each marked mistake."""
+"""Tests of the annotations, with which mypy and pyright must report each marked mistake.
+
+Both type checkers must accept the correct programs of this folder.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 WRONG = ROOT / "tests" / "typing" / "wrong_calls.py"
 RIGHT = sorted(path for path in WRONG.parent.glob("*.py") if path not in (WRONG, Path(__file__)))
-TIMEOUT = 300  # seconds; a first run of mypy reads the whole library
+# The first run of mypy reads the whole library, so this limit in seconds is long.
+TIMEOUT = 300
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "cassandra" / "py.typed").exists(), reason="the tests run beside no source tree"
@@ -49,7 +53,7 @@ def mypy_errors(cache: Path, *paths: Path) -> dict[int, str]:
     result = run("-m", "mypy", "--no-error-summary", "--cache-dir", cache, *paths)
     assert result.returncode in (0, 1), result.stdout + result.stderr
     errors = re.findall(r"^(\S+\.py):(\d+): error: (.*)$", result.stdout, re.MULTILINE)
-    # mypy also checks the modules that these files import; those modules must have no errors.
+    # mypy also checks the modules that these files import. Those modules must have no errors.
     errors_elsewhere = [
         error for error in errors if not error[0].startswith(("tests/typing", "tests\\"))
     ]
@@ -66,7 +70,7 @@ def pyright_errors(tmp_path: Path, *paths: Path) -> dict[int, str]:
         "extraPaths": [str(ROOT)],
         "pythonVersion": "3.10",
         "typeCheckingMode": "basic",
-        # mypy reports these too, but only in packages that are not installed everywhere.
+        # mypy reports these errors too, but only in packages that are not installed everywhere.
         "reportMissingModuleSource": False,
         "reportMissingImports": False,
     }

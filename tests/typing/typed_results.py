@@ -1,4 +1,4 @@
-"""The types that type checkers infer for results, with `row_type` and without.
+"""The types that type checkers infer for results, with and without `row_type`.
 
 Type checkers must accept this file; nothing runs it.
 """
@@ -35,7 +35,8 @@ def blocking(session: Session) -> None:
     assert_type(users[:2], list[User])
     rows = session.execute("SELECT id FROM users")
     assert_type(rows, ResultSet[Any])
-    # Without `row_type`, programs for cassandra-driver use the row of `one` without a check.
+    # Without `row_type`, applications written for cassandra-driver use the row of `one` without a
+    # check.
     assert_type(rows.one(), Any)
     print(rows.one().id, rows.one()["id"], rows[0].id)
 

@@ -118,13 +118,13 @@ async def many_of_asyncio(session: aio.Session) -> None:
 
 
 async def calls_of_asyncio(session: aio.Session) -> None:
-    # A query is a string or a statement, and no number.
+    # A query is a string or a statement, not a number.
     await session.execute(5)  # error
     await session.execute("SELECT 1", timeout="5")  # error
     await session.execute("SELECT 1", host="10.0.0.1")  # error
     await session.execute("SELECT 1", row_type=Order(1))  # error
     await session.prepare(5)  # error
-    # The result of `cassandra.aio` has to be read with `async for`.
+    # The result of `cassandra.aio` must be read with `async for`.
     for row in await session.execute("SELECT id FROM orders", row_type=Order):  # error
         print(row)
     # The class `Order` has no attribute `total`.

@@ -1,4 +1,7 @@
-"""If a setting of a cluster, session or profile is misspelt, an error names the nearest setting."""
+"""Tests of misspelt settings, whose errors must contain the nearest name.
+
+These are settings of clusters, sessions and profiles.
+"""
 
 from __future__ import annotations
 

@@ -64,8 +64,9 @@ class FakeLoop:
         self.calls.append((self.now + delay, call))
 
     def advance(self, seconds: float) -> None:
-        """Move the clock forward, and make the calls that become due meanwhile, in the order of
-        their times.
+        """Move the clock forward, and make the calls that become due.
+
+        They are made in the order of their times.
         """
         end_time = self.now + seconds
         while self.calls:

@@ -53,7 +53,10 @@ def test_the_error_names_the_module_or_the_name(statement: str, message: str) ->
 
 
 def test_other_names() -> None:
-    """Attributes are missing as usual, so that `hasattr` works, and modules can be imported."""
+    """Attributes with other names must be missing as usual.
+
+    `hasattr` then works, and modules can be imported.
+    """
     with pytest.raises(AttributeError, match=r"write from cassandra\.cluster import Cluster$"):
         cassandra.Cluster  # noqa: B018
     assert not hasattr(cassandra, "Cluster")
