@@ -211,8 +211,8 @@ def _describe_file(descriptor: int) -> str:
             contextlib.suppress(OSError),
             socket.socket(fileno=os.dup(descriptor)) as duplicate,
         ):
-            # For a socket that C code such as uvloop created, only the addresses are known, not the
-            # Python code.
+            # C code such as uvloop, and not Python code, created this socket. So only its addresses
+            # are known.
             addresses = f"{duplicate.getsockname()!r} to {_peer_address(duplicate)}"
             return f"{kind}, {duplicate.family.name}, {addresses}"
     return f"{kind} (file number {descriptor})"

@@ -1,8 +1,6 @@
 """Reads millions of randomly damaged frames, messages and pages.
 
-    python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c
-python
-both]
+    python -m tests.fuzz.fuzz_frames [--count N] [--seed S] [--impl c|python|both]
 
 Reading them must not crash, hang or use too much memory, and must raise only documented errors.
 Both implementations read the same bytes. They must return the same envelopes or rows, or raise

@@ -106,8 +106,7 @@ def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
     """A program that catches the other drivers' error must also catch the error of our driver.
 
     A program that catches the error of the other drivers must also catch ours. Errors are shown
-    with their base classes, as ``error(BASE
-    CLASS)``.
+    with their base classes, as ``error(BASE|CLASS)``.
     """
     cases: list[tuple[str, str, bool]] = [
         ("error(A|B)", "error(A|B|C)", True),
