@@ -89,6 +89,7 @@ def differences(
     """Return the values of an outcome in which our driver agrees with none of the other drivers.
 
     If the other drivers differ from each other, our driver may agree with any of them.
+
     :param program: the program's name.
     :param theirs: the outcomes of the other drivers, by name. Differences are reported against the
         first driver.
@@ -121,6 +122,7 @@ class Seen:
     """Regular expressions that select the differences which a `Defended` entry explains.
 
     Each expression must match at the start of the string. An empty expression matches everything.
+
     :param program: matches names of programs.
     :param place: matches places of values.
     :param theirs: matches values of the other driver.

@@ -309,6 +309,7 @@ def is_in_short_form(name: str, share: int) -> bool:
     """Return True if ``--short`` runs a program.
 
     The choice depends only on the name, so each run chooses the same programs.
+
     :param name: the program's name.
     :param share: about one in this many programs is chosen.
     """

@@ -170,6 +170,7 @@ def timestamp(microseconds: int) -> str:
     """Return a write timestamp as a string, and "now" for a timestamp that the driver made.
 
     The driver's timestamps differ in each run, so they cannot be compared.
+
     :param microseconds: since 1970.
     """
     return "now" if abs(microseconds / 1e6 - time.time()) < NEAR else str(microseconds)
@@ -284,6 +285,7 @@ class Recorder:
     The recorder listens at 127.0.0.1. It also listens at the node's address if that is another
     loopback address, because some drivers connect to the address in `system.local`. `host` is the
     address for the programs.
+
     :param target: address and port of the node.
     """
 

@@ -155,6 +155,7 @@ def canonical(value: Any, depth: int = 0) -> str:
     """Return a string for a value.
 
     The strings of two values are equal only if the values are equal and have equal types.
+
     :param depth: how many collections are around the value.
     """
     cls = type(value)
@@ -178,6 +179,7 @@ def _collection(value: Any, cls: type, depth: int) -> str | None:
     """Return the string for a collection, row, model or user type; None for other values.
 
     Drivers are compared by these strings; see `canonical`.
+
     :param depth: how many collections are around the value.
     """
 

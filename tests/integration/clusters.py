@@ -96,6 +96,7 @@ def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item
     """Return the tests that one of several pytest processes runs.
 
     All tests of a kind go to the same process, so that no two processes start the same cluster.
+
     :param items: all tests.
     :param worker: the number of the process, from 0.
     :param of: the number of processes.

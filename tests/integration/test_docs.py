@@ -54,6 +54,7 @@ def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[st
     """Run a code block, with the node's address instead of the block's contact points.
 
     The block may use ``await`` at the top level.
+
     :param names: the global variables of the block; further blocks can use them.
     :returns: `names`.
     """

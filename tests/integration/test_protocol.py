@@ -54,6 +54,7 @@ class Wire:
     """A blocking connection that encodes requests and decodes responses.
 
     `end` is the last action of the handshake: Ready or VersionRefused.
+
     :param address: the address and port of the node.
     :param version: the protocol version to request.
     :param compression: "lz4" or "snappy"; None for no compression.

@@ -63,6 +63,7 @@ class Job(threading.Thread):
     """A thread that repeats a job until the change of the cluster's nodes is over.
 
     `ends` counts the repetitions; `error` is the error that ended the job, or None.
+
     :param job: called with the number of the repetition.
     :param over: set when the topology change is over.
     """

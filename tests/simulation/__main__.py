@@ -213,6 +213,7 @@ def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
 
     A violation that the seed also has without the mutant does not count. A request that ran in the
     wrong keyspace counts only if the mutant is a bug about keyspaces.
+
     :param name: the name of the mutant.
     :param jobs: the number of processes.
     :param loops: see `_plan_of`.

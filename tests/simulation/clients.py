@@ -107,6 +107,7 @@ class Clients:
 
         The operation may run in the session's keyspace, and in the keyspaces of USE statements that
         are in flight or begin before the operation ends.
+
         :param what: the kind of the operation, for reports.
         :param idempotent: whether the driver may repeat the statement.
         :param write: whether the statement is a write.
@@ -129,6 +130,7 @@ class Clients:
         a USE is in flight or begins later. With the blocking API, another thread sends the
         statement, perhaps later. So the keyspaces of any USE until the operation's end are allowed,
         too.
+
         :param what: see `begin_operation`; `idempotent` and `write`, too.
         """
         operation = self.begin_operation(user, what, idempotent=idempotent, write=write)
@@ -257,6 +259,7 @@ class Clients:
         """Execute a statement, and return its result.
 
         If the statement succeeds, its operations are marked as acknowledged.
+
         :param operations: the operations that the statement contains; a batch has several.
         """
         try:

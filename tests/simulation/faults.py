@@ -312,6 +312,7 @@ class Faults:
         """Stop the nodes, change them, and start them again.
 
         Afterwards the other nodes send the events that Cassandra sends for such a change.
+
         :param change: changes the stopped nodes.
         """
         fake = self.simulation.fake

@@ -203,6 +203,7 @@ class Mapped:
 
         The mapper adds `delay` to the current time when it builds the request. So the caller must
         build the request before virtual time passes.
+
         :param delay: None if the request has no timestamp of the application.
         """
         if delay is not None:

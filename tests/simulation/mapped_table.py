@@ -66,6 +66,7 @@ def result_of(
     """Execute a prepared statement on `cells`, and return the response.
 
     As in Cassandra, a write is ignored if the row has a write with the same or a later timestamp.
+
     :param cells: the last write of each row, by (keyspace, k, op).
     """
     text, names = prepared.query, [name for name, _ in prepared.columns]

@@ -530,6 +530,7 @@ def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], 
 
     The generator gets another class, because compiled code computes the timestamps of the driver's
     own class itself, without a call.
+
     :param call: a function of the generator and of a function that returns the correct timestamp.
     """
 

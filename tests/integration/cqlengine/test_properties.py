@@ -83,6 +83,7 @@ def column_and_value_strategies(depth: int = 2) -> Any:
 
     The strategy draws pairs: a function that returns a new column, and a strategy for the column's
     values.
+
     :param depth: how deep collections may be nested.
     """
     scalar = st.sampled_from(SCALARS + OTHERS).map(lambda pair: (pair[0], pair[1]))

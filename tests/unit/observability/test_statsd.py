@@ -19,6 +19,7 @@ class FakeClient:
     """A fake StatsD client that records its calls.
 
     :ivar reported: set when the last metric of a report has arrived.
+
     :param fault: called for each gauge; it may raise an error.
     """
 
