@@ -33,6 +33,7 @@ from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.plain import plain_codec
 from cassandra.bulk.units import RowUnits
 from cassandra.cqltypes.containers import MapType, SetType, TupleType
+from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -72,18 +73,22 @@ class StaticRows(NamedTuple):
     regular: Sequence[int]
 
     def has_only_static_values(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
-        """Return True if a row has no value outside its partition key and static columns.
+        """Return True if a row has a value of a static column, and none outside these and its
+        partition key.
+
+        Without any value, a row has probably lost its key. To write it would delete the values of
+        the static columns.
 
         :param sizes: the sizes of its values; negative for missing values.
         :param is_empty_null: True for a row of CSV, which cannot tell an empty clustering column
-            from a missing one: it counts as missing if the row has static but no regular values.
+            from a missing one: it counts as missing if the row has no regular values.
         """
         if any(sizes[index] >= 0 for index in self.regular):
             return False
-        # A missing value has a negative size, an empty field of CSV the size 0. Only in a row with
-        # a static value may an empty clustering column be a missing one.
-        has_static_value = any(sizes[index] >= 0 for index in self.static)
-        largest_missing = 0 if is_empty_null and has_static_value else -1
+        if not any(sizes[index] >= 0 for index in self.static):
+            return False
+        # A missing value has a negative size, an empty field of CSV the size 0.
+        largest_missing = 0 if is_empty_null else -1
         return all(sizes[index] <= largest_missing for index in self.clustering)
 
 
@@ -188,8 +193,8 @@ class Binder:
         # The load's second statement, for rows that have values of static columns alone; None if
         # the load has none.
         self.static_rows: StaticRows | None = None
-        # The positions of static columns, if rows of one partition may have different values there,
-        # and the order of the rows decides which one is kept.
+        # The positions of static columns and of their time to live, if rows of one partition may
+        # have different values there, and the order of the rows decides which one is kept.
         self.static_columns: Sequence[int] = ()
         # The positions of the counters that the statement adds to. A null there means that the
         # counter is left out. Empty if servers of this protocol version cannot leave values out.
@@ -634,7 +639,8 @@ class Binder:
         :returns: (block, row numbers) of each part. This is one part unless values differ.
         """
         positions = () if self.is_dry else self.static_columns
-        return _in_order(self._prepared, block, row_numbers, self._keys.partition, positions)
+        key = (*self._keys.partition, *self._keys.known_partition)
+        return _in_order(self._prepared, block, row_numbers, key, positions)
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
@@ -721,6 +727,10 @@ def _in_order(
         return [(block, row_numbers)]
     types = [column.type for column in prepared.column_metadata]
     codecs = {index: plain_codec(types[index]) for index in key if _has_many_forms(types[index])}
+    # Encrypting a value twice gives different bytes, so encrypted values are compared in the clear.
+    encrypted_codecs = {
+        index: plain_codec(types[index]) for index in positions if is_encrypted(types[index])
+    }
     compared_positions = {*key, *positions}
     # For each key, the number of its last part, and its values there.
     last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
@@ -737,7 +747,12 @@ def _in_order(
                 for index in key
             ]
         )
-        values = [encoded[index] for index in positions]
+        values = [
+            repr(encrypted_codecs[index].decode_nullable(encoded[index][_LENGTH.size :])).encode()
+            if index in encrypted_codecs and len(encoded[index]) > _LENGTH.size
+            else encoded[index]
+            for index in positions
+        ]
         number, last_values = last_parts.get(row_key, (0, values))
         # A value that is unset changes nothing.
         if any(
@@ -785,7 +800,8 @@ def _comparable(value: Any) -> Any:
         return frozenset(map(_comparable, value))
     if isinstance(value, tuple):
         return tuple(map(_comparable, value))
-    return value
+    # In Python, NaN differs from itself.
+    return None if value != value else value
 
 
 def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:

@@ -18,7 +18,14 @@ from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import indexed_vectors
 from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.options import LoadOptions
-from cassandra.bulk.target import Plan, columns_of, order_of_statement, plan_of, positions_in
+from cassandra.bulk.target import (
+    Plan,
+    columns_of,
+    names_of_markers,
+    order_of_statement,
+    plan_of,
+    positions_in,
+)
 from cassandra.bulk.texts import Formats
 
 if TYPE_CHECKING:
@@ -210,7 +217,7 @@ class Columns:
         file_order = list(selection.file_order or source_order)
         file_order += [name for name in names if name not in file_order]
         self._positions = positions_in(source_order, names)
-        self.keys, key_names = _keys_of(prepared, names, table)
+        self.keys, key_names = _keys_of(prepared, table)
         # Without columns=, a file may lack a column that another file has. Columns of the key, and
         # the fields with TTL and write time, are always needed.
         needed = {*key_names, *marker_fields}
@@ -313,8 +320,11 @@ class Columns:
         return binder
 
     def _static_columns(self, table: TableMetadata) -> list[int]:
-        """Return the positions of static columns, if the order of the rows decides which of their
-        values is kept.
+        """Return the positions of static columns, and of the time to live of their values, if the
+        order of the rows decides which of their values is kept.
+
+        A bind marker that may be a part of a static column counts as one, too: the argument of a
+        function, for example.
 
         :param table: the table that is written.
         """
@@ -323,15 +333,18 @@ class Columns:
         has_write_time = self._options.timestamp is not None or any(
             column.name == "[timestamp]" for column in self.columns
         )
-        if not self.keys.partition or not self.keys.clustering or has_write_time:
+        has_static = any(column.is_static for column in table.columns.values())
+        if not has_static or not self.keys.clustering or has_write_time:
             return []
-        # Encrypting a value twice gives different bytes, so we cannot compare encrypted values.
-        return [
+        names = names_of_markers(self._prepared, table)
+        positions = [
             index
-            for index, column in enumerate(self.columns)
-            if not column.is_hidden
-            and column.name in table.columns
-            and table.columns[column.name].is_static
+            for index, name in enumerate(names)
+            if name is None or (name in table.columns and table.columns[name].is_static)
+        ]
+        # Two values that are equal, but do not expire at the same time, differ.
+        return positions and [
+            index for index, name in enumerate(names) if index in positions or name == "[ttl]"
         ]
 
     def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
@@ -358,18 +371,15 @@ class Columns:
         )
 
 
-def _keys_of(
-    prepared: PreparedStatement, names: Sequence[str], table: TableMetadata | None
-) -> tuple[Keys, set[str]]:
+def _keys_of(prepared: PreparedStatement, table: TableMetadata | None) -> tuple[Keys, set[str]]:
     """Return the positions of the primary key among the bind markers, and the names of the key
     columns that must have values.
-
-    :param names: the names of the bind markers.
     """
     partition_positions = tuple(prepared.routing_key_indexes or ())
-    key_names = {names[index] for index in partition_positions}
+    key_names = {prepared.column_metadata[index].name for index in partition_positions}
     if table is None:
         return Keys(partition_positions, []), key_names
+    names = names_of_markers(prepared, table)
 
     def known(columns: Sequence[ColumnMetadata]) -> list[int]:
         # If a column has two bind markers (WHERE c > ? AND c < ?), neither is its value in a key.

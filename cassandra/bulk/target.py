@@ -213,6 +213,47 @@ def written_table(metadata: Metadata, prepared: PreparedStatement) -> TableMetad
     return keyspace.tables.get(prepared.table) if keyspace is not None else None
 
 
+def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[str | None]:
+    """Return for each bind marker the name of the column that it belongs to; None if unknown.
+
+    A marker that does not belong to one column outside the primary key, such as ``[ttl]`` or
+    ``in(a,b)``, has the name that servers give to it.
+
+    :param prepared: the statement.
+    :param table: the table that it writes.
+    """
+    query = prepared.query_string
+    named = columns_of_named_markers(query) if ":" in query else {}
+    key = {column.name for column in (*table.partition_key, *table.clustering_key)}
+
+    def name_of(marker: str) -> str | None:
+        """Return the name for a marker to which servers give the name `marker`."""
+        # Look at named markers first: `marker` may be the name of another column.
+        names = named.get(marker) or {marker}
+        is_named = re.search(rf':\s*"?{re.escape(marker)}\b', query, re.IGNORECASE) is not None
+        if len(names) > 1 or (is_named and marker not in named):
+            return None
+        (name,) = names
+        if name in table.columns or name in ("[ttl]", "[timestamp]"):
+            return name
+        composed = _PART_OF_A_COLUMN.fullmatch(name)
+        if composed is None:
+            # A field of a user-defined type, ``column.field``. Names may have points themselves.
+            columns = [column for column in table.columns if name.startswith(f"{column}.")]
+            return columns[0] if len(columns) == 1 else None
+        columns = split_names(composed[1])
+        if key.issuperset(columns):
+            return name
+        return columns[0] if len(columns) == 1 and columns[0] in table.columns else None
+
+    return [name_of(column.name) for column in prepared.column_metadata]
+
+
+# The names of markers for elements of a collection (``key(a)``, ``value(a)``), tuples and lists of
+# values (``(a,b)``, ``in(a)``).
+_PART_OF_A_COLUMN = re.compile(r"(?:key|value|idx|in)?\((.+)\)", re.DOTALL | re.IGNORECASE)
+
+
 def owners_in(metadata: Metadata, keyspace: str | None) -> Owners | None:
     """Return the map from partitions to replicas, by which rows are grouped; None if the driver
     does not know the replicas.

@@ -41,17 +41,18 @@ TABLE = table_metadata(p="int", c="int", s="text", r="text")
 COUNTERS = table_metadata(p="int", c="int", hits="counter")
 
 
-def prepared(*markers: str, key: Sequence[int] = (0,)) -> PreparedStatement:
+def prepared(*markers: str, key: Sequence[int] = (0,), query: str = "INSERT") -> PreparedStatement:
     """Return a statement with bind markers of these names, all of type int.
 
     :param key: the indexes of the bind markers of the partition key.
+    :param query: its CQL.
     """
     metadata = [MarkerMetadata("ks", "t", name, lookup_cqltype("int")) for name in markers]
     return PreparedStatement(
         metadata,
         b"id",
         key,
-        "INSERT",
+        query,
         "ks",
         protocol_version=5,
         result_metadata=None,
@@ -252,6 +253,11 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
         (("p", "c", "r"), {}, []),
         (("p", "c", "s"), {"timestamp": 5}, []),
         (("p", "c", "s", "[timestamp]"), {"timestamp_column": "r"}, []),  # each row has its time
+        (("p", "c", "s", "[ttl]"), {"ttl_column": "r"}, [2, 3]),  # the last row's time to live
+        (("p", "c", "r", "[ttl]"), {"ttl_column": "s"}, []),
+        (("p", "c", "value(s)"), {}, [2]),  # SET s[?] = ?
+        (("p", "c", "value(r)"), {}, []),
+        (("p", "c", "r", "arg0(f)"), {}, [3]),  # this may be an argument of f for s
     ],
 )
 def test_the_order_of_rows_decides_about_static_columns(
@@ -259,6 +265,17 @@ def test_the_order_of_rows_decides_about_static_columns(
 ) -> None:
     columns = columns_of_table(*markers, **options)
     assert columns.binder(None, lambda: None).static_columns == static
+
+
+def test_named_markers_stand_for_the_columns_of_their_places() -> None:
+    """A marker may have the name of another column."""
+    query = "INSERT INTO t (p, c, s, r) VALUES (:p, :r, :c, :s)"
+    reading = reading_of_names(LoadOptions())
+    statement = prepared("p", "r", "c", "s", query=query)
+    selection = selection_of_statement(statement, LoadOptions())
+    columns = Columns(statement, selection, TABLE, LoadOptions(), reading)
+    assert columns.keys == Keys((0,), [1])
+    assert columns.binder(None, lambda: None).static_columns == [2]
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:

@@ -13,6 +13,7 @@ from cassandra.bulk.target import (
     check_statement_using,
     columns_of,
     full_name,
+    names_of_markers,
     order_of_statement,
     owners_in,
     plan_of,
@@ -191,6 +192,30 @@ def test_a_statement_that_reads_is_refused() -> None:
         ValueError, match=r"writes rows, and ' select .*' reads: write session\.exe"
     ):
         traits_of(prepared, plan=None, counters=False)
+
+
+@pytest.mark.parametrize(
+    ("query", "markers", "names"),
+    [
+        ("INSERT", ("customer", "total", "[ttl]"), ["customer", "total", "[ttl]"]),
+        ("SET m[?] = ?, u.f = ?", ("key(m)", "value(m)", "u.f"), ["m", "m", "u"]),
+        ("WHERE a IN ?", ("in(customer)", "(placed)"), ["in(customer)", "(placed)"]),
+        ("VALUES (f(?), ?)", ("arg0(f)", "x.y", "x"), [None, None, None]),
+        ("INSERT INTO t (m, u) VALUES (:u, :x)", ("u", "x"), ["m", "u"]),
+        # The second marker is an element of `m`, and the third one stands for two columns.
+        ("SET total = :u, m[1] = :m, a = :b, m = :b", ("u", "m", "b"), ["total", None, None]),
+    ],
+)
+def test_markers_belong_to_columns(
+    query: str, markers: tuple[str, ...], names: list[str | None]
+) -> None:
+    table = table_metadata(
+        customer="uuid", placed="timestamp", total="int", m="map<int, int>", u="type"
+    )
+    prepared: Any = SimpleNamespace(
+        query_string=query, column_metadata=[SimpleNamespace(name=name) for name in markers]
+    )
+    assert names_of_markers(prepared, table) == names
 
 
 def test_traits_of_a_plan() -> None:
