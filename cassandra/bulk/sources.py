@@ -426,6 +426,18 @@ def _rows_in_manifest(folder: str) -> dict[str, Any]:
         return {}
 
 
+def is_unloaded(source: object) -> bool:
+    """Return True if a file of a source is one of an unload.
+
+    :param source: as for `chunks_of`.
+    """
+    rows_in_manifest = cache(_rows_in_manifest)  # each file of a folder has the same manifest
+    return any(
+        os.path.basename(path) in rows_in_manifest(os.path.dirname(path))
+        for path in files_of(source) or ()
+    )
+
+
 def _instead_of_file(path: str) -> str:
     """Return what the user probably meant by a path that does not exist; "" if we have no idea."""
     if re.match(r"\s*(select|with|from)\s", path, re.IGNORECASE):

@@ -408,12 +408,38 @@ def _counter_plan(
         raise ValueError("counters have no time to live")
     counter_names = [name for name in names if name not in key]
     sets = ", ".join(f"{protect_name(name)} = {protect_name(name)} + ?" for name in counter_names)
-    where = " AND ".join(f"{protect_name(name)} = ?" for name in key)
+    # Rows that only have static counters lack the clustering columns.
+    where = " AND ".join(f"{protect_name(name)} = ?" for name in key if name in names)
     text = (
         f"UPDATE {protect_name(table.keyspace_name)}.{protect_name(table.name)} "
         f"SET {sets} WHERE {where}"
     )
     return Plan(text, tuple(names), is_idempotent=False, is_counter=True)
+
+
+def check_static_counters(table: TableMetadata, plan: Plan, is_unloaded: bool) -> None:
+    """Warn of a static counter that is changed by each row of a partition.
+
+    :param table: the table that is written.
+    :param plan: the statement, which changes counters.
+    :param is_unloaded: True if an unload has written the rows: each row of a partition has the
+        value of the static counter then, so the load would add it again and again.
+    :raises ValueError: if `is_unloaded` is True.
+    """
+    counter = next((name for name in plan.names if table.columns[name].is_static), None)
+    clustering = {column.name for column in table.clustering_key}
+    if counter is None or clustering.isdisjoint(plan.names):
+        return
+    partition = [column.name for column in table.partition_key]
+    message = (
+        f"column {counter!r} is a static counter, and each row of a partition adds to it. In an "
+        "unload or a scan, each row has its value: write "
+        f"ignore=[{counter!r}], and load it by itself, columns={[*partition, counter]!r}, with one "
+        "row for each partition"
+    )
+    if is_unloaded:
+        raise ValueError(message)
+    warnings.warn(message, RuntimeWarning, stacklevel=stack_level())
 
 
 def static_plan(

@@ -11,6 +11,7 @@ import pytest
 from cassandra.bulk.target import (
     Traits,
     check_statement_using,
+    check_static_counters,
     columns_of,
     full_name,
     names_of_markers,
@@ -192,6 +193,25 @@ def test_a_statement_that_reads_is_refused() -> None:
         ValueError, match=r"writes rows, and ' select .*' reads: write session\.exe"
     ):
         traits_of(prepared, plan=None, counters=False)
+
+
+def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
+    """The rows of an unload have the same value, which would be added for each of them."""
+    table = table_metadata(customer="uuid", placed="int", hits="counter", all_hits="counter")
+    options = {**NO_OPTIONS, "counters": True}
+    plan = plan_of(table, (), **options)
+    message = (
+        "column 'all_hits' is a static counter, .* columns=\\['customer', 'all_hits'\\], with one"
+    )
+    with pytest.raises(ValueError, match=message):
+        check_static_counters(table, plan, is_unloaded=True)
+    with pytest.warns(RuntimeWarning, match=message):
+        check_static_counters(table, plan, is_unloaded=False)
+    check_static_counters(table, plan_of(table, ("customer", "placed", "hits"), **options), True)
+    # The counter by itself needs no clustering column, and servers refuse one.
+    plan = plan_of(table, ("customer", "all_hits"), **options)
+    assert plan.text == ('UPDATE ks."Orders" SET all_hits = all_hits + ? WHERE customer = ?')
+    check_static_counters(table, plan, is_unloaded=True)
 
 
 @pytest.mark.parametrize(
