@@ -153,9 +153,11 @@ class Binder:
         self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
-        # The position of the write time among the bind markers; None if rows have no write time.
-        self._write_time = next(
-            (index for index, column in enumerate(columns) if column.name == "[timestamp]"), None
+        # The positions of the write time and the time to live among the bind markers; None if rows
+        # have none.
+        self._write_time, self._ttl = (
+            next((index for index, column in enumerate(columns) if column.name == name), None)
+            for name in ("[timestamp]", "[ttl]")
         )
         self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
@@ -193,8 +195,8 @@ class Binder:
         # The load's second statement, for rows that have values of static columns alone; None if
         # the load has none.
         self.static_rows: StaticRows | None = None
-        # The positions of static columns and of their time to live, if rows of one partition may
-        # have different values there, and the order of the rows decides which one is kept.
+        # The positions of static columns, if rows of one partition may have different values there,
+        # and the order of the rows decides which one is kept.
         self.static_columns: Sequence[int] = ()
         # The positions of the counters that the statement adds to. A null there means that the
         # counter is left out. Empty if servers of this protocol version cannot leave values out.
@@ -640,7 +642,7 @@ class Binder:
         """
         positions = () if self.is_dry else self.static_columns
         key = (*self._keys.partition, *self._keys.known_partition)
-        return _in_order(self._prepared, block, row_numbers, key, positions)
+        return _in_order(self._prepared, block, row_numbers, key, positions, self._ttl)
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
@@ -714,6 +716,7 @@ def _in_order(
     row_numbers: Sequence[int],
     key: Sequence[int],
     positions: Sequence[int],
+    ttl: int | None = None,
 ) -> list[tuple[Any, Sequence[int]]]:
     """Divide rows into parts that are sent one after the other: rows with equal keys and different
     values are in different parts.
@@ -721,6 +724,8 @@ def _in_order(
     :param key: the positions of the columns of the key. A server may take different bytes there as
         one key.
     :param positions: the positions of these values; if empty, there is one part.
+    :param ttl: the position of their time to live: values that expire at different times differ.
+        None if they do not expire, or all at the same time.
     :returns: (block, row numbers) of each part.
     """
     if not positions:
@@ -731,7 +736,7 @@ def _in_order(
     encrypted_codecs = {
         index: plain_codec(types[index]) for index in positions if is_encrypted(types[index])
     }
-    compared_positions = {*key, *positions}
+    compared_positions = {*key, *positions, *([] if ttl is None else [ttl])}
     # For each key, the number of its last part, and its values there.
     last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
     parts: list[list[int]] = []
@@ -753,6 +758,10 @@ def _in_order(
             else encoded[index]
             for index in positions
         ]
+        if ttl is not None:
+            # A row without any of these values has nothing that could expire.
+            has_value = any(spans[index][1] >= 0 for index in positions)
+            values.append(encoded[ttl] if has_value else _UNSET)
         number, last_values = last_parts.get(row_key, (0, values))
         # A value that is unset changes nothing.
         if any(

@@ -320,8 +320,8 @@ class Columns:
         return binder
 
     def _static_columns(self, table: TableMetadata) -> list[int]:
-        """Return the positions of static columns, and of the time to live of their values, if the
-        order of the rows decides which of their values is kept.
+        """Return the positions of static columns, if the order of the rows decides which of their
+        values is kept.
 
         A bind marker that may be a part of a static column counts as one, too: the argument of a
         function, for example.
@@ -336,15 +336,10 @@ class Columns:
         has_static = any(column.is_static for column in table.columns.values())
         if not has_static or not self.keys.clustering or has_write_time:
             return []
-        names = names_of_markers(self._prepared, table)
-        positions = [
+        return [
             index
-            for index, name in enumerate(names)
+            for index, name in enumerate(names_of_markers(self._prepared, table))
             if name is None or (name in table.columns and table.columns[name].is_static)
-        ]
-        # Two values that are equal, but do not expire at the same time, differ.
-        return positions and [
-            index for index, name in enumerate(names) if index in positions or name == "[ttl]"
         ]
 
     def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:

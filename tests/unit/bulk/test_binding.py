@@ -249,6 +249,24 @@ def test_the_last_row_of_a_partition_decides_about_its_static_columns(
     assert bound(binder, ("a", 1, "z", 2), ("a", 2, "y", 2)).row_count == 2
 
 
+def test_the_last_row_of_a_partition_decides_when_its_static_columns_expire(
+    implementation: Implementation,
+) -> None:
+    """In one batch, the server would keep the longer time to live of two equal values."""
+    columns = [*COLUMNS[:3], Column("[ttl]", lookup_cqltype("int"))]
+    prepared = prepared_insert(implementation, columns, [0])
+    new_binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1,)))
+    new_binder.static_columns = [2]
+    rows = [("a", 1, "z", 9), ("a", 2, "z", 9), ("a", 3, "z", 5), ("a", 4, "z", None)]
+    # These rows have no static value that could expire.
+    rows += [("a", 5, UNSET_VALUE, 7), ("b", 1, None, 8), ("b", 2, None, 9)]
+    result = bound(new_binder, *rows)
+    assert [
+        sorted(row for row, _ in rows_to_send(result._replace(waves=[wave])))
+        for wave in result.waves
+    ] == [[0, 1, 5, 6], [2], [3, 4]]
+
+
 def test_encrypted_static_values_are_compared_in_the_clear(implementation: Implementation) -> None:
     """Encrypting a value twice gives different bytes."""
 

@@ -253,8 +253,7 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
         (("p", "c", "r"), {}, []),
         (("p", "c", "s"), {"timestamp": 5}, []),
         (("p", "c", "s", "[timestamp]"), {"timestamp_column": "r"}, []),  # each row has its time
-        (("p", "c", "s", "[ttl]"), {"ttl_column": "r"}, [2, 3]),  # the last row's time to live
-        (("p", "c", "r", "[ttl]"), {"ttl_column": "s"}, []),
+        (("p", "c", "s", "[ttl]"), {"ttl_column": "r"}, [2]),
         (("p", "c", "value(s)"), {}, [2]),  # SET s[?] = ?
         (("p", "c", "value(r)"), {}, []),
         (("p", "c", "r", "arg0(f)"), {}, [3]),  # this may be an argument of f for s
