@@ -51,6 +51,7 @@ _UNSET = _LENGTH.pack(-2)  # the length that stands for an unset value
 # If a row of a table fails, and the part that is bound has no more rows than this, the rows that
 # fail are found among its rows as tuples. To bind a part of a table takes milliseconds.
 _ROWS_OF_A_TABLE = 1024
+_TEXTS = ("ascii", "text", "varchar")
 _LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
 
@@ -473,13 +474,11 @@ class Binder:
             block, row_numbers = self._without_null_counters(block, row_numbers, failures)
         # Take these before static rows are removed from the block: the removed rows count, too.
         byte_count, row_count = block.size, len(block)
-        # An empty field means null in CSV files only, and only chunks of CSV files have `names`.
-        is_empty_null = chunk.names is not None and self.is_empty_null
         for part, part_numbers in self._in_static_order(block, row_numbers):
             other_rows, other_numbers = part, part_numbers
             if self.static_rows is not None:
                 other_rows, other_numbers, static_errors = self._take_static_rows(
-                    part, part_numbers, waves, is_empty_null
+                    part, part_numbers, waves, chunk
                 )
                 failures += static_errors
                 row_count -= len(static_errors)
@@ -667,7 +666,7 @@ class Binder:
         block: Any,
         row_numbers: Sequence[int],
         waves: list[Wave],
-        is_empty_null: bool,
+        chunk: Chunk,
     ) -> tuple[Any, Sequence[int], list[tuple[int, BaseException]]]:
         """Make the requests of the rows that only have static columns, and remove these rows from
         the block.
@@ -679,6 +678,8 @@ class Binder:
         """
         static_rows = self.static_rows
         assert static_rows is not None
+        # An empty field means null in CSV files only, and only chunks of CSV files have `names`.
+        is_empty_null = chunk.names is not None and self.is_empty_null
         rows: list[bytes] = []
         # The indexes in the block of the rows with and without only static columns.
         static_indexes: list[int] = []
@@ -687,7 +688,9 @@ class Binder:
             data = row.data
             spans = _spans(data, block.width)
             sizes = [size for _, size in spans]
-            if not static_rows.has_only_static_values(sizes, is_empty_null):
+            if not static_rows.has_only_static_values(sizes, is_empty_null) or (
+                is_empty_null and self._has_written_empty(chunk, row_numbers[row_index], sizes)
+            ):
                 other_indexes.append(row_index)
                 continue
             # Each value is 4 bytes of length and then its bytes; a negative length has no bytes.
@@ -708,6 +711,24 @@ class Binder:
             waves += self._waves(prepared, static_block, keys, numbers)
         other_numbers = [row_numbers[row_index] for row_index in other_indexes]
         return block.take(other_indexes), other_numbers, errors
+
+    def _has_written_empty(self, chunk: Chunk, number: int, sizes: Sequence[int]) -> bool:
+        """Return True if a row of CSV has an empty clustering column whose field is not empty, such
+        as ``0x`` for a blob.
+
+        :param number: the number of the row in the chunk.
+        :param sizes: the sizes of its values.
+        """
+        assert self.static_rows is not None
+        fields = [
+            self._fields[index][1]
+            for index in self.static_rows.clustering
+            if not sizes[index] and self._columns[index].type.typename not in _TEXTS
+        ]
+        if not fields or chunk.raw is None or chunk.names is None:
+            return False
+        texts = chunk.raw[number]
+        return any(texts[chunk.names.index(field)].strip() for field in fields)
 
 
 def _in_order(

@@ -368,6 +368,27 @@ def test_rows_with_only_static_columns_are_recognized(implementation: Implementa
     assert not static_rows.has_only_static_values([1, 4, 1, -1], is_empty_null=True)
 
 
+def test_an_empty_blob_is_not_missing_in_csv(implementation: Implementation) -> None:
+    """It is written as 0x, and a null as an empty field."""
+    columns = [COLUMNS[0], Column("c", lookup_cqltype("blob"), is_key=True), *COLUMNS[2:]]
+    prepared = prepared_insert(implementation, columns, [0])
+    new_binder = binder_of(prepared, columns, Keys((0,), (1,)), {"c": "field"})
+    static_insert = prepared_insert(implementation, [columns[0], columns[2]], [0])
+    new_binder.static_rows = StaticRows(
+        static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
+    )
+    rows = [("a", b"", "s", None), ("a", b"", "s", None)]
+    raw, names = [["a", "0x", "s", ""], ["a", " ", "s", ""]], ["p", "field", "s", "r"]
+    chunk = Chunk(rows, 2, "a.csv", 1, [2, 3], Position(0, 2), raw=raw, names=names)
+    result = new_binder.bind_next(iter([chunk]))
+    assert result is not None
+    assert [
+        (wave.prepared is static_insert, rows_to_send(result._replace(waves=[wave]))[0][0])
+        for wave in result.waves
+        if wave.groups
+    ] == [(True, 1), (False, 0)]
+
+
 @pytest.mark.parametrize("is_empty_null", [True, False])
 @pytest.mark.parametrize("names", [None, ["p", "c", "s", "r"]])
 def test_an_empty_clustering_column_may_be_missing_in_csv_only(
