@@ -156,7 +156,7 @@ class Binder:
         self._mapping = mapping
         # The positions of the write time and the time to live among the bind markers; None if rows
         # have none.
-        self._write_time, self._ttl = (
+        self.write_time, self.ttl = (
             next((index for index, column in enumerate(columns) if column.name == name), None)
             for name in ("[timestamp]", "[ttl]")
         )
@@ -463,7 +463,7 @@ class Binder:
         :returns: the waves, and `failures` with the rows that fail in this step.
         """
         waves: list[Wave] = []
-        if self._write_time is not None:
+        if self.write_time is not None:
             if block.has_unset:
                 block, row_numbers = self._with_write_times(block, row_numbers, failures)
             if self._looks_at_write_times:
@@ -522,11 +522,11 @@ class Binder:
 
     def _look_at_write_times(self, chunk: Chunk, block: Any, row_numbers: Sequence[int]) -> None:
         """Warn if the first row's write time is probably not in microseconds."""
-        assert self._write_time is not None
+        assert self.write_time is not None
         # Only look at the first row: one value is enough to find out the unit.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             self._looks_at_write_times = False
-            offset, size = _spans(row.data, block.width)[self._write_time]
+            offset, size = _spans(row.data, block.width)[self.write_time]
             # The value follows its length of 4 bytes.
             write_time = int.from_bytes(
                 row.data[offset + 4 : offset + 4 + size], "big", signed=True
@@ -551,12 +551,12 @@ class Binder:
         :param failures: gets (row number, error) for each of these rows.
         :returns: (block, row numbers) of all other rows.
         """
-        assert self._write_time is not None
-        field = self._fields[self._write_time][1]
+        assert self.write_time is not None
+        field = self._fields[self.write_time][1]
         good_indexes: list[int] = []  # the indexes in the block of all other rows
         for row_index, row in enumerate(block.rows()):
             data = row.data
-            if _value(data, _spans(data, block.width)[self._write_time]) != _UNSET:
+            if _value(data, _spans(data, block.width)[self.write_time]) != _UNSET:
                 good_indexes.append(row_index)
                 continue
             problem = f"it has no field {field!r}, which is the row's write time"
@@ -641,7 +641,7 @@ class Binder:
         """
         positions = () if self.is_dry else self.static_columns
         key = (*self._keys.partition, *self._keys.known_partition)
-        return _in_order(self._prepared, block, row_numbers, key, positions, self._ttl)
+        return _in_order(self._prepared, block, row_numbers, key, positions, self.ttl)
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]

@@ -217,7 +217,11 @@ class Columns:
         file_order = list(selection.file_order or source_order)
         file_order += [name for name in names if name not in file_order]
         self._positions = positions_in(source_order, names)
-        self.keys, key_names = _keys_of(prepared, table)
+        # The names of the markers, as far as they are known; see `names_of_markers`.
+        self._marker_names: list[str | None] = (
+            [*names] if table is None else names_of_markers(prepared, table)
+        )
+        self.keys, key_names = _keys_of(prepared, table, self._marker_names)
         # Without columns=, a file may lack a column that another file has. Columns of the key, and
         # the fields with TTL and write time, are always needed.
         needed = {*key_names, *marker_fields}
@@ -307,6 +311,10 @@ class Columns:
                 for index, column in enumerate(reading.columns)
                 if column.type.typename == "counter"
             ]
+        binder.write_time, binder.ttl = (
+            self._marker_names.index(name) if name in self._marker_names else None
+            for name in ("[timestamp]", "[ttl]")
+        )
         binder.is_empty_null = "" in reading.formats.nulls
         if self._table is not None:
             # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be
@@ -330,15 +338,13 @@ class Columns:
         """
         # Without clustering columns in the statement, rows of one partition have one primary key,
         # and the later one is sent later. With a write time for the rows, it decides.
-        has_write_time = self._options.timestamp is not None or any(
-            column.name == "[timestamp]" for column in self.columns
-        )
+        has_write_time = self._options.timestamp is not None or "[timestamp]" in self._marker_names
         has_static = any(column.is_static for column in table.columns.values())
         if not has_static or not self.keys.clustering or has_write_time:
             return []
         return [
             index
-            for index, name in enumerate(names_of_markers(self._prepared, table))
+            for index, name in enumerate(self._marker_names)
             if name is None or (name in table.columns and table.columns[name].is_static)
         ]
 
@@ -366,15 +372,18 @@ class Columns:
         )
 
 
-def _keys_of(prepared: PreparedStatement, table: TableMetadata | None) -> tuple[Keys, set[str]]:
+def _keys_of(
+    prepared: PreparedStatement, table: TableMetadata | None, names: Sequence[str | None]
+) -> tuple[Keys, set[str]]:
     """Return the positions of the primary key among the bind markers, and the names of the key
     columns that must have values.
+
+    :param names: the names of the bind markers; see `names_of_markers`.
     """
     partition_positions = tuple(prepared.routing_key_indexes or ())
     key_names = {prepared.column_metadata[index].name for index in partition_positions}
     if table is None:
         return Keys(partition_positions, []), key_names
-    names = names_of_markers(prepared, table)
 
     def known(columns: Sequence[ColumnMetadata]) -> list[int]:
         # If a column has two bind markers (WHERE c > ? AND c < ?), neither is its value in a key.

@@ -229,6 +229,9 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
     def name_of(marker: str) -> str | None:
         """Return the name for a marker to which servers give the name `marker`."""
         # Look at named markers first: `marker` may be the name of another column.
+        using = re.search(rf'\b(TTL|TIMESTAMP)\s*:\s*"?{re.escape(marker)}\b', query, re.IGNORECASE)
+        if using is not None and marker not in named:
+            return f"[{using[1].lower()}]"
         names = named.get(marker) or {marker}
         is_named = re.search(rf':\s*"?{re.escape(marker)}\b', query, re.IGNORECASE) is not None
         if len(names) > 1 or (is_named and marker not in named):

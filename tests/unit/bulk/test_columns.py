@@ -275,6 +275,12 @@ def test_named_markers_stand_for_the_columns_of_their_places() -> None:
     columns = Columns(statement, selection, TABLE, LoadOptions(), reading)
     assert columns.keys == Keys((0,), [1])
     assert columns.binder(None, lambda: None).static_columns == [2]
+    # If rows have write times, these decide.
+    statement = prepared("p", "r", "c", "s", "at", query=f"{query} USING TIMESTAMP :at")
+    columns = Columns(statement, selection, TABLE, LoadOptions(), reading)
+    binder = columns.binder(None, lambda: None)
+    assert binder.static_columns == []
+    assert (binder.write_time, binder.ttl) == (4, None)
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
