@@ -13,6 +13,7 @@ from cassandra._patterns import pattern
 from cassandra.bulk.chunks import Column
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.query.conditional import is_conditional
+from cassandra.query.markers import tokens_of
 from cassandra.query.named_markers import columns_of_named_markers
 from cassandra.query.prepared import PreparedStatement
 from cassandra.util.cql_text import protect_name, split_names
@@ -223,18 +224,26 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
     :param table: the table that it writes.
     """
     query = prepared.query_string
-    named = columns_of_named_markers(query) if ":" in query else {}
+    named: dict[str, set[str]] = {}
+    words: dict[str, str] = {}  # the word before each named marker
+    if ":" in query:
+        named = columns_of_named_markers(query)
+        tokens = [text for _, text in tokens_of(query)]
+        words = {
+            name[1:-1].replace('""', '"') if name.startswith('"') else name.lower(): word.upper()
+            for word, colon, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
+            if colon == ":"
+        }
     key = {column.name for column in (*table.partition_key, *table.clustering_key)}
 
     def name_of(marker: str) -> str | None:
         """Return the name for a marker to which servers give the name `marker`."""
         # Look at named markers first: `marker` may be the name of another column.
-        using = re.search(rf'\b(TTL|TIMESTAMP)\s*:\s*"?{re.escape(marker)}\b', query, re.IGNORECASE)
-        if using is not None and marker not in named:
-            return f"[{using[1].lower()}]"
+        if marker in words and marker not in named:
+            word = words[marker]
+            return f"[{word.lower()}]" if word in ("TTL", "TIMESTAMP") else None
         names = named.get(marker) or {marker}
-        is_named = re.search(rf':\s*"?{re.escape(marker)}\b', query, re.IGNORECASE) is not None
-        if len(names) > 1 or (is_named and marker not in named):
+        if len(names) > 1:
             return None
         (name,) = names
         if name in table.columns or name in ("[ttl]", "[timestamp]"):

@@ -222,6 +222,7 @@ def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
         ("WHERE a IN ?", ("in(customer)", "(placed)"), ["in(customer)", "(placed)"]),
         ("VALUES (f(?), ?)", ("arg0(f)", "x.y", "x"), [None, None, None]),
         ("INSERT INTO t (m, u) VALUES (:u, :x)", ("u", "x"), ["m", "u"]),
+        ('INSERT INTO t ("a:u", "TTL:m") VALUES (?, ?)', ("u", "m"), ["u", "m"]),
         ("UPDATE t USING ttl :m AND TIMESTAMP :At", ("m", "at"), ["[ttl]", "[timestamp]"]),
         # The second marker is an element of `m`, and the third one stands for two columns.
         ("SET total = :u, m[1] = :m, a = :b, m = :b", ("u", "m", "b"), ["total", None, None]),
