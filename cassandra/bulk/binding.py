@@ -33,6 +33,7 @@ from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.plain import plain_codec
 from cassandra.bulk.units import RowUnits
 from cassandra.cqltypes.containers import MapType, SetType, TupleType
+from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -51,6 +52,7 @@ _UNSET = _LENGTH.pack(-2)  # an unset value: the length -2 without bytes
 # converted to tuples before we search for the failing rows. The search binds many smaller parts,
 # and each part of a data frame or array takes milliseconds to bind.
 _ROWS_OF_A_TABLE = 1024
+_TEXTS = ("ascii", "text", "varchar")  # the CQL types of strings
 _LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
 
@@ -73,18 +75,21 @@ class StaticRows(NamedTuple):
     regular: Sequence[int]
 
     def has_only_static_values(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
-        """Return True if a row has no value outside its partition key and static columns.
+        """Return True if the values of a row are its partition key and static columns alone.
+
+        At least one static column must have a value. A row without any value has probably lost its
+        clustering key, and to write it would delete the values of the partition's static columns.
 
         :param sizes: the sizes of the row's values in bytes; negative for missing values.
         :param is_empty_null: True for a row of CSV, which cannot tell an empty clustering column
-            from a missing one: it counts as missing if the row has static but no regular values.
+            from a missing one: it counts as missing if the row has no regular values.
         """
         if any(sizes[index] >= 0 for index in self.regular):
             return False
-        # A missing value has a negative size; an empty CSV field has size 0. An empty clustering
-        # column counts as missing only if the row has a static value.
-        has_static_value = any(sizes[index] >= 0 for index in self.static)
-        largest_missing = 0 if is_empty_null and has_static_value else -1
+        if not any(sizes[index] >= 0 for index in self.static):
+            return False
+        # A missing value has a negative size; an empty CSV field has size 0.
+        largest_missing = 0 if is_empty_null else -1
         return all(sizes[index] <= largest_missing for index in self.clustering)
 
 
@@ -149,9 +154,11 @@ class Binder:
         self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
-        # The position of the write time among the bind markers; None if rows have no write time.
-        self._write_time = next(
-            (index for index, column in enumerate(columns) if column.name == "[timestamp]"), None
+        # The positions of the write time and the time to live among the bind markers; None if rows
+        # have none.
+        self.write_time, self.ttl = (
+            next((index for index, column in enumerate(columns) if column.name == name), None)
+            for name in ("[timestamp]", "[ttl]")
         )
         self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
@@ -463,7 +470,7 @@ class Binder:
         :returns: the waves, and `failures` with the rows that fail in this step.
         """
         waves: list[Wave] = []
-        if self._write_time is not None:
+        if self.write_time is not None:
             if block.has_unset:
                 block, row_numbers = self._with_write_times(block, row_numbers, failures)
             if self._looks_at_write_times:
@@ -474,14 +481,12 @@ class Binder:
             block, row_numbers = self._without_null_counters(block, row_numbers, failures)
         # Count before static rows are removed from the block, because removed rows count, too.
         byte_count, row_count = block.size, len(block)
-        # An empty field means null in CSV files only, and only chunks of CSV files have `names`.
-        is_empty_null = chunk.names is not None and self.is_empty_null
         # Make the requests of each part. In a dry run, only look for rows that servers refuse.
         for part, part_numbers in self._in_static_order(block, row_numbers):
             other_rows, other_numbers = part, part_numbers
             if self.static_rows is not None:
                 other_rows, other_numbers, static_errors = self._take_static_rows(
-                    part, part_numbers, waves, is_empty_null
+                    part, part_numbers, waves, chunk
                 )
                 failures += static_errors
                 row_count -= len(static_errors)
@@ -527,11 +532,11 @@ class Binder:
 
     def _look_at_write_times(self, chunk: Chunk, block: Any, row_numbers: Sequence[int]) -> None:
         """Warn if the first row's write time is probably not in microseconds."""
-        assert self._write_time is not None
+        assert self.write_time is not None
         # Only look at the first row: one value is enough to find out the unit.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             self._looks_at_write_times = False
-            offset, size = _spans(row.data, block.width)[self._write_time]
+            offset, size = _spans(row.data, block.width)[self.write_time]
             # The value follows its length of 4 bytes.
             write_time = int.from_bytes(
                 row.data[offset + 4 : offset + 4 + size], "big", signed=True
@@ -557,12 +562,12 @@ class Binder:
         :param failures: gets (row number, error) for each removed row.
         :returns: (block, row numbers) of all other rows.
         """
-        assert self._write_time is not None
-        field = self._fields[self._write_time][1]
+        assert self.write_time is not None
+        field = self._fields[self.write_time][1]
         good_indexes: list[int] = []  # positions, in the block, of the rows that stay
         for row_index, row in enumerate(block.rows()):
             data = row.data
-            if _value(data, _spans(data, block.width)[self._write_time]) != _UNSET:
+            if _value(data, _spans(data, block.width)[self.write_time]) != _UNSET:
                 good_indexes.append(row_index)
                 continue
             problem = f"it has no field {field!r}, which is the row's write time"
@@ -648,7 +653,8 @@ class Binder:
         :returns: (block, row numbers) of each part. There is one part unless values differ.
         """
         positions = () if self.is_dry else self.static_columns
-        return _in_order(self._prepared, block, row_numbers, self._keys.partition, positions)
+        key = (*self._keys.partition, *self._keys.known_partition)
+        return _in_order(self._prepared, block, row_numbers, key, positions, self.ttl)
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
@@ -674,7 +680,7 @@ class Binder:
         block: Any,
         row_numbers: Sequence[int],
         waves: list[Wave],
-        is_empty_null: bool,
+        chunk: Chunk,
     ) -> tuple[Any, Sequence[int], list[tuple[int, BaseException]]]:
         """Make the requests of rows that only have static columns, and take them out of the block.
 
@@ -685,6 +691,8 @@ class Binder:
         """
         static_rows = self.static_rows
         assert static_rows is not None
+        # An empty field means null in CSV files only, and only chunks of CSV files have `names`.
+        is_empty_null = chunk.names is not None and self.is_empty_null
         rows: list[bytes] = []
         # The indexes in the block of rows that only have static columns, and of all other rows.
         static_indexes: list[int] = []
@@ -693,7 +701,9 @@ class Binder:
             data = row.data
             spans = _spans(data, block.width)
             sizes = [size for _, size in spans]
-            if not static_rows.has_only_static_values(sizes, is_empty_null):
+            if not static_rows.has_only_static_values(sizes, is_empty_null) or (
+                is_empty_null and self._has_written_empty(chunk, row_numbers[row_index], sizes)
+            ):
                 other_indexes.append(row_index)
                 continue
             # The main statement binds each value as 4 bytes of length, followed by the value's
@@ -716,6 +726,25 @@ class Binder:
         other_numbers = [row_numbers[row_index] for row_index in other_indexes]
         return block.take(other_indexes), other_numbers, errors
 
+    def _has_written_empty(self, chunk: Chunk, number: int, sizes: Sequence[int]) -> bool:
+        """Return True if a CSV row has an empty clustering column whose field is not empty.
+
+        For example, the field ``0x`` is an empty blob. Such a clustering column is not missing.
+
+        :param number: the number of the row in the chunk.
+        :param sizes: the sizes of the row's values in bytes.
+        """
+        assert self.static_rows is not None
+        fields = [
+            self._fields[index][1]
+            for index in self.static_rows.clustering
+            if not sizes[index] and self._columns[index].type.typename not in _TEXTS
+        ]
+        if not fields or chunk.raw is None or chunk.names is None:
+            return False
+        texts = chunk.raw[number]
+        return any(texts[chunk.names.index(field)].strip() for field in fields)
+
 
 def _in_order(
     prepared: PreparedStatement,
@@ -723,6 +752,7 @@ def _in_order(
     row_numbers: Sequence[int],
     key: Sequence[int],
     positions: Sequence[int],
+    ttl: int | None = None,
 ) -> list[tuple[Any, Sequence[int]]]:
     """Divide rows into parts that are sent one after another.
 
@@ -731,13 +761,19 @@ def _in_order(
     :param key: the positions of the key's columns. A server may treat different bytes as the same
         key.
     :param positions: the positions of the values to compare. If empty, there is one part.
+    :param ttl: the position of the row's time to live, because values that expire at different
+        times differ. None if the values never expire, or all at the same time.
     :returns: (block, row numbers) of each part.
     """
     if not positions:
         return [(block, row_numbers)]
     types = [column.type for column in prepared.column_metadata]
     codecs = {index: plain_codec(types[index]) for index in key if _has_many_forms(types[index])}
-    compared_positions = {*key, *positions}
+    # The same value may be encrypted to different bytes, so compare encrypted values decrypted.
+    encrypted_codecs = {
+        index: plain_codec(types[index]) for index in positions if is_encrypted(types[index])
+    }
+    compared_positions = {*key, *positions, *([] if ttl is None else [ttl])}
     # For each key, the index of the last part that has a row with this key, and the values of that
     # row.
     last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
@@ -755,7 +791,16 @@ def _in_order(
                 for index in key
             ]
         )
-        values = [encoded[index] for index in positions]
+        values = [
+            repr(encrypted_codecs[index].decode_nullable(encoded[index][_LENGTH.size :])).encode()
+            if index in encrypted_codecs and len(encoded[index]) > _LENGTH.size
+            else encoded[index]
+            for index in positions
+        ]
+        if ttl is not None:
+            # A row without any of these values has nothing that could expire.
+            has_value = any(spans[index][1] >= 0 for index in positions)
+            values.append(encoded[ttl] if has_value else _UNSET)
         number, last_values = last_parts.get(row_key, (0, values))
         # If a value differs from that of the last row with this key, use the next part. An unset
         # value does not write the column, so it never differs.
@@ -806,7 +851,8 @@ def _comparable(value: Any) -> Any:
         return frozenset(map(_comparable, value))
     if isinstance(value, tuple):
         return tuple(map(_comparable, value))
-    return value
+    # In Python, NaN differs from itself.
+    return None if value != value else value
 
 
 def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:

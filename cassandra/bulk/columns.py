@@ -18,7 +18,14 @@ from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import indexed_vectors
 from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.options import LoadOptions
-from cassandra.bulk.target import Plan, columns_of, order_of_statement, plan_of, positions_in
+from cassandra.bulk.target import (
+    Plan,
+    columns_of,
+    names_of_markers,
+    order_of_statement,
+    plan_of,
+    positions_in,
+)
 from cassandra.bulk.texts import Formats
 
 if TYPE_CHECKING:
@@ -210,7 +217,11 @@ class Columns:
         file_order = list(selection.file_order or source_order)
         file_order += [name for name in names if name not in file_order]
         self._positions = positions_in(source_order, names)
-        self.keys, key_names = _keys_of(prepared, names, table)
+        # The column of each bind marker, if it is known; see `names_of_markers`.
+        self._marker_names: list[str | None] = (
+            [*names] if table is None else names_of_markers(prepared, table)
+        )
+        self.keys, key_names = _keys_of(prepared, table, self._marker_names)
         # Without columns=, a file may lack a column that another file has. But each file must have
         # the columns of the key, and the fields with the TTL and the write time.
         needed = {*key_names, *marker_fields}
@@ -302,6 +313,10 @@ class Columns:
                 for index, column in enumerate(reading.columns)
                 if column.type.typename == "counter"
             ]
+        binder.write_time, binder.ttl = (
+            self._marker_names.index(name) if name in self._marker_names else None
+            for name in ("[timestamp]", "[ttl]")
+        )
         binder.is_empty_null = "" in reading.formats.nulls
         if self._table is not None:
             # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be
@@ -319,23 +334,22 @@ class Columns:
 
         The order matters if it decides which value of a partition's static column is kept.
 
+        A bind marker that may be a part of a static column counts as one, too: the argument of a
+        function, for example.
+
         :param table: the table that is written.
         """
         # If the statement has no clustering columns, all rows of a partition have the same primary
         # key, so they are sent in their order anyway. If rows have a write time, the server keeps
         # the value with the latest write time, in whatever order the rows arrive.
-        has_write_time = self._options.timestamp is not None or any(
-            column.name == "[timestamp]" for column in self.columns
-        )
-        if not self.keys.partition or not self.keys.clustering or has_write_time:
+        has_write_time = self._options.timestamp is not None or "[timestamp]" in self._marker_names
+        has_static = any(column.is_static for column in table.columns.values())
+        if not has_static or not self.keys.clustering or has_write_time:
             return []
-        # Encrypting a value twice gives different bytes, so we cannot compare encrypted values.
         return [
             index
-            for index, column in enumerate(self.columns)
-            if not column.is_hidden
-            and column.name in table.columns
-            and table.columns[column.name].is_static
+            for index, name in enumerate(self._marker_names)
+            if name is None or (name in table.columns and table.columns[name].is_static)
         ]
 
     def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
@@ -363,16 +377,16 @@ class Columns:
 
 
 def _keys_of(
-    prepared: PreparedStatement, names: Sequence[str], table: TableMetadata | None
+    prepared: PreparedStatement, table: TableMetadata | None, names: Sequence[str | None]
 ) -> tuple[Keys, set[str]]:
     """Return where the primary key is among the bind markers, and which key columns are required.
 
-    :param names: the names of the bind markers.
+    :param names: the columns of the bind markers; see `names_of_markers`.
     :returns: the positions of the key's columns, and the names of the columns that must have
         values.
     """
     partition_positions = tuple(prepared.routing_key_indexes or ())
-    key_names = {names[index] for index in partition_positions}
+    key_names = {prepared.column_metadata[index].name for index in partition_positions}
     if table is None:
         return Keys(partition_positions, []), key_names
 

@@ -80,11 +80,13 @@ from cassandra.bulk.sources import (
     fields_of_each,
     files_of,
     is_file_of,
+    is_unloaded,
     rows_of_columns,
 )
 from cassandra.bulk.target import (
     Plan,
     check_statement_using,
+    check_static_counters,
     owners_in,
     static_plan,
     table_of,
@@ -193,6 +195,8 @@ class Load:
             plan, selection = selection_of_table(target, options, fields)
             if options.columns is None:
                 check_index(self._source, plan.names, options.ignore, target)
+            if plan.is_counter:
+                check_static_counters(target, plan, is_unloaded(self._source))
             prepared = yield Prepare(plan.text)
         table = written_table(self._metadata, prepared)
         traits = traits_of(prepared, plan, options.counters, table)

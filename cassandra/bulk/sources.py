@@ -440,6 +440,18 @@ def _rows_in_manifest(folder: str) -> dict[str, Any]:
         return {}
 
 
+def is_unloaded(source: object) -> bool:
+    """Return True if an unload has written a file of the source.
+
+    :param source: as for `chunks_of`.
+    """
+    rows_in_manifest = cache(_rows_in_manifest)  # each file of a folder has the same manifest
+    return any(
+        os.path.basename(path) in rows_in_manifest(os.path.dirname(path))
+        for path in files_of(source) or ()
+    )
+
+
 def _instead_of_file(path: str) -> str:
     """Return what the user probably meant by a path that does not exist; "" if we have no idea."""
     # The path may be a query, or the content of a file.

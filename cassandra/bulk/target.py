@@ -13,6 +13,7 @@ from cassandra._patterns import pattern
 from cassandra.bulk.chunks import Column
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.query.conditional import is_conditional
+from cassandra.query.markers import tokens_of
 from cassandra.query.named_markers import columns_of_named_markers
 from cassandra.query.prepared import PreparedStatement
 from cassandra.util.cql_text import protect_name, split_names
@@ -216,6 +217,58 @@ def written_table(metadata: Metadata, prepared: PreparedStatement) -> TableMetad
     return keyspace.tables.get(prepared.table) if keyspace is not None else None
 
 
+def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[str | None]:
+    """Return, for each bind marker, the name of its column; None if the column is not known.
+
+    Markers for the time to live, the write time, and several columns of the primary key have the
+    names that servers give to them: ``[ttl]``, ``[timestamp]``, ``in(a,b)``.
+
+    :param prepared: the statement.
+    :param table: the table that it writes.
+    """
+    query = prepared.query_string
+    named: dict[str, set[str]] = {}
+    words: dict[str, str] = {}  # the word before each named marker
+    if ":" in query:
+        named = columns_of_named_markers(query)
+        tokens = [text for _, text in tokens_of(query)]
+        words = {
+            name[1:-1].replace('""', '"') if name.startswith('"') else name.lower(): word.upper()
+            for word, colon, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
+            if colon == ":"
+        }
+    key = {column.name for column in (*table.partition_key, *table.clustering_key)}
+
+    def name_of(marker: str) -> str | None:
+        """Return the name for a marker to which servers give the name `marker`."""
+        # Look at named markers first: `marker` may be the name of another column.
+        if marker in words and marker not in named:
+            word = words[marker]
+            return f"[{word.lower()}]" if word in ("TTL", "TIMESTAMP") else None
+        names = named.get(marker) or {marker}
+        if len(names) > 1:
+            return None
+        (name,) = names
+        if name in table.columns or name in ("[ttl]", "[timestamp]"):
+            return name
+        composed = _PART_OF_A_COLUMN.fullmatch(name)
+        if composed is None:
+            # A field of a user-defined type, ``column.field``. Names may have points themselves.
+            columns = [column for column in table.columns if name.startswith(f"{column}.")]
+            return columns[0] if len(columns) == 1 else None
+        columns = split_names(composed[1])
+        if key.issuperset(columns):
+            return name
+        return columns[0] if len(columns) == 1 and columns[0] in table.columns else None
+
+    return [name_of(column.name) for column in prepared.column_metadata]
+
+
+# The names of markers for elements of a collection (``key(a)``, ``value(a)``), tuples and lists of
+# values (``(a,b)``, ``in(a)``).
+_PART_OF_A_COLUMN = re.compile(r"(?:key|value|idx|in)?\((.+)\)", re.DOTALL | re.IGNORECASE)
+
+
 def owners_in(metadata: Metadata, keyspace: str | None) -> Owners | None:
     """Return the map from partitions to replicas, which is used to group rows.
 
@@ -370,12 +423,38 @@ def _counter_plan(
         raise ValueError("counters have no time to live")
     counter_names = [name for name in names if name not in key]
     sets = ", ".join(f"{protect_name(name)} = {protect_name(name)} + ?" for name in counter_names)
-    where = " AND ".join(f"{protect_name(name)} = ?" for name in key)
+    # Rows that only have static counters lack the clustering columns.
+    where = " AND ".join(f"{protect_name(name)} = ?" for name in key if name in names)
     text = (
         f"UPDATE {protect_name(table.keyspace_name)}.{protect_name(table.name)} "
         f"SET {sets} WHERE {where}"
     )
     return Plan(text, tuple(names), is_idempotent=False, is_counter=True)
+
+
+def check_static_counters(table: TableMetadata, plan: Plan, is_unloaded: bool) -> None:
+    """Warn if each row of a partition would add to a static counter.
+
+    :param table: the table that is written.
+    :param plan: the statement, which changes counters.
+    :param is_unloaded: True if an unload has written the rows. Each row of a partition then
+        contains the value of the static counter, so the load would add it once for each row.
+    :raises ValueError: if `is_unloaded` is True.
+    """
+    counter = next((name for name in plan.names if table.columns[name].is_static), None)
+    clustering = {column.name for column in table.clustering_key}
+    if counter is None or clustering.isdisjoint(plan.names):
+        return
+    partition = [column.name for column in table.partition_key]
+    message = (
+        f"column {counter!r} is a static counter, and each row of a partition adds to it. In an "
+        "unload or a scan, each row has its value: write "
+        f"ignore=[{counter!r}], and load it by itself, columns={[*partition, counter]!r}, with one "
+        "row for each partition"
+    )
+    if is_unloaded:
+        raise ValueError(message)
+    warnings.warn(message, RuntimeWarning, stacklevel=stack_level())
 
 
 def static_plan(

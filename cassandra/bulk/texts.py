@@ -260,15 +260,29 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _long_integer(text: str) -> int:
-    return int(Decimal(text))
+class _NegativeZero(Decimal):
+    """The JSON number ``-0``, of which an int would lose the sign."""
+
+    __slots__ = ()
+
+
+def _signed_integer(text: str) -> int | Decimal:
+    return _NegativeZero(text) if text == "-0" else int(text)
+
+
+def _long_integer(text: str) -> int | Decimal:
+    return _NegativeZero(text) if text == "-0" else int(Decimal(text))
 
 
 # Numbers with a decimal point become Decimal, because float would lose digits.
 _DECODER = json.JSONDecoder(parse_float=Decimal, object_pairs_hook=_object_without_duplicates)
+_SIGNED_DECODER = json.JSONDecoder(
+    parse_float=Decimal, parse_int=_signed_integer, object_pairs_hook=_object_without_duplicates
+)
 _LONG_DECODER = json.JSONDecoder(
     parse_float=Decimal, parse_int=_long_integer, object_pairs_hook=_object_without_duplicates
 )
+_HAS_NEGATIVE_ZERO = re.compile(r"-0(?![0-9.eE])")
 
 
 def parsed_json(text: str) -> Any:
@@ -277,8 +291,10 @@ def parsed_json(text: str) -> Any:
     :param text: the JSON string.
     :raises ValueError: if it is not JSON, has a name twice in an object, or is nested too deeply.
     """
+    # Python makes integers faster if the decoder has no function for them.
+    is_signed = "-0" in text and _HAS_NEGATIVE_ZERO.search(text) is not None
     try:
-        return _DECODER.decode(text)
+        return (_SIGNED_DECODER if is_signed else _DECODER).decode(text)
     except json.JSONDecodeError:
         raise
     except RecursionError:
@@ -369,6 +385,8 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
 
     The JSON type must fit exactly: a boolean is not a number, and a fraction is not an integer.
     """
+    if isinstance(value, _NegativeZero) and type_name not in _REALS:
+        value = 0
     if isinstance(value, str):
         return read(value)
     if isinstance(value, bool):

@@ -649,17 +649,29 @@ def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None
     """Warn if empty strings were written like nulls.
 
     :param scan: the scan, which knows the primary key.
-    :param columns: the columns that have empty strings. Columns of the primary key are left out: a
-        key is never null, so a load reads its empty strings correctly.
+    :param columns: the columns that have empty strings. Columns of the primary key are left out,
+        because a key is never null, so a load reads its empty strings correctly. But in a table
+        with static columns, a row may lack its clustering columns: these are not left out.
     """
     with suppress(KeyError, ValueError):  # the table may have been dropped
+        table = scan._table_metadata()
+        has_static = any(column.is_static for column in table.columns.values())
+        clustering_names = [column.name for column in table.clustering_key]
         key_names = scan._key_names()
-        column = next((name for name in columns if name not in key_names), None)
-        if column is not None:
+        for column in columns:
+            if column not in key_names:
+                effect = "a load reads both as null"
+            elif has_static and column in clustering_names:
+                effect = (
+                    "a load takes a row that has only static values for one without this column"
+                )
+            else:
+                continue
             warn(
-                f"column {column!r} has empty texts, which CSV has written like nulls: a load "
-                "reads both as null. To tell them apart, write null='NULL', also for the load"
+                f"column {column!r} has empty texts, which CSV has written like nulls: {effect}. "
+                "To tell them apart, write null='NULL', also for the load"
             )
+            return
 
 
 def _form_of(options: dict[str, Any]) -> FileForm:

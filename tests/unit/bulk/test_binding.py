@@ -23,8 +23,9 @@ from cassandra.codecs import CodecRegistry, Converter
 from cassandra.cqltypes import CounterColumnType
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
-from cassandra.cqltypes.scalars import DecimalType, Int32Type
+from cassandra.cqltypes.scalars import DecimalType, DoubleType, Int32Type
 from cassandra.protocol.converted import bound_columns as converted_columns
+from cassandra.protocol.encrypted import ColDesc, _encrypted_type
 from cassandra.protocol.rowclass import row_class
 from cassandra.query.batch import bind_rows
 from cassandra.query.row_factories import PseudoNamedTupleRow
@@ -261,6 +262,52 @@ def test_the_last_row_of_a_partition_decides_about_its_static_columns(
     assert bound(binder, ("a", 1, "z", 2), ("a", 2, "y", 2)).row_count == 2
 
 
+def test_the_last_row_of_a_partition_decides_when_its_static_columns_expire(
+    implementation: Implementation,
+) -> None:
+    """In one batch, the server would keep the longer time to live of two equal values."""
+    columns = [*COLUMNS[:3], Column("[ttl]", lookup_cqltype("int"))]
+    prepared = prepared_insert(implementation, columns, [0])
+    new_binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1,)))
+    new_binder.static_columns = [2]
+    rows = [("a", 1, "z", 9), ("a", 2, "z", 9), ("a", 3, "z", 5), ("a", 4, "z", None)]
+    # These rows have no static value that could expire.
+    rows += [("a", 5, UNSET_VALUE, 7), ("b", 1, None, 8), ("b", 2, None, 9)]
+    result = bound(new_binder, *rows)
+    assert [
+        sorted(row for row, _ in rows_to_send(result._replace(waves=[wave])))
+        for wave in result.waves
+    ] == [[0, 1, 5, 6], [2], [3, 4]]
+
+
+def test_encrypted_static_values_are_compared_in_the_clear(implementation: Implementation) -> None:
+    """Encrypting a value twice gives different bytes."""
+
+    class Salting:
+        """Puts a number that grows before the bytes that it encrypts."""
+
+        count = 0
+
+        def encrypt(self, column: ColDesc, data: bytes) -> bytes:
+            self.count += 1
+            return struct.pack(">i", self.count) + data
+
+        def decrypt(self, column: ColDesc, data: bytes) -> bytes:
+            return data[4:]
+
+    policy: Any = Salting()
+    text, blob = lookup_casstype("UTF8Type"), lookup_casstype("BytesType")
+    encrypted = _encrypted_type(policy, ColDesc("ks", "t", "s"), text, blob)
+    columns = [*COLUMNS[:2], Column("s", encrypted, is_hidden=True)]
+    prepared = prepared_insert(implementation, columns, [0])
+    new_binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1,)))
+    new_binder.static_columns = [2]
+    result = bound(new_binder, ("a", 1, "z"), ("a", 2, "z"), ("a", 3, "y"), ("a", 4, None))
+    assert [
+        [row for row, _ in rows_to_send(result._replace(waves=[wave]))] for wave in result.waves
+    ] == [[0, 1], [2], [3]]
+
+
 _SETS: Any = SetType.apply_parameters((Int32Type,))
 
 
@@ -278,6 +325,12 @@ _SETS: Any = SetType.apply_parameters((Int32Type,))
             {1: 4, 3: 2},
         ),
         (ListType.apply_parameters((_SETS,)), [[1, 2]], [[2, 1]], [[1], [2]]),
+        (
+            TupleType.apply_parameters((DoubleType, Int32Type)),
+            (float("nan"),),
+            (float("nan"), None),
+            (0.0, None),
+        ),
     ],
 )
 def test_rows_whose_keys_only_differ_in_their_bytes_keep_their_order(
@@ -319,13 +372,37 @@ def test_rows_with_only_static_columns_are_recognized(implementation: Implementa
     )
     # The numbers are the lengths of the values of p, c, s and r: -1 means null, -2 unset, 0 empty.
     assert static_rows.has_only_static_values([1, -1, 1, -1], is_empty_null=False)
-    assert static_rows.has_only_static_values([1, -1, -1, -2], is_empty_null=False)
+    assert static_rows.has_only_static_values([1, -1, 0, -2], is_empty_null=False)
+    # A row without any value has lost its key. It must not delete the static value.
+    assert not static_rows.has_only_static_values([1, -1, -1, -2], is_empty_null=False)
+    assert not static_rows.has_only_static_values([1, -1, -1, -1], is_empty_null=True)
     assert not static_rows.has_only_static_values([1, 0, 1, -1], is_empty_null=False)
     # CSV cannot distinguish an empty string from a missing string.
     assert static_rows.has_only_static_values([1, 0, 1, -1], is_empty_null=True)
     assert not static_rows.has_only_static_values([1, 0, -1, -1], is_empty_null=True)
     assert not static_rows.has_only_static_values([1, 0, 1, 4], is_empty_null=True)
     assert not static_rows.has_only_static_values([1, 4, 1, -1], is_empty_null=True)
+
+
+def test_an_empty_blob_is_not_missing_in_csv(implementation: Implementation) -> None:
+    """It is written as 0x, and a null as an empty field."""
+    columns = [COLUMNS[0], Column("c", lookup_cqltype("blob"), is_key=True), *COLUMNS[2:]]
+    prepared = prepared_insert(implementation, columns, [0])
+    new_binder = binder_of(prepared, columns, Keys((0,), (1,)), {"c": "field"})
+    static_insert = prepared_insert(implementation, [columns[0], columns[2]], [0])
+    new_binder.static_rows = StaticRows(
+        static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
+    )
+    rows = [("a", b"", "s", None), ("a", b"", "s", None)]
+    raw, names = [["a", "0x", "s", ""], ["a", " ", "s", ""]], ["p", "field", "s", "r"]
+    chunk = Chunk(rows, 2, "a.csv", 1, [2, 3], Position(0, 2), raw=raw, names=names)
+    result = new_binder.bind_next(iter([chunk]))
+    assert result is not None
+    assert [
+        (wave.prepared is static_insert, rows_to_send(result._replace(waves=[wave]))[0][0])
+        for wave in result.waves
+        if wave.groups
+    ] == [(True, 1), (False, 0)]
 
 
 @pytest.mark.parametrize("is_empty_null", [True, False])

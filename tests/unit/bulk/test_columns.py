@@ -42,17 +42,18 @@ TABLE = table_metadata(p="int", c="int", s="text", r="text")
 COUNTERS = table_metadata(p="int", c="int", hits="counter")
 
 
-def prepared(*markers: str, key: Sequence[int] = (0,)) -> PreparedStatement:
+def prepared(*markers: str, key: Sequence[int] = (0,), query: str = "INSERT") -> PreparedStatement:
     """Return a statement with bind markers of these names, all of type int.
 
     :param key: the indexes of the bind markers of the partition key.
+    :param query: its CQL.
     """
     metadata = [MarkerMetadata("ks", "t", name, lookup_cqltype("int")) for name in markers]
     return PreparedStatement(
         metadata,
         b"id",
         key,
-        "INSERT",
+        query,
         "ks",
         protocol_version=5,
         result_metadata=None,
@@ -272,6 +273,10 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
         (("p", "c", "s"), {"timestamp": 5}, []),
         # Each row has its own write time.
         (("p", "c", "s", "[timestamp]"), {"timestamp_column": "r"}, []),
+        (("p", "c", "s", "[ttl]"), {"ttl_column": "r"}, [2]),
+        (("p", "c", "value(s)"), {}, [2]),  # SET s[?] = ?
+        (("p", "c", "value(r)"), {}, []),
+        (("p", "c", "r", "arg0(f)"), {}, [3]),  # this may be an argument of f for s
     ],
 )
 def test_the_order_of_rows_decides_about_static_columns(
@@ -280,6 +285,23 @@ def test_the_order_of_rows_decides_about_static_columns(
     """`static_columns` is set only if the order of two rows decides which static value remains."""
     columns = columns_of_table(*markers, **options)
     assert columns.binder(None, lambda: None).static_columns == static
+
+
+def test_named_markers_stand_for_the_columns_of_their_places() -> None:
+    """A marker may have the name of another column."""
+    query = "INSERT INTO t (p, c, s, r) VALUES (:p, :r, :c, :s)"
+    reading = reading_of_names(LoadOptions())
+    statement = prepared("p", "r", "c", "s", query=query)
+    selection = selection_of_statement(statement, LoadOptions())
+    columns = Columns(statement, selection, TABLE, LoadOptions(), reading)
+    assert columns.keys == Keys((0,), [1])
+    assert columns.binder(None, lambda: None).static_columns == [2]
+    # If rows have write times, these decide.
+    statement = prepared("p", "r", "c", "s", "at", query=f"{query} USING TIMESTAMP :at")
+    columns = Columns(statement, selection, TABLE, LoadOptions(), reading)
+    binder = columns.binder(None, lambda: None)
+    assert binder.static_columns == []
+    assert (binder.write_time, binder.ttl) == (4, None)
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from cassandra.bulk import chunks, sources
 from cassandra.bulk.chunks import Chunk, Position
-from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, format_of
+from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, format_of, is_unloaded
 from cassandra.bulk.texts import Formats
 from cassandra.sentinels import UNSET_VALUE
 from tests.unit.bulk.readings import reading
@@ -572,6 +572,19 @@ def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> N
     for content in ("", "[]", "5", '{"files": 5}', '{"files": [5]}', '{"files": [{}]}'):
         manifest.write_text(content)
         assert files_of(tmp_path) == [str(tmp_path / "a.csv")]
+
+
+def test_files_of_an_unload_are_known_by_its_manifest(tmp_path: Path) -> None:
+    """It lists them; other files in its folder are not of the unload."""
+    for name in ("part-00000.csv", "other.csv"):
+        (tmp_path / name).write_text("id\n1\n")
+    assert not is_unloaded(tmp_path)
+    manifest = tmp_path / "_manifest.json"
+    manifest.write_text(json.dumps({"files": [{"name": "part-00000.csv", "rows": 1}]}))
+    assert is_unloaded(tmp_path)
+    assert is_unloaded(tmp_path / "part-00000.csv")
+    assert not is_unloaded(tmp_path / "other.csv")
+    assert not is_unloaded([(1,)])
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])

@@ -11,8 +11,10 @@ import pytest
 from cassandra.bulk.target import (
     Traits,
     check_statement_using,
+    check_static_counters,
     columns_of,
     full_name,
+    names_of_markers,
     order_of_statement,
     owners_in,
     plan_of,
@@ -206,6 +208,51 @@ def test_a_statement_that_reads_is_refused() -> None:
         ValueError, match=r"writes rows, and ' select .*' reads: write session\.exe"
     ):
         traits_of(prepared, plan=None, counters=False)
+
+
+def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
+    """The rows of an unload have the same value, which would be added for each of them."""
+    table = table_metadata(customer="uuid", placed="int", hits="counter", all_hits="counter")
+    options = {**NO_OPTIONS, "counters": True}
+    plan = plan_of(table, (), **options)
+    message = (
+        "column 'all_hits' is a static counter, .* columns=\\['customer', 'all_hits'\\], with one"
+    )
+    with pytest.raises(ValueError, match=message):
+        check_static_counters(table, plan, is_unloaded=True)
+    with pytest.warns(RuntimeWarning, match=message):
+        check_static_counters(table, plan, is_unloaded=False)
+    check_static_counters(table, plan_of(table, ("customer", "placed", "hits"), **options), True)
+    # The counter by itself needs no clustering column, and servers refuse one.
+    plan = plan_of(table, ("customer", "all_hits"), **options)
+    assert plan.text == ('UPDATE ks."Orders" SET all_hits = all_hits + ? WHERE customer = ?')
+    check_static_counters(table, plan, is_unloaded=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "markers", "names"),
+    [
+        ("INSERT", ("customer", "total", "[ttl]"), ["customer", "total", "[ttl]"]),
+        ("SET m[?] = ?, u.f = ?", ("key(m)", "value(m)", "u.f"), ["m", "m", "u"]),
+        ("WHERE a IN ?", ("in(customer)", "(placed)"), ["in(customer)", "(placed)"]),
+        ("VALUES (f(?), ?)", ("arg0(f)", "x.y", "x"), [None, None, None]),
+        ("INSERT INTO t (m, u) VALUES (:u, :x)", ("u", "x"), ["m", "u"]),
+        ('INSERT INTO t ("a:u", "TTL:m") VALUES (?, ?)', ("u", "m"), ["u", "m"]),
+        ("UPDATE t USING ttl :m AND TIMESTAMP :At", ("m", "at"), ["[ttl]", "[timestamp]"]),
+        # The second marker is an element of `m`, and the third one stands for two columns.
+        ("SET total = :u, m[1] = :m, a = :b, m = :b", ("u", "m", "b"), ["total", None, None]),
+    ],
+)
+def test_markers_belong_to_columns(
+    query: str, markers: tuple[str, ...], names: list[str | None]
+) -> None:
+    table = table_metadata(
+        customer="uuid", placed="timestamp", total="int", m="map<int, int>", u="type"
+    )
+    prepared: Any = SimpleNamespace(
+        query_string=query, column_metadata=[SimpleNamespace(name=name) for name in markers]
+    )
+    assert names_of_markers(prepared, table) == names
 
 
 def test_traits_of_a_plan() -> None:

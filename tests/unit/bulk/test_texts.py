@@ -333,6 +333,24 @@ def test_json_keeps_all_digits_and_has_each_name_once() -> None:
             parsed_json(document_text)
 
 
+@pytest.mark.parametrize("other_value", ["0", "9" * 6000])
+def test_a_negative_zero_of_json_keeps_its_sign(other_value: str) -> None:
+    """An int has no negative zero, and floats have one."""
+    zero, name, _ = parsed_json(f'[-0, "x-0", {other_value}]')
+    assert name == "x-0"
+    for type_name in ("FloatType", "DoubleType"):
+        assert repr(json_reader(lookup_casstype(type_name), PLAIN)(zero)) == "-0.0"
+    for type_name in ("Int32Type", "IntegerType", "DecimalType"):
+        value = json_reader(lookup_casstype(type_name), PLAIN)(zero)
+        assert (type(value), value) == (int, 0)
+    timestamp = json_reader(lookup_casstype("TimestampType"), PLAIN)(zero)
+    assert timestamp == datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    with pytest.raises(TypeError, match=r"0 \(int\) is not a text"):
+        json_reader(lookup_casstype("UTF8Type"), PLAIN)(zero)
+    numbers = parsed_json("[-0.0, -0e1, -5]")
+    assert [str(number) for number in numbers] == ["-0.0", "-0E+1", "-5"]
+
+
 def test_timestamps_of_digits_are_milliseconds() -> None:
     """A timestamp of digits only is a number of milliseconds.
 

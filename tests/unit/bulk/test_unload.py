@@ -15,6 +15,7 @@ import uuid
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from cassandra.bulk.sources import files_of
 from cassandra.bulk.texts import json_of, text_of
 from cassandra.cluster import Cluster
 from cassandra.errors import DecodeError, InvalidRequest
+from cassandra.metadata import ColumnMetadata, TableMetadata
 from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, Request, error, rows
 from cassandra.util import Date, SortedSet, Time
 from tests.unit.bulk.test_scan import EXPECTED, QUERY, Table, no_fault, nodes, settings
@@ -344,6 +346,24 @@ def test_empty_texts_that_no_load_takes_for_nulls_are_not_warned_of(
         ("jsonl", "", {"format": "jsonl"}),
     ):
         assert warnings_of_unload(nodes, session, tmp_path / name, text, **options) == []
+
+
+@pytest.mark.parametrize("is_static", [True, False])
+def test_empty_clustering_columns_are_warned_of_if_a_row_may_lack_them(is_static: bool) -> None:
+    """Only a table with static columns has such rows."""
+    table = TableMetadata("a", "t0")
+    for name in ("p", "c", "s"):
+        table.columns[name] = ColumnMetadata(
+            table, name, "text", is_static=is_static and name == "s"
+        )
+    table.partition_key, table.clustering_key = [table.columns["p"]], [table.columns["c"]]
+    scan: Any = SimpleNamespace(_table_metadata=lambda: table, _key_names=lambda: ["p", "c"])
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        unload_module._warn_of_empty_texts(scan, ["p", "c"])
+    assert [str(record.message)[:31] for record in records] == (
+        ["column 'c' has empty texts, whi"] if is_static else []
+    )
 
 
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
