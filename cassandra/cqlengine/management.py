@@ -355,7 +355,7 @@ class _Changes:
 
     def warn(self, message: str) -> None:
         """Warn about a difference between the model and the schema that no ALTER will remove."""
-        warnings.warn(message, stacklevel=6)
+        warnings.warn(message, stacklevel=stack_level())
         log.warning(format_log_context(message, self.connection, self.keyspace))
 
 

@@ -338,7 +338,7 @@ def test_a_table_is_created_in_its_model_s_keyspace_and_connection(server: Serve
     assert set(server.connections) == {"far"}
 
 
-def test_differences_that_cannot_be_changed_are_warned_of(
+async def test_differences_that_cannot_be_changed_are_warned_of(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A column whose type differs on the server causes a warning, and is not changed."""
@@ -346,8 +346,12 @@ def test_differences_that_cannot_be_changed_are_warned_of(
     # The column `name` is text in the model, but int on the server.
     with pytest.warns(UserWarning, match="'?\"?name.*int") as caught:
         management.sync_table(Person)
-    assert len(caught) == 1
+    (warning,) = caught
+    assert warning.filename == __file__  # the line that calls `sync_table`
     assert "name" in caplog.text
+    with pytest.warns(UserWarning, match="name") as caught:
+        await management.async_sync_table(Person)
+    assert caught[0].filename == __file__
 
 
 def test_a_default_ttl_attribute_warns_that_it_has_no_effect(server: Server) -> None:
@@ -500,8 +504,9 @@ def test_missing_fields_are_added_and_different_ones_warned_of(server: Server) -
     """`sync_type` adds missing fields, and warns about fields of another type."""
     server.add_server_type("street", name="int")
     server.add_server_type("address", street="frozen<street>")
-    with pytest.warns(UserWarning, match="field 'name' of type int"):
+    with pytest.warns(UserWarning, match="field 'name' of type int") as caught:
         statements = management.sync_type("ks", Address)
+    assert caught[0].filename == __file__
     assert statements == ["ALTER TYPE ks.address ADD number int"]
 
 
