@@ -46,7 +46,7 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> float | None:
         )
     if value < minimum:
         raise ValueError(f"{name} must not be negative, but is {value}")
-    # All times of a cluster are short, so `value` may be milliseconds even if it is only 2000.
+    # All times of a cluster are short. So even a number such as 2000 may mean milliseconds.
     warn_of_reconnection_milliseconds(name, value)
     return value
 
@@ -54,7 +54,7 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> float | None:
 def heartbeat_timeout(name: str, value: object) -> float | None:
     """Accept a number of seconds that is not negative, or None.
 
-    Warn of 0, because it does not disable heartbeats.
+    Warn if the number is 0, because 0 does not disable heartbeats.
     """
     checked_value = seconds(name, value)
     if checked_value == 0:
@@ -145,7 +145,7 @@ def instance_with(*methods: str) -> Callable[[str, object], Any]:
     """
 
     def check(name: str, value: _Value) -> _Value:
-        """Return `value` if it is None or has all methods; otherwise raise TypeError."""
+        """Return `value` if it is None or has all `methods`; otherwise raise TypeError."""
         reject_class(name, value)
         for method in methods:
             if value is not None and not hasattr(value, method):
@@ -284,8 +284,7 @@ def rows(name: str, size: object) -> int:
 
     :raises ValueError: for anything else.
     """
-    # Reject True and False, which Python would accept as 1 and 0, because they are surely a
-    # mistake.
+    # Reject True and False, which Python accepts as 1 and 0, because they are surely a mistake.
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ValueError(f"{name} must be a number of rows from 1 on, but is {size!r}")
     return size
@@ -314,8 +313,8 @@ def compression(name: str, algorithm: _Value) -> _Value:
         raise TypeError(f"{name} is True, False or an algorithm's name, but is {algorithm!r}")
     if algorithm not in ("lz4", "snappy"):
         raise ValueError(f"{name} must be 'lz4' or 'snappy', but is {algorithm!r}")
-    # Raise an error if the package is missing: an application that chooses an algorithm must not go
-    # without compression unnoticed.
+    # Raise an error if the package is missing: if an application chooses an algorithm, compression
+    # must not be left out silently.
     if algorithm not in available_compressions():
         package = {"lz4": "lz4", "snappy": "python-snappy"}[algorithm]
         raise ValueError(

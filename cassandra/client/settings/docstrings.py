@@ -1,6 +1,6 @@
 """Creates the docstrings of the `Cluster` classes when they are first read.
 
-These docstrings list the docstrings of all settings. The list is created on demand, because few
+These docstrings contain a list of all settings. The list is created on demand, because few
 applications read it.
 """
 

@@ -22,11 +22,11 @@ def settings_of(cluster: ClusterBase) -> Settings:
     values = {}
     for name, setting in cluster._table.items():
         if setting.is_live:
-            # Store the value again, because the application may have patched the class attribute
-            # since.
+            # Store the value again, because the application may have patched the class attribute in
+            # the meantime.
             cluster._live[name] = getattr(cluster, name)
-        # Do not copy secrets, because the engine does not need them. For example, it uses the live
-        # setting `tls`, which was created from `ssl_options`.
+        # Do not copy secrets, because the engine does not need them. For example, the engine uses
+        # the live setting `tls`, which was created from `ssl_options`.
         elif not (setting.is_secret or isinstance(setting, ConstructorOnly)):
             values[name] = getattr(cluster, name)
     # The engine must refer to this dict, not to the cluster. Otherwise a cluster that the

@@ -79,8 +79,8 @@ def instead_of(name: str, names: Iterable[str]) -> str:
     """
     if name in _ADVICE:
         return f": {_ADVICE[name]}"
-    # Advise to use a profile. Users expect these settings here, because drivers of other databases
-    # have them on the connection.
+    # Advise the user to use a profile. Users expect these settings here, because the drivers of
+    # other databases have such settings on the connection.
     if name in _PROFILE_SETTINGS:
         setting = _PROFILE_SETTINGS[name]
         return (

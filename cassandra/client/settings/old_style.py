@@ -1,6 +1,6 @@
 """Old-style settings: policies that are set on the cluster itself instead of on a profile.
 
-They are stored in the cluster's default profile.
+The policies are stored in the cluster's default profile.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Holder(Protocol):
         """Return the default value of a setting of `ExecutionProfile`."""
 
     def _profiles_of_sessions(self) -> Sequence[ProfileBase]:
-        """Return the default profiles of the sessions; some are copies of the cluster's."""
+        """Return the default profiles of the sessions; some are copies of the cluster's profile."""
 
     def _adopt_policy(self, policy: Any) -> None:
         """Let the engine notify a load balancing policy about hosts."""
@@ -60,8 +60,8 @@ class OldStyle(Setting[Settable, Stored]):
     def _write(self, holder: object, value: Any) -> None:
         """Set the policy `value` in the default profiles of the cluster and its sessions."""
         profile = self._profile(holder)
-        # In the constructor there are no profiles yet. So store the value, from which the profiles
-        # are created.
+        # In the constructor there are no profiles yet. So store the value: the profiles will be
+        # created from it.
         if profile is None:
             vars(holder)[self.name] = value
             return
@@ -72,8 +72,8 @@ class OldStyle(Setting[Settable, Stored]):
                 f"set {self.of_profile} of a profile"
             )
         policy = value if value is not None else cluster._default_of_profiles(self.of_profile)
-        # Only load balancing policies have this method, retry policies do not. So it tells which
-        # kind the policy is.
+        # The policy is a load balancing policy or a retry policy. Only load balancing policies have
+        # the method `check_supported`.
         is_load_balancing = hasattr(policy, "check_supported")
         if is_load_balancing:
             policy.check_supported()

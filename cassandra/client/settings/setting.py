@@ -1,8 +1,8 @@
 """`Setting` describes one setting of a cluster, and `settings_table` decorates a table of settings.
 
 The table is a class whose annotated attributes are the settings. Type checkers treat it like a
-dataclass (PEP 681). So they know the type of each attribute, and the parameters of the `Cluster`
-classes, which inherit the table's constructor.
+dataclass (PEP 681). So type checkers know the type of each attribute, and the parameters of the
+`Cluster` classes, which inherit the table's constructor.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class Setting(Generic[Settable, Stored]):
     :param default_text: the default as shown in the docstrings of the `Cluster` classes. Only
         needed if the default is not a literal or a class, and should be shown.
     :param check: called with the setting's name and a new value; returns the value to store, or
-        raises an error that names both.
+        raises an error whose message contains both.
     :param none_is_default: True if None means the default. For other settings, None is a value, for
         example for no limit.
     :param may_precede: True if a subclass may set the attribute before it calls the constructor.
-        The constructor then keeps the value unless it gets another value. For other settings, the
-        constructor replaces such a value by the default.
+        The constructor then keeps the value, unless another value is passed to the constructor. For
+        other settings, the constructor replaces such a value by the default.
     :param is_live: True if the engine reads the setting each time it needs it, so that a change
         after `connect` has an effect. Other settings are read only once.
     :param is_secret: True if a value may contain a password.
@@ -167,9 +167,9 @@ class Setting(Generic[Settable, Stored]):
         return value if self._check is None else self._check(self.name, value)
 
     def take_default(self, holder: object) -> None:
-        """Use the default, because the constructor got no value.
+        """Use the default, because no value was passed to the constructor.
 
-        If a user's subclass has replaced the default, it is checked first.
+        If a user's subclass has replaced the default, the new default is checked first.
 
         :param holder: the cluster.
         """
@@ -188,7 +188,7 @@ class Setting(Generic[Settable, Stored]):
         self._follow(holder)
 
     def make_default(self, holder: object) -> None:
-        """Create the value for a cluster, if it has no value and the setting has a factory.
+        """Create the value for a cluster that has no value, if the setting has a factory.
 
         :param holder: the cluster.
         """
@@ -205,10 +205,10 @@ class Setting(Generic[Settable, Stored]):
 
     def _write(self, holder: object, value: object) -> None:
         """Store a checked value in the cluster `holder`, and let the cluster react to it."""
-        # Store the value in the cluster's dict under the setting's name. So if an application has
-        # replaced the descriptor by a plain class attribute, it can still read the value from the
-        # cluster. In that case, store a secret without its `Secret`, because no descriptor would
-        # reveal it on reading.
+        # Store the value in the cluster's `__dict__` under the setting's name. So if an application
+        # has replaced the descriptor by a plain class attribute, it can still read the value from
+        # the cluster. In that case, store a secret without its `Secret`, because no descriptor
+        # would reveal the secret on reading.
         attributes = vars(holder)
         previous = attributes.get(self.name, NOT_SET)
         attributes[self.name] = (
@@ -325,8 +325,8 @@ class _SignatureOfTable:
 def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> FunctionType:
     """Create a constructor with a parameter for each setting, from source code, as dataclasses do.
 
-    Because of that, tools see the constructor's signature, and Python itself raises the error for a
-    parameter that is passed twice.
+    Because the constructor has real parameters, tools see its signature, and Python itself raises
+    the error for a parameter that is passed twice.
     """
     positional_names = [name for name, setting in settings.items() if not setting.kw_only]
     keyword_names = [name for name, setting in settings.items() if setting.kw_only]

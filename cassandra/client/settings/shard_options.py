@@ -13,7 +13,7 @@ from cassandra.engine.pools.shard_ports import (
 
 
 class ShardAwareOptions:
-    """How to connect to the shards of ScyllaDB nodes.
+    """Settings for connections to the shards of ScyllaDB nodes.
 
     :param opts: another `ShardAwareOptions` to copy, or a mapping of the settings below.
     :param disable: True to treat ScyllaDB nodes like nodes without shards.

@@ -89,7 +89,7 @@ class ClusterSettings:
     _table: ClassVar[Mapping[str, Setting[Any, Any]]]
     """The settings, by name."""
 
-    # Settings that cassandra-driver or scylla-driver also has have the same defaults as there,
+    # Settings that also exist in cassandra-driver or scylla-driver have the same defaults as there,
     # because applications rely on these defaults.
     contact_points: Setting[ContactPoints | None, Sequence[ContactPoint]] = Setting(
         doc="""Addresses, host names, (address, port) pairs or end points of the first nodes to
@@ -216,7 +216,7 @@ class ClusterSettings:
         reported="connection.tls.hostname-verification",
     )
 
-    # Each new connection reads this setting, so it may change after `connect`.
+    # Each new connection reads this setting, so a change after `connect` has an effect.
     sockopts: Plain[Sequence[SocketOption] | None] = Setting(
         doc="""Tuples of arguments for ``socket.setsockopt``, for each connection; None for no
         options.
@@ -275,7 +275,8 @@ class ClusterSettings:
         reported="control-plane.queries.system.timeout",
     )
 
-    # This setting may not change after `connect`, which starts the heartbeat task with its value.
+    # A change of this setting after `connect` has no effect, because `connect` starts the heartbeat
+    # task with the value.
     idle_heartbeat_interval: Plain[float | None] = Setting(
         doc="""Seconds of silence after which a connection gets a heartbeat; 0 or None for never.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LITERALS = (bool, int, float, str, tuple, type(None))
 # In a field list, a description begins with a lower-case letter. Only these words keep their
-# capital letter.
+# upper-case letter.
 _NAMES = ("True", "False", "None", "Astra")
 _WIDTH = 100
 _INDENT = " " * 4
@@ -59,8 +59,8 @@ def fields() -> str:
 
 def _description_of(text: str, setting: Setting[Any, Any]) -> str:
     """Return the description of a setting for the field list."""
-    # The description follows a colon. So begin it with a small letter, unless it begins with a
-    # name.
+    # The description follows a colon. So begin it with a lower-case letter, unless its first word
+    # is a name.
     if text[1].islower() and not text.startswith(_NAMES):
         text = text[0].lower() + text[1:]
     # Say that the setting may be changed, unless its docstring already says so.

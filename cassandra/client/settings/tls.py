@@ -1,6 +1,6 @@
 """Creates the engine's TLS settings from the settings of a cluster.
 
-Those settings are ``ssl_context``, ``ssl_options`` and ``ssl_session_cache``.
+The cluster's settings for TLS are ``ssl_context``, ``ssl_options`` and ``ssl_session_cache``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _OPTIONS = (
     "check_hostname", "server_hostname",
 )  # fmt: skip
 
-# The names that other drivers and libraries, or other parts of Python's ssl module, use for our
-# options.
+# For each option, the names that other drivers and libraries, or other parts of Python's ssl
+# module, use for it.
 _OPTIONS_BY_OTHER_NAME = {
     **dict.fromkeys(
         ("cafile", "ca_file", "ca_cert", "cacert", "ca", "ssl_ca", "sslrootcert", "truststore"),
@@ -120,7 +120,7 @@ def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str
 
 
 def _check_types(context: object, options: Secret[Any], sessions: object) -> None:
-    """Raise TypeError or ValueError if TLS settings cannot be used, whatever the options say."""
+    """Raise TypeError if a TLS setting has a wrong type, or ValueError if it cannot be used."""
     # Check the context, then the session cache, then the options.
     if not (context is None or isinstance(context, ssl.SSLContext) or callable(context)):
         advice = "ssl.create_default_context()"
@@ -168,7 +168,8 @@ def _make_context(options: dict[str, Any]) -> ssl.SSLContext:
     # older version.
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     _restrict_version(context, options.pop("ssl_version", None))
-    # Set this before `verify_mode`, because Python rejects CERT_NONE while host names are checked.
+    # Set `check_hostname` before `verify_mode`, because Python rejects CERT_NONE while host names
+    # are checked.
     context.check_hostname = bool(options.pop("check_hostname", False))
     verify_mode = options.pop("cert_reqs", None)
     context.verify_mode = ssl.CERT_REQUIRED if verify_mode is None else _verify_mode(verify_mode)
@@ -242,7 +243,8 @@ def _naming_files(**paths: Any) -> Iterator[None]:
             error.errno, f"{names} cannot be loaded: {error}{_why_not_loaded(error, paths)}"
         ) from error
     except OSError as error:
-        # An OSError can name only one file: name a missing file, or else the first file.
+        # An OSError can name only one file: name a file that does not exist, or else the first
+        # file.
         missing = [name for name, path in paths.items() if not os.path.exists(path)]
         option = (missing or list(paths))[0]
         raise type(error)(
@@ -251,7 +253,7 @@ def _naming_files(**paths: Any) -> Iterator[None]:
 
 
 def _why_not_loaded(error: ssl.SSLError, paths: Mapping[str, Any]) -> str:
-    """Return the probable cause, as the end of a message; "" if the files look right."""
+    """Return the probable cause, as the end of a message; "" if no cause is found."""
     if error.reason == "KEY_VALUES_MISMATCH":
         return ": the key is not the key of this certificate"
     for option, path in paths.items():

@@ -78,7 +78,7 @@ class ClientRoutes:
         return not changed or not changed.isdisjoint(self._addresses)
 
     def take(self, rows: Iterable[Mapping[str, Any]], tls: bool) -> bool:
-        """Replace all routes by those in `rows`; return True if any route has changed.
+        """Replace all routes by the routes in `rows`; return True if any route has changed.
 
         If there are several rows for a node, the row of its current private network connection is
         used, or the first row if there is none.
@@ -194,7 +194,7 @@ class ClientRoutesEndPoint(EndPoint):
 
     def _key(self) -> tuple[Any, ...]:
         # The route is not part of the key, so that the end point stays the same when the route
-        # changes. If the node's own address changes, the end point is another one.
+        # changes. If the node's own address changes, it is another end point.
         return ("ClientRoutesEndPoint", str(self._host_id), self._original_address)
 
     def __str__(self) -> str:

@@ -165,7 +165,7 @@ class ControlConnection:
         self._short_lives = 0  # the number of connections in a row that were lost within SHORT_LIFE
         self._delays: Iterator[float] = iter(())  # the next delays between attempts to reconnect
         # The tasks that connect to another host, that read the node list, and that wait before they
-        # read it again; None before the first. A task may have ended.
+        # read it again; None before the first such task. A task may have ended.
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshing_later: asyncio.Task[None] | None = None
@@ -250,8 +250,8 @@ class ControlConnection:
         connection = await self._open(endpoint)
         try:
             await self._node_lists.prepare(connection)
-            # Set this before sending REGISTER, because the server may send the first event together
-            # with the response.
+            # Set `on_event` before sending REGISTER, because the server may send the first event
+            # together with the response.
             connection.on_event = partial(self._on_event, connection.version)
             # Register before reading the node list, so that an event reports every later change.
             message = RegisterMessage(list(self.handlers))
@@ -281,8 +281,8 @@ class ControlConnection:
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._connected_at = asyncio.get_running_loop().time()
-        # Call this before `take_node_list`, which notifies listeners: the requests that listeners
-        # send must already use the new wire format.
+        # Call `on_adopted` before `take_node_list`, which notifies listeners: the requests that
+        # listeners send must already use the new wire format.
         self.on_adopted(connection)
         connection.on_closed = self._on_closed
         if previous is not None:
@@ -303,7 +303,7 @@ class ControlConnection:
     def _close_previous(self, previous: Connection) -> None:
         """Close the previous control connection, at once or when it is idle.
 
-        If its host will stop soon, the requests in flight are completed first.
+        If the connection's host will stop soon, the requests in flight are completed first.
         """
         # Remove the callback. We close the connection on purpose, and that must not count as a
         # failure of the host.
@@ -375,7 +375,7 @@ class ControlConnection:
                 )
         except Exception:
             # For example, an error of a user's address translator. Another host would not help, and
-            # no event will cause another reading, so schedule one.
+            # no event will cause another reading, so schedule another reading.
             log.exception("the node list could not be used, next try in %.0f s", NEXT_REFRESH)
             # If several events fail before the next attempt, one attempt is enough for all of them.
             if self._refreshing_later is None or self._refreshing_later.done():
@@ -424,7 +424,8 @@ class ControlConnection:
         if self._closed or connection is None or self.host != host:
             return
         log.info("the control connection leaves %s, which will stop soon", host)
-        # We already move, so ignore the announcement that the host will send on this connection.
+        # The control connection moves already, so ignore the announcement that the host will send
+        # on the old connection.
         connection.is_draining = True
         self._start_to_move()
 
@@ -444,8 +445,8 @@ class ControlConnection:
             self._host_is_up.clear()
             await self._wait(_next_delay(self._delays))
         while not self._closed:
-            # Clear this before trying, because a host that comes up during the attempt must end the
-            # wait below.
+            # Clear the event before trying, because a host that comes up during the attempt must
+            # end the wait below.
             self._host_is_up.clear()
             try:
                 await self._connect_to_any(self._contacts.candidates())
@@ -482,7 +483,8 @@ class ControlConnection:
 
     def close(self) -> None:
         """Close the control connection, and do not open a new one."""
-        # Set this first; otherwise `_on_closed` of the connection below would start to reconnect.
+        # Set `_closed` first; otherwise `_on_closed` of the connection below would start to
+        # reconnect.
         self._closed = True
         self._debouncer.cancel()
         for task in (self._reconnecting, self._refreshing, self._refreshing_later):
@@ -497,9 +499,9 @@ class ControlConnection:
 class _OutageLog:
     """Logs why no host can be reached, and when the control connection is open again.
 
-    With short, constant pauses between the attempts, the same reason would fill the log, just when
-    all processes log it. So a reason is logged at WARNING when it is new, and then every
-    `REMINDER_INTERVAL` seconds; otherwise it is logged at INFO.
+    The pauses between the attempts may be short, and all processes log the outage at the same time.
+    The same reason would then fill the log. So a reason is logged at WARNING when it is new, and
+    then every `REMINDER_INTERVAL` seconds; otherwise it is logged at INFO.
     """
 
     def __init__(self) -> None:

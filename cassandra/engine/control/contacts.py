@@ -60,7 +60,7 @@ class Contacts:
             self.endpoints = await self._in_thread(self._find_endpoints)
         endpoints = list(self.endpoints)
         # Shuffle the contact points: many clients may have the same list, and should not all
-        # connect to the first one.
+        # connect to the first contact point in it.
         self._random.shuffle(endpoints)
         return endpoints
 

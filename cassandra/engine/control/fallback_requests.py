@@ -3,8 +3,9 @@
 This is for clusters whose nodes cannot be reached at their advertised addresses, for example behind
 a TCP proxy. One connection then serves all sessions, so all sessions must use the same keyspace.
 
-If the connection has no free stream, requests wait for one. If its host will stop soon, they wait
-for the next control connection. If the connection is lost, waiting requests fail.
+If the connection has no free stream, requests wait for one. If the connection's host will stop
+soon, requests wait for the next control connection. If the connection is lost, waiting requests
+fail.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class QueryFallback:
         self._sessions.add(session)
         self._keyspace = session.keyspace
         # If the connection has a keyspace gate, other requests wait there for a switch of the
-        # keyspace. In that case, wait behind them.
+        # keyspace. In that case, this request waits behind them.
         if connection.gate is None and connection.keyspace == session.keyspace:
             self._send(request, connection)
         else:
@@ -152,7 +153,7 @@ class QueryFallback:
     def _refusal(
         self, session: RequestSession, request: RequestBase, connection: Connection
     ) -> InvalidRequest | None:
-        """Return the error of a request that must not use the connection; None if it may."""
+        """Return the error of a request that must not use the connection; else None."""
         statement = request.request_body.statement_text()
         if statement is not None and is_use(statement):
             return InvalidRequest(

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ControlConnectionQueryFallback(Enum):
-    """What to do with a request if no connection pool can send it.
+    """The ways to handle a request if no connection pool can send it.
 
     * ``Disabled``: the request fails, and `connect` raises `NoHostAvailable` if no pool can be
       opened.

@@ -55,8 +55,8 @@ class RouteWatch:
         # True if the server has reported a change since the last reading began, or if the last
         # reading has failed.
         self._is_outdated = False
-        # The task that reads the routes after events; None before the first. The task may have
-        # ended.
+        # The task that reads the routes after events; None before the first such task. The task may
+        # have ended.
         self._reading: asyncio.Task[None] | None = None
 
     async def read(self, connection: Connection) -> bool:
@@ -82,8 +82,8 @@ class RouteWatch:
 
         :returns: False if the routes could not be read, so that they may be outdated.
         """
-        # Clear this before reading, because an event that comes during the reading may report a
-        # later change.
+        # Set `_is_outdated` to False before reading, because an event that comes during the reading
+        # may report a later change.
         self._is_outdated = False
         try:
             has_changed = await self.read(connection)

@@ -62,8 +62,8 @@ class NodeListReader:
         :raises ConnectionException: if routes are used, but the server has none.
         """
         if self._routes is not None:
-            # Otherwise a server that does not support routes would reject the REGISTER for their
-            # event, and its error would be less clear.
+            # Read the routes now: if the server does not support routes, this raises a clear error.
+            # The server's rejection of the REGISTER for the routes' event would be less clear.
             await self._routes.read(connection)
 
     async def read(self, connection: Connection, endpoint: EndPoint) -> NodeList:

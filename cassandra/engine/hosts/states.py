@@ -124,7 +124,7 @@ def _is_lost(state: State, facts: Facts) -> bool:
 
 
 def _lacks_connections(state: State, facts: Facts) -> bool:
-    # A reconnector is needed if any session that wants connections has none. That is so even if
+    # A reconnector is needed if any session that wants connections has none. It is needed even if
     # another session has connections, or if the conviction policy does not consider the host down.
     return not state.tried and not (facts.has_pool and facts.is_served)
 

@@ -71,7 +71,7 @@ class StatusEvents:
             return
         address, port = event["address"]
         # Several nodes may share an address, so look for address and port first. The port in the
-        # event may differ from the one that we know, so look for the address alone next.
+        # event may differ from the port that we know, so look for the address alone next.
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
         if host is None:
             # The node is not in the node list yet: read the list again.

@@ -10,18 +10,18 @@ How the parts cooperate:
   after a delay (`on_reported_up`, `on_reported_down`). Any connection may announce that its node
   will stop soon (`on_draining`).
 * For each event, `_handle` collects what the rules depend on in a `Facts` object. The function
-  `transition` returns the actions, and `_act` carries them out in order. They change the host,
-  notify listeners, open or close pools, or start or stop a reconnector.
+  `transition` returns the actions, and `_act` carries them out in order. The actions change
+  the host, notify listeners, open or close pools, or start or stop a reconnector.
 
 How a lost host is reached again:
 
 * A pool reopens lost connections itself. When it has no connection left and cannot open any, its
   session reports the failure here. The action START_TRIES then creates a `Reconnector`, which is a
   background task, unless the host has one already.
-* The reconnector waits for the next delay of the reconnection policy and calls `try_once`. That
-  opens one connection to see whether the host responds, and then calls `bring_up`, in which every
-  session opens its pool. The first session with a pool calls `on_answer`, and the host is up. If
-  other sessions have no pool yet, the reconnector continues.
+* The reconnector waits for the next delay of the reconnection policy and calls `try_once`. This
+  method opens one connection to see whether the host responds, and then calls `bring_up`, in which
+  every session opens its pool. The first session with a pool calls `on_answer`, and the host is up.
+  If other sessions have no pool yet, the reconnector continues.
 * The actions HURRY and RESTART_SCHEDULE wake the existing reconnector. BRING_UP opens pools without
   a reconnector; if that fails, the failure starts one.
 * The reconnector ends when every session that wants connections has some, when the host has left
@@ -385,7 +385,7 @@ class HostWatch:
         """
         if not self.knows(host):
             return True
-        # Without a session, no pool can show whether the host is up: assume that it is.
+        # Without a session, no pool can show whether the host is up: assume that it is up.
         if not self._sessions:
             self.on_answer(host)
             return True

@@ -30,7 +30,7 @@ log = logging.getLogger("cassandra.pool")
 # streams.
 ORPHAN_SHARE = 0.75
 # A connection has a short life if it is lost within SHORT_LIFE after the pool last opened a
-# connection. After MOST_SHORT_LIVES of these in a row, the pool waits before it opens the next
+# connection. After MOST_SHORT_LIVES short lives in a row, the pool waits before it opens the next
 # connection. Connections that are lost together count once.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 0.5  # seconds
@@ -126,9 +126,11 @@ class HostPool(CompatPool, bases.PoolBase):
         # The delays between attempts to open missing connections while other connections are open;
         # None if no connection is missing.
         self._delays: Iterator[float] | None = None
-        # The timer of the next attempt to open missing connections; None if none is scheduled.
+        # The timer of the next attempt to open missing connections; None if no attempt is
+        # scheduled.
         self._next_try: asyncio.TimerHandle | None = None
-        # The task that opens missing connections; None before the first. The task may have ended.
+        # The task that opens missing connections; None before the first such task. The task may
+        # have ended.
         self._filling: asyncio.Task[None] | None = None
         # The requests that wait for a free stream. Requests that finish while they wait, for
         # example by a timeout, stay here until a stream is free or the queue is full. We use an
@@ -157,7 +159,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     @property
     def is_opening(self) -> bool:
-        """True if a connection is being opened, or will be because one has just closed."""
+        """True if a connection is being opened, or will be opened because another has closed."""
         return (self._filling is not None and not self._filling.done()) or any(
             connection.closed for connection in self.connections
         )
@@ -201,7 +203,7 @@ class HostPool(CompatPool, bases.PoolBase):
         if self._filling is None or self._filling.done():
             self._filling = self._spawn(self._fill())
         # Shield the task, because other callers may wait for it, too. If this caller is cancelled,
-        # they must continue to wait.
+        # the other callers must continue to wait.
         await asyncio.shield(self._filling)
 
     async def _fill(self) -> None:
@@ -243,8 +245,8 @@ class HostPool(CompatPool, bases.PoolBase):
     def _fill_later(self) -> None:
         """Schedule another attempt to open missing connections.
 
-        It is made after the next delay of the reconnection policy. Other connections serve requests
-        until then.
+        The attempt is made after the next delay of the reconnection policy. Other connections serve
+        requests until then.
         """
         # An attempt that is scheduled already opens all missing connections. Do not take another
         # delay for the same attempt: a schedule may have few of them.
@@ -470,8 +472,8 @@ class HostPool(CompatPool, bases.PoolBase):
             return
         self._stop_filling()
         self._on_drained = on_drained
-        # Set `is_draining`, so that each connection ignores the server's announcement on itself.
-        # The announcement may come late, when the host has been restarted and must not be drained
+        # Set `is_draining`, so that the server's announcement on each connection is ignored. The
+        # announcement may come late, when the host has been restarted and must not be drained
         # again.
         for connection in self.open_connections():
             connection.is_draining = True
@@ -570,6 +572,8 @@ class HostPool(CompatPool, bases.PoolBase):
             loops.
         """
         states = [self.state(), *(pool.state() for pool in pools if pool is not self)]
+        # The host counts as shut down only if all pools are shut down. In the other entries, counts
+        # are added, and lists are concatenated.
         joined = states[0]
         for state in states[1:]:
             joined["shutdown"] = joined["shutdown"] and state["shutdown"]

@@ -1,7 +1,7 @@
 """The connections of a pool to a ScyllaDB node, by shard.
 
 Use the names that `cassandra.engine.happy_path` exports: the compiled Cython versions if they are
-in use, else these.
+in use, else the pure Python versions in this module.
 """
 
 from __future__ import annotations

@@ -120,12 +120,12 @@ class ShardPool(HostPool):
         # Connections to shards that have enough connections. They are closed when `_fill_shards`
         # ends.
         self._excess_connections: list[Connection] = []
-        # The task of `_fill_shards`; None before the first. The task may have ended.
+        # The task of `_fill_shards`; None before the first such task. The task may have ended.
         self._filling_shards: asyncio.Task[None] | None = None
-        # The number of connections that the pool had when `_fill_shards` began, plus those that it
-        # has opened.
+        # The number of connections that the pool had when `_fill_shards` began, plus the number of
+        # connections that `_fill_shards` has opened.
         self._opened_count = 0
-        # The timer of the next attempt to reach shards without a connection; None if none is
+        # The timer of the next attempt to reach shards without a connection; None if no attempt is
         # scheduled.
         self._retry_timer: asyncio.TimerHandle | None = None
 
@@ -188,8 +188,8 @@ class ShardPool(HostPool):
     def _opens_left(self) -> int:
         """Return how many connections `_fill_shards` may still open."""
         # At most twice `size` connections may be opened; `size` may have grown since `_fill_shards`
-        # began. Subtract 1 for the control connection, because the node counts it, too, when it
-        # chooses a shard.
+        # began. Subtract 1 for the control connection, because the node also counts the control
+        # connection when it chooses a shard.
         return max(2 * self.size - self._opened_count - 1, 0)
 
     def _retry_fill(self) -> None:
@@ -205,7 +205,7 @@ class ShardPool(HostPool):
         if port is None or self._port_works is False:
             return
         # Try a single connection first. If a NAT changes the local port, connections to this port
-        # reach arbitrary shards, so it would be useless to open more of them.
+        # reach arbitrary shards, so it would be useless to open more connections to it.
         if self._port_works is None:
             await self._open_all(self._missing_targets(port)[:1])
         if self._port_works:

@@ -84,7 +84,7 @@ class ChangedTypes:
         self._spawn = spawn
         self._random = generator_or_default(random)
         self._pending: set[ChangedType] = set()  # the changed types of recent events
-        self._task: asyncio.Task[None] | None = None  # runs `_renew_pending`; it may have ended
+        self._task: asyncio.Task[None] | None = None  # of `_renew_pending`; may have ended
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Renew the affected statements later, because the server has reported a schema change."""
@@ -132,7 +132,7 @@ class ChangedTypes:
             self._spawn(self._renew_outdated(statements))
 
     async def _renew_outdated(self, statements: list[PreparedStatement]) -> None:
-        """Renew those of `statements` once more whose types still differ from the schema's."""
+        """Renew each of `statements` again if its types still differ from those in the schema."""
         for delay in LATER_CHECKS:
             await asyncio.sleep(delay)
             outdated = [prepared for prepared in statements if self._is_outdated(prepared)]
@@ -140,7 +140,7 @@ class ChangedTypes:
                 await self._preparer.renew(outdated)
 
     async def _statements_using(self, changed_types: set[ChangedType]) -> list[PreparedStatement]:
-        """Return the statements that bind values of one of the types, one for each id."""
+        """Return the statements that bind values of one of the types, each id only once."""
         if not changed_types:
             return []
 

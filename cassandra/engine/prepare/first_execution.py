@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PreparingRequest(Request):
-    """Prepares the CQL strings in `texts` concurrently, and then runs like any other request.
+    """A request that prepares the CQL strings in `texts` concurrently before it is executed.
 
     `texts` contains pairs (keyspace, CQL). `bind_to` is called with the prepared statements in the
     same order, and returns the statement and the request body to execute. `prepared_texts` is the
@@ -81,7 +81,7 @@ class PreparingRequest(Request):
             )
             for keyspace, text in self.texts
         ]
-        # Usually there is a single string, which needs no tasks.
+        # Usually there is only one string. Await it directly, without the cost of a task.
         if len(preparing) == 1:
             return [await preparing[0]]
         return await all_or_first_error(preparing)

@@ -42,8 +42,9 @@ def adopt_columns(
 ) -> None:
     """Let statements bind values for the current types of their columns.
 
-    Statements for which `changes_of` finds differences are not changed, because bound values may
-    not be valid any more. Statements for which user code raises an error are not changed, either.
+    Statements for which `changes_of` finds differences are not changed, because values that are
+    already bound may no longer be valid. Statements for which user code raises an error are not
+    changed, either.
 
     :param columns: the bind columns that the server has now.
     :param user_types: the classes that are registered for user-defined types.
@@ -77,7 +78,7 @@ def _have_same_types(
 
 
 def user_types_of(columns: Iterable[ColumnMetadata]) -> Iterator[type[UserType]]:
-    """Yield the user-defined types in the types of `columns`, at any depth."""
+    """Yield the user-defined types that the types of `columns` contain, at any depth."""
     types = [column.type for column in columns]
     while types:
         cql_type = types.pop()
@@ -111,8 +112,8 @@ def is_readable_as(old: Any, new: Any) -> bool:
 class Renewed:
     """A statement whose bind columns have changed on the server.
 
-    `before` is the statement before the change; `statement` is the statement as it was prepared
-    again. The methods convert values that were bound for the old columns.
+    `before` is the statement before the change; `statement` is a new statement with the new
+    columns. The methods convert values that were bound for the old columns.
 
     :param before: the statement before the change.
     :param response: the server's response to the new PREPARE.
@@ -182,8 +183,8 @@ class Renewed:
                 raise self.refusal(f'(the fields of "{new.name}" have other names)')
             decoded.append(old.type.codec().decode_nullable(value))
         try:
-            # Bind without the application's converters, because they converted the values when the
-            # values were bound first.
+            # Bind without the application's converters, because they have already converted the
+            # values when the values were first bound.
             bind_plan = self.statement.plain_plan
             bound: ValuesBlock = bind_plan.bind_row(decoded, self.statement.protocol_version)
         except (TypeError, ValueError) as error:

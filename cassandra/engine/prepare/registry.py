@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 class StatementRegistry:
     """The prepared statements that the application still refers to.
 
-    Only the event loop may use the registry, except for its length and `all_with`. The registry has
-    weak references: when the application has dropped a statement, the statement is not prepared
-    again on hosts that come back. There may be a million statements, so a look-up by id should not
-    scan all of them.
+    The registry must be used on the event loop. Only its length and `all_with` may also be used in
+    other threads. The registry has weak references: when the application has dropped a statement,
+    the statement is not prepared again on hosts that come back. There may be a million statements,
+    so a look-up by id should not scan all of them.
     """
 
     __slots__ = ("_by_id", "_others")
@@ -57,7 +57,7 @@ class StatementRegistry:
         if candidate is not None and candidate.query_id == query_id:
             return candidate
         # The statement was garbage collected, or got another id when it was prepared again. Scan
-        # all statements, because one in `_others` may have this id.
+        # all statements, because a statement in `_others` may have this id.
         for prepared in self.each_once():
             if prepared.query_id == query_id:
                 # Move the statement that now has another id to `_others`, and store this statement
@@ -72,9 +72,9 @@ class StatementRegistry:
         """Return all statements with this id.
 
         There may be several, because callers that prepare the same CQL get separate objects. This
-        scans all statements. Workers call this on their own loops.
+        method scans all statements. Workers call it on their own loops.
         """
-        # Copy the references, because the first loop may add statements during the iteration.
+        # Copy the references, because the main loop may add statements during the iteration.
         references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
         statements = [prepared for reference in references if (prepared := reference()) is not None]
         return [prepared for prepared in statements if prepared.query_id == query_id]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Reprepare:
-    """One PREPARE of a forgotten statement, on the connection of the attempt that executes it.
+    """A PREPARE of a forgotten statement, on the connection of the attempt that executes it.
 
     After the response to the PREPARE, the request sends the attempt again.
     """
@@ -129,7 +129,7 @@ class Reprepare:
         self.request.fail(error)
 
     def leave(self, error: Exception) -> None:
-        """Let the request use another connection, because this one takes no further requests."""
+        """Let the request use another connection, because this connection takes no requests."""
         self.request.on_not_sent(self.attempt, error)
 
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
@@ -144,8 +144,8 @@ class Reprepare:
         if request.done:
             return
         try:
-            # If the server cannot prepare the statement, or its columns no longer fit, the request
-            # fails.
+            # If the server cannot prepare the statement, or the statement's columns no longer fit,
+            # the request fails.
             response = read_answer(connection, PREPARE, None, opcode, flags, body)
             if isinstance(response, ErrorMessage):
                 raise response.to_exception()
@@ -153,7 +153,7 @@ class Reprepare:
             renewed = take_over(
                 self.prepared, response, core.random, core.preparer.all_with, core.user_types
             )
-            # The bind columns have changed: convert the values that are already bound.
+            # If the bind columns have changed, convert the values that are already bound.
             if renewed is not None:
                 request.request_body.rebind(renewed)
         except BaseException as error:
@@ -216,14 +216,15 @@ def take_over(
     :returns: None if the bind columns are the same as before. Otherwise the new description of the
         statement, for which the caller must bind the values again.
     :raises BindColumnsChanged: if values cannot be bound again for the changed columns.
-    :raises DriverException: if the response is about another table; `prepared` is not changed then.
+    :raises DriverException: if the response is about another table. In that case, `prepared` is not
+        changed.
     """
     _check_table(prepared, response)
     if changes_of(prepared.column_metadata, response.bind_metadata):
         # A server gives the same CQL the same id even if the types have changed, so it would accept
         # bytes of the old types. So if the id is the same, give the old statements an id that no
         # server has. The server then responds to each later execution of an old statement with
-        # Unprepared, and that statement comes here, too.
+        # Unprepared, and `take_over` is called for that statement, too.
         if prepared.query_id == response.query_id:
             # Use a dict to have each statement once, because `prepared` itself may also be in
             # `all_with`.

@@ -1,4 +1,4 @@
-"""Sends a PREPARE to one host of a query plan, with the retries of any other request."""
+"""Sends a PREPARE to one host of a query plan. It is retried like any other request."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ async def send_to_one(
 ) -> tuple[Any, Host]:
     """Send the PREPARE to the hosts of the query plan until a host has prepared the statement.
 
-    :returns: the host's response, and the host.
-
     :param timeout: seconds for all attempts together; None for no limit.
+    :returns: the host's response, and the host.
     :raises DriverException: if no host succeeds, or if the retry policy ignores the error.
     """
     done: asyncio.Future[Request] = asyncio.get_running_loop().create_future()
@@ -67,9 +66,9 @@ async def send_to_one(
 
 
 class _Prepare:
-    """The statement that policies get for a PREPARE.
+    """The statement that is passed to policies for a PREPARE.
 
-    Its attributes say that it may be sent to any host and is idempotent.
+    Its attributes say that the PREPARE may be sent to any host and is idempotent.
     """
 
     is_idempotent = True

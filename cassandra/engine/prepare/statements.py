@@ -135,7 +135,7 @@ class Preparer:
             request_body = PrepareBody(query, keyspace, custom_payload, expected)
             return self._send_to_all(session, request_body, expected, policy, retry_policy, seconds)
 
-        # A plug-in of the server reads the custom payload, and its response may differ for each
+        # A plug-in of the server reads the custom payload, and the response may differ for each
         # request. So do not share a PREPARE that has a custom payload.
         if custom_payload:
             response = await outcome_of(self._spawn(send(timeout)))
@@ -337,8 +337,9 @@ class Preparer:
     ) -> None:
         """Prepare on the other hosts concurrently.
 
-        Errors are ignored. A host that does not know the statement when it is executed reports
-        that. The driver then prepares the statement there, which takes one more round trip.
+        Errors are ignored. If a host does not know the statement when it is executed there, the
+        host reports that. The driver then prepares the statement there, which takes one more round
+        trip.
         """
         connections = [
             pool.pick()
@@ -390,7 +391,7 @@ class Preparer:
     async def statements_where(
         self, is_wanted: Callable[[PreparedStatement], bool]
     ) -> list[PreparedStatement]:
-        """Return the statements in use for which `is_wanted` returns True, one for each id."""
+        """Return the statements in use for which `is_wanted` is True, only one for each id."""
         statements = []
         # There may be a million statements, so let the loop handle other events now and then.
         for number, prepared in enumerate(self._registry.each_once(), 1):
@@ -404,8 +405,9 @@ class Preparer:
         """Prepare `statements` again, because user-defined types have got new fields.
 
         Afterwards, values of the new fields can be bound. A few statements are prepared
-        concurrently. Errors are ignored. A statement that is not renewed here is renewed when a
-        server that has forgotten it must execute it, or when the application prepares it again.
+        concurrently. Errors are ignored. A statement that could not be renewed is renewed later:
+        when it is executed on a server that has forgotten it, or when the application prepares it
+        again.
         """
         remaining = iter(list(statements))
 
@@ -443,7 +445,7 @@ class Preparer:
             return
 
     async def prepare_all_on(self, host: Host) -> None:
-        """Prepare all statements that are in use on `host`, which came up.
+        """Prepare all statements in use on `host`, which came up.
 
         A few statements are prepared concurrently. Do nothing if no session has a pool to the host,
         or if the settings say that statements are not prepared there in advance.
@@ -473,8 +475,8 @@ class Preparer:
                 if _can_prepare_on(connection, prepared):
                     await self._prepare_on(connection, prepared)
                 else:
-                    # Skipping awaits nothing, so a loop over many skipped statements would block
-                    # the event loop. So pause now and then.
+                    # Skipping a statement awaits nothing, so skipping many statements in a row
+                    # would block the event loop. So let the loop handle other events now and then.
                     skipped += 1
                     if skipped % LEFT_OUT_AT_ONCE == 0:
                         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
 """Decides when to read which part of the schema.
 
-Also handles schema events, and waits for schema agreement.
+This package also handles schema events, and waits for schema agreement.
 """

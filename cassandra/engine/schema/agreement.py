@@ -31,7 +31,7 @@ PEER_VERSIONS_QUERY = "SELECT peer, host_id, schema_version FROM system.peers"
 # INTERVAL_GROWTH after each query, and is at most LONGEST_INTERVAL.
 FIRST_INTERVAL = 0.01  # seconds
 LONGEST_INTERVAL = 0.4  # seconds
-INTERVAL_GROWTH = 1.7  # the factor from one interval to the next one
+INTERVAL_GROWTH = 1.7  # the factor from one interval to the next
 
 
 class Agreement:
@@ -126,8 +126,8 @@ async def wait_for_one_version(
     interval = FIRST_INTERVAL
     while True:
         try:
-            # Give the last query at least FIRST_INTERVAL seconds for its response, even if the time
-            # is almost up.
+            # Wait at least FIRST_INTERVAL seconds for the last response, even if the time is almost
+            # up.
             versions = await within(max(deadline - clock(), FIRST_INTERVAL), ask())
         except asyncio.TimeoutError:
             log.warning(

@@ -46,8 +46,8 @@ class Part(NamedTuple):
     """A schema table of the server that the driver reads.
 
     :param table: the full name of the table.
-    :param name: the column that names the table, type, function etc. which a row describes; None if
-        a row describes a keyspace.
+    :param name: the column with the name of the table, type or function etc. that a row describes;
+        None if each row describes a keyspace.
     :param columns: the columns to select.
     """
 
@@ -131,7 +131,7 @@ class SchemaReader:
     async def read(self, target: Target, connection: Connection) -> None:
         """Read `target` again, through `connection`."""
         # Read the version before the tables. If the schema changes during the reading, the snapshot
-        # thus has an old version, and the difference causes another reading later.
+        # then has an old version, and the difference causes another reading later.
         if target.kind == "ALL":
             rows = await self._read_rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
@@ -242,7 +242,7 @@ class SchemaReader:
             is_one_of_names = f"IN ({', '.join(map(cql_quote, names))})"
         else:
             is_one_of_names = f"= {cql_quote(target.name)}"
-        # `part.name` is the column with the names; it differs between the schema tables.
+        # The column with the names, `part.name`, differs between the schema tables.
         conditions = {
             name: f"keyspace_name = {cql_quote(target.keyspace)} AND {part.name} {is_one_of_names}"
             for name, part in parts.items()
@@ -352,9 +352,9 @@ class SchemaReader:
 
         async def read_optional(name: str, part: Part) -> None:
             """Read a table that some servers do not have."""
-            # Skip a table that this server does not have. The connection remembers that, not the
-            # host: an upgrade closes all connections, and after the upgrade the server may have the
-            # table.
+            # Skip a table that this server does not have. Missing tables are stored in the
+            # connection, not in the host: an upgrade closes all connections, and after the upgrade
+            # the server may have the table.
             if name in connection.missing_tables:
                 return
             try:
@@ -393,9 +393,9 @@ def _with_tables(
 ) -> KeyspaceSource:
     """Return a copy of `keyspace` in which some tables and views are replaced.
 
-    :param names: the tables and views that were read again. Those that are not in `sources` are
-        removed.
-    :param sources: those of the tables and views that the server has.
+    :param names: the tables and views that were read again. A table or view that is not in
+        `sources` is removed.
+    :param sources: the tables and views among them that the server still has.
     """
     # Remove the old tables and views, and collect the tables whose views may have changed.
     tables, views = dict(keyspace.tables), dict(keyspace.views)
@@ -413,7 +413,7 @@ def _with_tables(
         if base is None or base not in tables:
             continue
         views_of_base = {view.name: view for view in views.values() if view.base == base}
-        # We may change a new object, but must copy an object of the previous snapshot.
+        # A new object may be changed, but an object of the previous snapshot must be copied.
         if base in new_sources:
             tables[base].views = views_of_base
         else:

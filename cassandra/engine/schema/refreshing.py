@@ -5,8 +5,8 @@ a type, or all functions or aggregates with the same name.
 
 The following methods start a reading:
 
-* `on_connected`: the first control connection is open. Everything is read at once, and errors are
-  raised to `connect`.
+* `on_connected`: the first control connection is open. Everything is read at once, and `connect`
+  raises the errors.
 * `on_moved`: the control connection has moved. If the new node reports another schema version,
   everything is read again.
 * `on_event`: the server reports a change. The target waits in `_pending` for a random time within
@@ -14,16 +14,16 @@ The following methods start a reading:
   a cluster do not all read at the same moment.
 * `after_ddl`: a session has executed a DDL statement. The session waits for the reading before it
   completes the request, but a failed reading does not fail the request.
-* `refresh`: the application wants a reading. We first wait for schema agreement. Errors are raised.
-  This works even if the application has disabled reading the schema.
+* `refresh`: the application wants a reading. The method first waits for schema agreement. Errors
+  are raised. This works even if the application has disabled reading the schema.
 
 All of these methods except `on_connected` call `_refresh`, which works in rounds. `_refresh` adds a
 future for each target to `_requested`, and starts the worker task unless it is running. In each
 round, the worker takes all targets out of `_requested`, reads them with a few concurrent readers,
 and completes their futures. Targets that are added during a round wait for the next round, so an
 older reading never overwrites a newer reading. If one target covers another (a keyspace covers its
-tables), only the larger target is read. The worker ends when `_requested` is empty; the next target
-starts it again.
+tables), only the larger target is read. The worker ends when `_requested` is empty. For the next
+target, a new worker is started.
 
 If a reading fails with an error of a server or the network, `_refresh_quietly` logs the error and
 puts the targets back into `_pending`, to read them again later. The delay doubles with each failure
@@ -129,8 +129,8 @@ class SchemaRefresher:
         # For each target of the next round: the connection to read through (None for the control
         # connection), and the futures of the callers that wait for the reading.
         self._requested: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
-        # The task that reads the requested targets, round by round; None before the first. The task
-        # may have ended.
+        # The task that reads the requested targets, round by round; None before the first such
+        # task. The task may have ended.
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -146,14 +146,14 @@ class SchemaRefresher:
     # -- triggers ----------------------------------------------------------------------------------
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
-        """Read the schema when the first control connection is open. `connect` waits for this."""
+        """Read the schema when the first control connection is open. `connect` awaits this."""
         if self._reads_anything:
             await self._reader.read_all(connection, _version_of(local), self._reads_schema)
 
     def on_moved(self, local: Host) -> None:
         """Read everything if the control connection's new host reports another schema version.
 
-        The version is compared with the version of our snapshot.
+        The reported version is compared with the version of the snapshot in `Metadata`.
         """
         if self._reads_anything and self._metadata.schema.version != _version_of(local):
             self._spawn(self._catch_up())
@@ -177,7 +177,7 @@ class SchemaRefresher:
         self._read_pending_in(self._random.uniform(0.0, window))
 
     def _read_pending_in(self, delay: float) -> None:
-        """Read the pending targets after `delay` seconds, or earlier if the timer is set so."""
+        """Read the pending targets after `delay` seconds, or earlier if a timer ends earlier."""
         loop = asyncio.get_running_loop()
         due = loop.time() + delay
         if self._timer is not None:
@@ -276,7 +276,7 @@ class SchemaRefresher:
         """Wait for schema agreement, then read `target`, even if reading is disabled.
 
         :param max_wait: seconds to wait for agreement; None for the cluster's setting; 0 or less
-            does not wait.
+            not to wait.
         :raises DriverException: if the nodes do not agree in time, or the reading fails.
         """
         agreement_wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
@@ -306,8 +306,8 @@ class SchemaRefresher:
             futures.append(future)
         if self._worker is None or self._worker.done():
             self._worker = self._spawn(self._run_rounds())
-        # Wait for all futures and then raise the first error. If we stopped at that error, asyncio
-        # would log the errors of the other futures as never retrieved.
+        # Wait for all futures and then raise the first error. If we stopped waiting at that error,
+        # asyncio would log the errors of the other futures as never retrieved.
         results = await asyncio.gather(*futures, return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -344,7 +344,7 @@ class SchemaRefresher:
             """Read groups, one after the other, until no group is left."""
             for target, covered_targets in groups:
                 # Collect the futures of all callers whose targets are covered, and the connections
-                # (if still open) that these callers have passed.
+                # that these callers have passed and that are still open.
                 waiting_futures = [
                     future
                     for covered_target in covered_targets
@@ -359,7 +359,7 @@ class SchemaRefresher:
                 self.reads += 1
                 try:
                     # Prefer the connection that was passed last. It leads to the coordinator of a
-                    # schema change, which is certain to know the change.
+                    # schema change, which certainly knows the change.
                     await self._reader.read(
                         target, connections[-1] if connections else self._get_connection()
                     )
@@ -376,7 +376,7 @@ class SchemaRefresher:
     # -- end ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Drop pending targets. Callers that still wait get ConnectionShutdown."""
+        """Drop the pending targets. Callers that still wait get ConnectionShutdown."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-MANY = 12  # this many targets in one keyspace are replaced by the whole keyspace
-MANY_KEYSPACES = 64  # targets in this many keyspaces are replaced by the whole schema
+MANY = 12  # this number of targets in one keyspace is replaced by the whole keyspace
+MANY_KEYSPACES = 64  # targets in this number of keyspaces are replaced by the whole schema
 
 
 class Target(NamedTuple):
@@ -32,12 +32,12 @@ class Target(NamedTuple):
         """Return the target of a schema change event."""
         kind, keyspace = event["target_type"], event["keyspace"]
         # Servers send letters beyond Latin-1 in these names wrongly, so a name that is not ASCII
-        # cannot be trusted. In that case, read the whole keyspace, or the whole schema.
+        # may be wrong. In that case, read the whole keyspace, or the whole schema.
         if not keyspace.isascii():
             return cls()
         if kind == "KEYSPACE":
-            # Read the whole keyspace if it was created or dropped. An update can only change its
-            # replication and durable writes.
+            # Read the whole keyspace if it was created or dropped. An update can change only the
+            # keyspace's replication and durable writes.
             return cls("REPLICATION" if event["change_type"] == "UPDATED" else "KEYSPACE", keyspace)
         changed = event[kind.lower()]
         # A function or aggregate is an object with a name and argument types; other elements are
@@ -134,7 +134,7 @@ class PendingTargets:
 def grouped(targets: Iterable[Target]) -> dict[Target, list[Target]]:
     """Choose as few targets as possible that cover all `targets`, in linear time.
 
-    :returns: the targets to read; each with those of `targets` that it covers.
+    :returns: the targets to read, each with the elements of `targets` that it covers.
     """
     pending = PendingTargets()
     targets = list(targets)

@@ -1,1 +1,1 @@
-"""Tables as rows to bind: NumPy arrays, pandas, polars and Arrow tables."""
+"""Binds the rows of tables: NumPy arrays, and tables of pandas, polars and Arrow."""

@@ -1,6 +1,6 @@
 """Converts Arrow arrays of any nesting to values that codecs accept.
 
-`arrow_values` walks an Arrow array and its CQL type together. It converts whole child arrays
+`arrow_values` traverses an Arrow array and its CQL type together. It converts whole child arrays
 instead of single values. Times with nanoseconds, and dates and times outside the years 1 to 9999,
 do not fit Python's datetime classes, so they become the integers of the wire format. A value that
 does not fit the CQL type is not converted: binding refuses it and names its position. Arrays are
@@ -51,8 +51,8 @@ _NUMBER_ARRAYS = {
     "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f",
     "DoubleArray": "d",
 }  # fmt: skip
-# From this mean length on, lists of numbers become slices of Arrow's memory. For shorter lists,
-# `to_pylist` is faster.
+# If lists of numbers have at least this mean length, they become slices of Arrow's memory. For
+# shorter lists, `to_pylist` is faster.
 _MIN_LONG_LENGTH = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
 _TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
@@ -82,9 +82,10 @@ def _values_of_chunk(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
 def _convert_array(
     array: pyarrow.Array, cqltype: CqlType
 ) -> tuple[pyarrow.Array, list[Any] | None]:
-    """Return the plain array, without dictionary and extension type, and its values for `cqltype`.
+    """Return the array without dictionary and extension type, and its values for `cqltype`.
 
-    The values are None if the objects that pyarrow's `to_pylist` returns can be bound unchanged.
+    None is returned instead of the values if the objects that pyarrow's `to_pylist` returns can be
+    bound unchanged.
     """
     if hasattr(array, "dictionary_decode"):
         array = without_views(array).dictionary_decode()
@@ -107,7 +108,7 @@ def _slice_items(array: pyarrow.Array, items: Any, ends: Sequence[int]) -> list[
 def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     """Return the lists, sets or vectors of an array as lists.
 
-    None if the objects that pyarrow returns can be bound unchanged.
+    Return None if the objects that pyarrow returns can be bound unchanged.
     """
     if type(array).__name__ not in _LISTS:
         return None
@@ -129,7 +130,8 @@ def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
 def _numbers_in_memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
     """Return the memory of an array of plain numbers without nulls, which codecs read directly.
 
-    Return None if the array holds anything else, or numbers with another format than `cqltype`.
+    Return None for any other array, and if the format of the numbers is not the format of
+    `cqltype`.
     """
     code = _NUMBER_ARRAYS.get(type(array).__name__)
     if code is None or array.null_count or not len(array):
@@ -147,7 +149,7 @@ def _numbers_in_memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | N
 def _values_of_maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     """Return the maps of an array as dicts, or as `Pairs` if a dict cannot hold the keys.
 
-    None for other arrays.
+    Return None for other arrays.
     """
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
@@ -181,9 +183,9 @@ def _values_of_tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | Non
 
 
 def _values_of_udts(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return the structs of an array as tuples of a user-defined type's fields, found by name.
+    """Return the structs of an array as tuples with the fields of a user-defined type.
 
-    None if the structs do not fit the type.
+    The fields are found by name. Return None if the structs do not fit the type.
     """
     if type(array).__name__ != "StructArray":
         return None
@@ -259,7 +261,7 @@ def _values_of_timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] |
 def _values_of_durations(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     """Return intervals, durations and structs of three numbers as `Duration`.
 
-    None for other arrays.
+    Return None for other arrays.
     """
     name = type(array).__name__
     if name == "MonthDayNanoIntervalArray":
@@ -297,9 +299,10 @@ def _values_of_uuids(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
 
 
 def _values_of_opaque_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Decode values of a type that has no Arrow type, and is stored as its serialized bytes.
+    """Decode values of a CQL type for which Arrow has no type.
 
-    None if the array does not hold bytes.
+    Arrow arrays contain such values as serialized bytes. Return None if the array does not contain
+    bytes.
     """
     return (
         _convert_values(array.to_pylist(), reader_of(cqltype))

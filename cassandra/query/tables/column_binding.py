@@ -1,4 +1,4 @@
-"""Serializes tables as rows; the compiled version is ``cassandra._accel.column_binding``."""
+"""Serializes the rows of tables; the compiled version is ``cassandra._accel.column_binding``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["bind_table"]
 def bind_table(plan: BindPlan, rows: TableRows, version: int) -> RowsBlock:
     """Bind the rows of a table.
 
-    The compiled version reads numbers, strings, dates and times straight from the memory of Arrow
+    The compiled version reads numbers, strings, dates and times directly from the memory of Arrow
     and NumPy.
 
     :param plan: the bind plan of the statement.

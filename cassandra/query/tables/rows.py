@@ -1,8 +1,9 @@
-"""Binds tables as rows: NumPy arrays, pandas and Arrow tables, and other Arrow data.
+"""Binds the rows of tables: NumPy arrays, pandas and Arrow tables, and other Arrow data.
 
 The names of the bind markers select the columns of a table. Each column becomes a list of Python
-values. Missing values become None, which is bound as null: nulls of Arrow, and NaT, NA and None of
-pandas. NaN is a value for float and double, and missing for every other CQL type.
+values. Missing values (nulls of Arrow, and NaT, NA and None of pandas) become None, which is bound
+as null. NaN is a value if the CQL type is float or double, and a missing value for every other CQL
+type.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def is_arrow(rows: object) -> bool:
 def snapshot_and_count(rows: object) -> tuple[object, int]:
     """Return a copy of `rows` and the number of rows.
 
-    The copy lets the application change `rows` afterwards.
+    The copy is needed because the application may change `rows` afterwards.
 
     :raises TypeError: if `rows` is neither a table nor an iterable.
     """
@@ -67,7 +68,7 @@ def snapshot_and_count(rows: object) -> tuple[object, int]:
 
 def _no_rows(rows: object) -> TypeError:
     """Return the error for an object that is neither a table nor an iterable of rows."""
-    # A short repr: a mapping of columns may hold thousands of values.
+    # Shorten the repr, because a mapping of columns may contain thousands of values.
     message = (
         f"rows are a table or an iterable of rows, not {type(rows).__name__}: {reprlib.repr(rows)}"
     )
@@ -80,7 +81,8 @@ def _copy_of_frame(frame: Any) -> Frame:
     """Return a copy of a pandas DataFrame and of the Python objects in its columns."""
     duplicate: Any = frame.copy()
     for position, dtype in enumerate(getattr(frame, "dtypes", ())):
-        # Only types of NumPy have `hasobject`. pandas' own types hold no object that can change.
+        # Only types of NumPy have `hasobject`. Columns of pandas' own types contain no objects that
+        # can change.
         if getattr(dtype, "hasobject", False):
             duplicate.isetitem(position, snapshot(frame.iloc[:, position]))
     copied: Frame = duplicate
@@ -204,8 +206,8 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
     """Return the rows of a NumPy array, which is structured or two-dimensional."""
     array_values = values_module().array_values
     names = array.dtype.names
-    # A structured array has named columns. In any other array, columns belong to markers by
-    # position.
+    # A structured array has named columns. In any other array, the position of a column determines
+    # its marker.
     if names is not None:
         if array.ndim != 1:
             raise ValueError(f"a structured array of rows has one dimension, not {array.ndim}")
@@ -229,11 +231,10 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
 def advice_on_matrix(array: Array, columns: Columns) -> str:
     """Return advice to append to the error for an array with the wrong number of columns.
 
-    The advice is for two-dimensional arrays whose rows are probably vectors of one column. It is ""
-    for all other arrays.
+    The advice is for arrays whose rows are probably vectors of one column. For all other arrays, ""
+    is returned.
 
     :param array: a two-dimensional array.
-
     :param columns: the columns that are written.
     """
     for column in columns:
@@ -252,7 +253,6 @@ def arrow_table(rows: object) -> pa.Table | pa.RecordBatch:
     """Return `rows` as a pyarrow Table or RecordBatch.
 
     :param rows: an object that exports Arrow data.
-
     :raises DependencyException: if pyarrow is not installed.
     """
     try:
@@ -275,8 +275,8 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
     """
     import pyarrow
 
-    # Look in `sys.modules` and do not import polars: if it is not imported, `table` is not one of
-    # its frames.
+    # Look in `sys.modules` and do not import polars: if polars is not imported, `table` is not a
+    # frame of polars.
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(table, (polars.DataFrame, polars.Series)):
         schema = table.schema if isinstance(table, polars.DataFrame) else {table.name: table.dtype}
@@ -307,9 +307,9 @@ def storage_of(array: Any) -> Any:
 
 
 def without_views(column: Any) -> Any:
-    """Return an Arrow column without dictionary values of a "view" type.
+    """Return an Arrow column whose dictionary values are not of a "view" type.
 
-    Other columns are returned unchanged.
+    Columns without such values are returned unchanged.
 
     polars exports Categorical and Enum columns with dictionaries of such types. pyarrow cannot
     repeat their values, neither in `dictionary_decode` nor in `take`.
@@ -362,7 +362,7 @@ def _check_polars_type(column: str, dtype: Any) -> None:
         _check_polars_type(column, field.dtype)
 
 
-# Maps the DuckDB types whose values change in the export to Arrow to types whose values do not.
+# Maps DuckDB types whose values change in the export to Arrow to types that are exported correctly.
 _CASTS_FOR_ARROW = {"uhugeint": "VARCHAR", "bit": "BLOB", "time with time zone": "TIME"}
 
 
@@ -383,5 +383,5 @@ def _check_duckdb_type(column: str, dtype: Any) -> None:
         )
     if dtype.id in ("list", "array", "struct", "map", "union"):
         for _, child in dtype.children:
-            if hasattr(child, "id"):  # skip the length of an array, which is no type
+            if hasattr(child, "id"):  # skip the length of an array, which is not a type
                 _check_duckdb_type(column, child)

@@ -26,8 +26,7 @@ class Column(Protocol):
         """The CQL type of the values, a class of `cassandra.cqltypes`."""
 
 
-# These are protocols because annotations with NumPy's or pandas' classes would make mypy need these
-# packages.
+# We use protocols because mypy would need NumPy and pandas for annotations with their classes.
 class Array(Protocol):
     """A NumPy array, which may be structured or masked."""
 

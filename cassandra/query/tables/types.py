@@ -1,4 +1,4 @@
-"""Functions for CQL types and scalar values, which the readers of tables of all libraries use."""
+"""Functions for CQL types and scalar values that are used for the tables of all libraries."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def kind_of(cqltype: CqlType) -> str:
 
 def container_of(cqltype: CqlType) -> CqlType | None:
     """Return the container class that `cqltype` derives from, or None if it is not a container."""
-    # A subclass that the application defines may override the serialization, and so accept other
-    # Python values than its base class. It does not count as a container.
+    # An application's subclass may override the serialization, and may then accept other Python
+    # values than its base class. Such a subclass does not count as a container.
     if cqltype._overridden():
         return None
     return next((base for base in _CONTAINERS if issubclass(cqltype, base)), None)
@@ -86,7 +86,7 @@ _CONTAINERS = (ListType, SetType, VectorType, MapType, UserType, TupleType)
 
 
 def map_maker(key: CqlType) -> Callable[[Iterable[Any]], Any]:
-    """Return a function that makes a map from pairs whose keys have the CQL type `key`."""
+    """Return a function that converts pairs, whose keys have the CQL type `key`, to a map."""
     key = bare(key)
     is_plain = container_of(key) is None and key.codec().cql_name not in ("float", "double")
     return _dict_of_pairs if is_plain else Pairs
@@ -115,7 +115,8 @@ def element_of(cqltype: CqlType) -> CqlType:
 def whole_number(value: object) -> object:
     """Return the int that a string or decimal represents.
 
-    Return `value` itself if it is not an integer, or if its exponent means too many digits.
+    Return `value` itself if it does not represent an integer, or if the int would have too many
+    digits because of an exponent.
     """
     try:
         number = decimal.Decimal(value)  # type: ignore[arg-type]
@@ -149,7 +150,7 @@ def reader_of(cqltype: CqlType) -> Convert:
         """Decode `value` if it is bytes; return it unchanged if it is not bytes or is not valid."""
         if not isinstance(value, bytes):
             return value
-        # The codecs limit how many nulls the values of one page may expand to
+        # The codecs limit the number of nulls in the decoded values of one page
         # (`limits.null_cells`). Begin a new page for each cell, so that the limit applies to each
         # cell separately.
         begin_page()

@@ -1,6 +1,7 @@
 """Converts the values of NumPy arrays, pandas columns and their cells to values for codecs.
 
-Missing values become None: NaT, NA and None of pandas, and NaN for any type but float and double.
+Missing values become None: NaT, NA and None of pandas, and NaN unless the CQL type is float or
+double.
 Nested values in cells may have the forms that pyarrow, or a result's ``to_pandas``, returns. These
 are arrays for lists, lists of pairs for maps, and dicts for tuples and user-defined types. A value
 that does not fit the CQL type is returned unchanged: binding then refuses it and names its
@@ -44,8 +45,8 @@ _FLOATS = frozenset({"float", "double"})
 _INTEGER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
 _EXACT_BITS = 53  # a float of 64 bits can represent each integer below 2**53 exactly
 _NAT = -(1 << 63)  # the integer with which NumPy stores NaT, a missing date or duration
-# The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out,
-# because converting from these units makes the numbers smaller, so they cannot overflow.
+# The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out:
+# conversion from such a unit makes numbers smaller, so the numbers cannot overflow.
 _LENGTHS = {
     **NANOS,
     "m": 60 * NANOS["s"],
@@ -55,7 +56,7 @@ _LENGTHS = {
     "M": 31 * 86_400 * NANOS["s"],
     "Y": 366 * 86_400 * NANOS["s"],
 }
-# For each unit that is shorter than a nanosecond: how many of the unit make one nanosecond.
+# For each unit that is shorter than a nanosecond: the number of units in one nanosecond.
 _PER_NANOSECOND = {"ps": 10**3, "fs": 10**6, "as": 10**9}
 
 
@@ -63,7 +64,7 @@ class Float32(float):
     """A number from a table's column of 32-bit floats.
 
     An integer in such a column may have lost digits. Binding refuses a `Float32` for an integer
-    type, and the error names the number of bits.
+    type, and the error message contains the number of bits.
     """
 
     __slots__ = ()
@@ -87,14 +88,14 @@ _EXACT_BITS_OF_ARROW = {"halffloat": 11, "float": 24, "double": 53}
 def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS) -> list[Any]:
     """Convert floats for a column whose CQL type is neither float nor double.
 
-    NaN becomes None. For an integer type, a float such as 3.0 becomes an int. But not all integers
-    from 2**53 on are 64-bit floats (2**24 for 32 bits), so such a float may come from another
-    integer. For example, pandas turns a column of integers into floats if it contains NaN. So these
-    floats are not converted, and binding refuses them.
+    NaN becomes None. For an integer type, a float such as 3.0 becomes an int. But 64-bit floats
+    cannot represent all integers from 2**53 on (32-bit floats: from 2**24 on), so such a float may
+    come from another integer. For example, pandas converts a column of integers to floats if the
+    column contains NaN. So these floats are not converted, and binding refuses them.
 
     :param name: the name of the CQL type.
-    :param exact_bits: how many bits an integer may have to be exact in the floats of the table: 53,
-        or 24 for floats of 32 bits, or 11 for floats of 16 bits.
+    :param exact_bits: the floats of the table can represent all integers of up to this many bits:
+        53, or 24 for floats of 32 bits, or 11 for floats of 16 bits.
     """
     is_integer_type = name in _INTEGER_TYPES
     limit = 1 << exact_bits
@@ -110,7 +111,7 @@ def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS)
         )
         for value in values
     ]
-    # Let the error of binding name the width of the floats that are not converted.
+    # Let the error message of binding contain the width of the floats that are not converted.
     narrow = _NARROW_FLOATS.get(exact_bits)
     if is_integer_type and narrow is not None:
         return [narrow(value) if type(value) is float else value for value in converted]
@@ -138,7 +139,7 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     """
     if array.ndim > 1:
         # Codecs of collections and vectors accept arrays, so the rows need no conversion. The rows
-        # of a masked array are also masked arrays, so their nulls are not lost.
+        # of a masked array are also masked arrays, so nulls are not lost.
         item_type = type_of_items(array, cqltype)
         if array.dtype.kind in "mM" and item_type is not None:
             return [_values_of_moments(row, item_type) for row in array]
@@ -189,8 +190,8 @@ class _UnfitMoment:
         return repr(self._value)
 
 
-# The error of binding names the class of a value, so these classes have the names of NumPy's scalar
-# classes.
+# The error message of binding contains the class of a value, so these classes have the names of
+# NumPy's scalar classes.
 _UNFIT_MOMENTS = {
     kind: type(name, (_UnfitMoment,), {"__slots__": ()})
     for kind, name in (("M", "datetime64"), ("m", "timedelta64"))
@@ -225,7 +226,7 @@ def type_of_items(array: Array, cqltype: CqlType) -> CqlType | None:
 def _values_of_moments(array: Array, element: CqlType) -> list[Any] | None:
     """Return the dates or durations of one list, set or vector as a list.
 
-    They need converting because codecs do not accept NumPy arrays of dates or durations.
+    They must be converted, because codecs do not accept NumPy arrays of dates or durations.
 
     :param array: the values of the collection.
     :param element: the CQL type of the elements.
@@ -265,7 +266,7 @@ def _convert_unit(array: Array, unit: str) -> list[int | None]:
             None if source is None else _convert_scalar(value, unit)
             for source, value in zip(array.astype("int64").tolist(), array, strict=True)
         ]
-    # `tolist` makes all Python ints in C. A loop over NumPy scalars would be many times slower.
+    # `tolist` creates all Python ints in C. A loop over NumPy scalars would be many times slower.
     numbers: list[int | None] = converted.astype("int64").tolist()
     ratio = _unit_ratio(array.dtype, unit)
     if ratio <= 1:
@@ -304,9 +305,9 @@ def _unit_name(dtype: Any) -> str:
 def _unit_ratio(dtype: Any, unit: str) -> int:
     """Return how many times longer the unit of a NumPy type is than `unit`.
 
-    The ratio is 0 or 1 if the unit is not longer. Years and months have no fixed length: we use the
-    greatest length, because the ratio is needed only for values that overflow. Such values are out
-    of range with any length, and binding refuses them.
+    The ratio is 0 or 1 if the unit of the type is not longer. Years and months have no fixed
+    length: we use the greatest length, because the ratio is needed only for values that overflow.
+    Such values are out of range with any length, and binding refuses them.
 
     :param unit: the NumPy type with the unit, such as "datetime64[ms]".
     """
@@ -435,8 +436,8 @@ def _list_cells(cqltype: CqlType) -> Convert:
     element = element_of(cqltype)
     convert_element = cell_reader(element)
     # The items of NumPy arrays of these kinds (durations, dates, objects, floats) must be converted
-    # one by one. Codecs read arrays of other kinds in one step, and also arrays of floats if the
-    # elements are floats in CQL.
+    # one by one. Codecs read arrays of other kinds in one step. They also read arrays of floats in
+    # one step if the CQL type of the elements is float or double.
     converted_kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:
@@ -517,7 +518,7 @@ def nanoseconds_of(value: object) -> Any:
     """Return the nanoseconds of a timedelta or pandas Timedelta; other values unchanged."""
     if not isinstance(value, datetime.timedelta):
         return value
-    # Compute with ints: `total_seconds` returns a float, which loses nanoseconds beyond 104 days.
+    # Compute with ints: the float of `total_seconds` loses nanoseconds for more than 104 days.
     nanos = (value.days * 86_400 + value.seconds) * NANOS["s"] + value.microseconds * NANOS["us"]
     return nanos + getattr(value, "nanoseconds", 0)
 
@@ -525,7 +526,7 @@ def nanoseconds_of(value: object) -> Any:
 def moment_of(value: object) -> object:
     """Return a pandas Timestamp as milliseconds since 1970; other values unchanged.
 
-    A Timestamp covers more years than `datetime`, so we do not convert it to a `datetime`.
+    A Timestamp is not converted to a `datetime`, which covers fewer years.
     """
     if not hasattr(value, "asm8"):
         return value
@@ -535,7 +536,7 @@ def moment_of(value: object) -> object:
 def day_of(value: Any) -> object:
     """Return the local date of a pandas Timestamp as a number; other values unchanged.
 
-    The number counts days as in the protocol: 1970-01-01 is 2**31. The date is local in the
+    The number counts days as in the protocol: 1970-01-01 is 2**31. The date is the date in the
     Timestamp's time zone.
     """
     if not hasattr(value, "asm8"):
@@ -550,7 +551,7 @@ def duration_of(value: Any) -> object:
     """Return a Duration for a value that represents a duration; other values unchanged.
 
     A duration may be a timedelta, a pandas offset, a pyarrow interval, or a mapping with months,
-    days and nanoseconds. Some releases of pyarrow make offsets that also have microseconds.
+    days and nanoseconds. Some versions of pyarrow return offsets that also have microseconds.
     """
     if isinstance(value, datetime.timedelta):
         return Duration(0, 0, nanoseconds_of(value))
