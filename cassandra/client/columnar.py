@@ -137,7 +137,7 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
         # This release of pyarrow has no readable signature. Check nothing: pyarrow checks its
         # options itself.
         return
-    check_option_names("to_pandas", options, parameters[1:])  # the first one is `self`
+    check_option_names("to_pandas", options, parameters[1:])  # skip `self`
 
 
 def column_plans(

@@ -347,7 +347,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
         :raises ValueError: if old-style settings and execution profiles are passed together.
         """
-        # These two settings of the cluster are the old style; today a profile has the policies.
+        # The two settings below are old-style settings; today the policies are set in a profile.
         old_style_names = []
         for name in ("load_balancing_policy", "default_retry_policy"):
             if getattr(self, name) is not None:

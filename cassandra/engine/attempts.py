@@ -1,7 +1,7 @@
 """`Attempt`: one try to execute a request on one host.
 
 Use the class that `cassandra.engine.happy_path` exports: the compiled Cython version of `Attempt`
-if it is in use, else this one.
+if it is in use, else the Python version in this module.
 """
 
 from __future__ import annotations

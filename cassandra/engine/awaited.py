@@ -1,11 +1,11 @@
 """`HappyPath` executes common statements in one call and returns a `ResultFuture` to await.
 
 `HappyPath` is the shortcut for common statements that are executed without options such as tracing.
-The requests themselves are those of `cassandra.engine.happy_path`: a request that needs no retry,
+The request classes are defined in `cassandra.engine.happy_path`: a request that needs no retry,
 tracing or paging runs that code only. Use the classes that `cassandra.engine.happy_path` exports:
-the compiled Cython versions if they are in use, else these. The compiled `ResultFuture` is not a
-subclass of `asyncio.Future`, but behaves like one. All compiled futures that are done in the same
-loop iteration share one loop handle for their callbacks.
+the compiled Cython versions if they are in use, else the Python versions in this module. The
+compiled `ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All compiled
+futures that are done in the same loop iteration share one loop handle for their callbacks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of a call of `execute`."""
+"""The options that an application passes to one call of `execute`."""
 
 from __future__ import annotations
 

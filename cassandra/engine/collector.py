@@ -3,8 +3,9 @@
 The collector creates the requests, and collects their outcomes for one reader.
 
 `cassandra.engine.happy_path` exports `Collector`: the compiled Cython version if it is in use, else
-this one. The code that uses a collector is called its reader: `cassandra.concurrent` (in a user
-thread that waits) or `cassandra.aio.concurrent` (on the session's loop).
+the Python version in this module. The code that uses a collector is called its reader:
+`cassandra.concurrent` (in a user thread that waits) or `cassandra.aio.concurrent` (on the session's
+loop).
 
 How the parts cooperate:
 

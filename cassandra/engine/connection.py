@@ -59,7 +59,7 @@ log = logging.getLogger("cassandra.connection")
 # section 4.2.6, EVENT).
 EVENT_STREAM = -1
 # The longest message body, in bytes, that is accepted during the handshake. Handshake messages are
-# short; the longest ones carry authentication tokens.
+# short; the longest handshake messages contain authentication tokens.
 HANDSHAKE_MAX_BODY = 256 << 10
 
 # A read of at least this many bytes counts as activity of the peer, even if it completes no

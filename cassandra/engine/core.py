@@ -440,7 +440,7 @@ class Core(Observers):
         self.control.leave(host)
 
     def _connection(self) -> Connection | None:
-        """Return the control connection, or None if none is open now."""
+        """Return the control connection; None if no control connection is open now."""
         return self.control.connection
 
     def _required_connection(self) -> Connection:

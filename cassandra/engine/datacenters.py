@@ -55,7 +55,7 @@ def warn_of_unknown_datacenters(policy: object, hosts: Collection[Host]) -> None
     existing = datacenters_of(hosts)
     if not existing:
         return
-    # These two settings of the driver's load balancing policies contain names of data centres.
+    # The two settings below of the driver's load balancing policies contain names of data centres.
     for part in _parts(policy):
         for setting in ("local_dc", "preferred_remote_dcs"):
             unknown = _names(part, setting) - existing

@@ -1,6 +1,6 @@
-"""Advice for statements with wrong literals, for error messages of rejected statements.
+"""Gives advice about wrong literals, for the error messages of rejected statements.
 
-Such a literal usually comes from an f-string that formats a Python value into the statement. The
+A wrong literal usually comes from an f-string that formats a Python value into the statement. The
 string form of a Python value is often not a CQL literal: ``None``, ``b'abc'``, ``UUID('...')``, or
 a date or name without quotes. A literal or parameter may also not fit the type of its column.
 `cassandra.engine.server_hints` uses this module.

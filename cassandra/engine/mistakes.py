@@ -1,4 +1,4 @@
-"""Errors and warnings, with advice, for frequent mistakes in the use of the asyncio API."""
+"""Detects frequent mistakes with the asyncio API, and gives advice in errors and warnings."""
 
 from __future__ import annotations
 

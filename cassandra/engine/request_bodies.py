@@ -112,7 +112,7 @@ class BodyMethods:
 
     @property
     def is_later_page(self) -> bool:
-        """True if the request is for a page of a result after the first one."""
+        """True if the request is for the second page of a result or a later page."""
         return getattr(self, "paging_state", None) is not None
 
     def describe(self) -> str:

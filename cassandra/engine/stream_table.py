@@ -1,7 +1,7 @@
 """The requests in flight on a connection: the Python version of the compiled `StreamTable`.
 
 Use the class that `cassandra.engine.happy_path` exports: the compiled version if it is in use, else
-this one.
+the Python version in this module.
 
 Only the loop uses the table, with one exception: while nothing is in flight, a user thread may
 write one request to the socket itself, without waking the loop. Such a request is called a direct
@@ -117,7 +117,7 @@ class StreamTable:
         self, writer: FrameWriter, call_soon: Callable[..., Any], flush: Callable[[], None]
     ) -> None:
         self.writer = writer
-        self.armed: Any = None  # the handle of the scheduled flush; None if none is scheduled
+        self.armed: Any = None  # the handle of the scheduled flush; None without one
         self.closed = False
         self.paused = False  # True if the transport has paused its senders
         self.orphans = 0
@@ -147,7 +147,7 @@ class StreamTable:
         # gets it.
         self._directs: dict[int, Any] = {}
         # `open_direct` sets these attributes; see its parameters. `_direct_stream` is the stream
-        # that is reserved for direct requests; -1 if none is reserved.
+        # that is reserved for direct requests; -1 if no stream is reserved.
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
         self._socket: _socket.socket | None = None

@@ -1,4 +1,4 @@
-"""Where the request of a call must be sent: to a host, a shard of a host, or a token's replicas.
+"""A target is where a call's request must be sent: a host, a host's shard, or a token's replicas.
 
 If a call passes a shard or token, `Session.execute` creates a `Target`. If a call passes only a
 host, the host itself is the target. A target applies to all pages of an execution.

@@ -1,7 +1,7 @@
 """`TimerWheel`: the deadlines of requests.
 
 Use the class that `cassandra.engine.happy_path` exports: the compiled Cython version if it is in
-use, else this one.
+use, else the Python version in this module.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class TimerWheel:
     timer for the whole wheel, for the earliest slot.
 
     Threads other than the loop's may only add requests. Each dict operation is atomic, but the loop
-    may remove a slot while a thread adds a request to that slot. The thread and the loop check for
-    that afterwards, so that one of them adds the request to a new slot.
+    may remove a slot while a thread adds a request to that slot. Afterwards, the thread and the
+    loop check whether this has happened, so that one of them adds the request to a new slot.
     """
 
     __slots__ = (

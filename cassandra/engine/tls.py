@@ -1,4 +1,4 @@
-"""TLS for the engine's connections: contexts, host names, session resumption, readable errors.
+"""Encrypts the engine's connections with TLS, resumes TLS sessions, and explains TLS errors.
 
 asyncio and uvloop call ``wrap_bio`` of an SSL context to create a connection's TLS object. We pass
 a `Handshake` instead of the context. The `Handshake` can resume a TLS session, which asyncio and

@@ -1,4 +1,4 @@
-"""Requests that execute a USE."""
+"""Requests that execute a USE statement, which changes the keyspace of a session."""
 
 from __future__ import annotations
 

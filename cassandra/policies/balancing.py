@@ -387,7 +387,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._adopt_datacenter(host)
 
     def _adopt_datacenter(self, host: Host) -> None:
-        """Use the data centre of a contact point as the local data centre, if none is set yet."""
+        """Use a contact point's data centre as the local data centre, unless one is set already."""
         is_contact_point = (
             not self._contact_addresses or str(host.endpoint.address) in self._contact_addresses
         )

@@ -1,4 +1,4 @@
-"""Batches: many statements sent as one request."""
+"""A batch contains many statements that are sent as one request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared statements."""
+"""A prepared statement is parsed once by the server, and then executed with different values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements: a query string with the settings of its executions."""
+"""A statement consists of a query string and the settings of its executions."""
 
 from __future__ import annotations
 

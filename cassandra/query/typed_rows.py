@@ -626,7 +626,7 @@ def _convert_to_first(conversions: Sequence[Convert], value: object) -> object:
 def _conversion_for_one(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion to an annotation that is not a union; None if none is needed.
+    """Return the conversion to an annotation that is not a union; None for no conversion.
 
     The conversion is not called with None, because `_conversion_for` handles null.
     """

@@ -1,4 +1,4 @@
-"""Checks of single settings of a cluster.
+"""Checks single settings of a cluster.
 
 Each function takes the setting's name and a value, and returns the value to store. Errors name the
 setting and the value.

@@ -1,1 +1,1 @@
-"""Hosts: the rules for their states, the reactions to events, and reconnecting to lost hosts."""
+"""Keeps the states of hosts, reacts to events about hosts, and reconnects to lost hosts."""

@@ -1,15 +1,16 @@
 """The rules for the states of hosts: (state, event) -> (new state, actions). They do no I/O.
 
 A host is up when a session has a pool to it. It is down if its last connection broke, or if no
-connection could be opened, and the conviction policy agrees. Status events of the server only speed
-this up: if a connection is open, a report that the host is down is ignored. In addition, a host may
-be "tried": a reconnector (a background task) tries to open a connection to it with the delays of
-the reconnection policy.
+connection could be opened, and the conviction policy agrees. Status events of the server only make
+these changes happen earlier: if a connection is open, a report that the host is down is ignored. In
+addition, a host may be "tried": a reconnector (a background task) tries to open a connection to it
+with the delays of the reconnection policy.
 
 A host that announces that it will stop soon is "draining". It counts as down at once, but its
-requests in flight are still answered. It is tried with the usual delays, and not earlier, because a
-node that is stopping would soon close a new connection. It becomes "down" when no request is in
-flight on it, and an attempt to reach it has failed or the cluster has reported it down.
+requests in flight are still answered. New connections to it are tried with the delays of the
+reconnection policy, and not earlier, because a node that is stopping would soon close a new
+connection. The host becomes "down" when no request is in flight on it, and an attempt to reach it
+has failed or the cluster has reported it down.
 
 This module does not store states. `HostWatch` reads the state from the host and its reconnector
 before each event, and carries out the actions. `TABLE` has a list of rules for each event. A rule

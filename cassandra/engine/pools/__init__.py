@@ -1,1 +1,1 @@
-"""Pools: the connections of one session to one host, also to each shard of a ScyllaDB node."""
+"""A pool keeps one session's connections to one host, and to each shard of a ScyllaDB node."""

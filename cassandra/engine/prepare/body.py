@@ -1,4 +1,4 @@
-"""The body of a PREPARE message."""
+"""Creates the body of a PREPARE message."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class SchemaRefresher:
         self.on_ddl: Callable[[Mapping[str, Any]], Awaitable[object]] | None = None
         # Called after the whole schema was read, because events may have been missed.
         self.on_caught_up: Callable[[], Awaitable[object]] | None = None
-        self.reads = 0  # the number of readings of targets, including failed ones
+        self.reads = 0  # the number of readings of targets, including failed readings
         self.failed_reads = 0
         # The targets that wait for `_timer`. The timer is None if no target waits.
         self._pending = PendingTargets()

@@ -99,7 +99,7 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
     """
     cls = type(rows)
     if cls is list or cls is tuple:
-        return rows  # type: ignore[return-value]  # the usual case: no further check is needed
+        return rows  # type: ignore[return-value]  # most callers pass lists: no further check
     if isinstance(rows, (str, bytes, bytearray, Mapping)):
         raise _no_rows(rows)
     if is_array(rows):
