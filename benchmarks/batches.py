@@ -24,7 +24,7 @@ from benchmarks._lib.tables import least_over
 
 LIB = Path(__file__).resolve().parent / "_lib"
 BUILDING = LIB / "worker_batches.py"
-CASES = "batch of 50"
+CASES = "batch of 50"  # a part of the names of the cases that the workers run
 BUILD_TARGET = 10.0  # `add_many` must be this many times as fast as the fastest peer's `add`
 BLOCKS_TARGET = 3.0  # a row may use at most this many memory blocks
 EXECUTE_TARGET = 40.0  # a batch may take at most this many microseconds

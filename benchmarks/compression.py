@@ -21,7 +21,7 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 from benchmarks._lib.worker_requests import PAGE_ROWS
 
-PAGE = "page of 5,000 rows"
+PAGE = "page of 5,000 rows"  # the name of a case in the worker
 # In these cases drivers do not compress their requests, because the bodies are too small. The
 # server compresses all of its responses.
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]

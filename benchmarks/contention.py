@@ -48,6 +48,7 @@ PROBES = {
     "decrement": f"_Py_DecRefShared object=%di:x64 type={OBJECT_TYPE}:string",
     "wait": "_PyMutex_LockTimed object=%di:x64",
 }
+# An event in the output of ``perf script``.
 EVENT = re.compile(
     r"^\s*(?P<thread>\d+) +(?P<time>[\d.]+): +\w+:(?P<probe>\w+): .*?object=(?P<object>0x\w+)"
     r'(?: type="(?P<type>[^"]*)")?',

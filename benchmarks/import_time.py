@@ -31,6 +31,7 @@ before = time.process_time()
 spent = time.process_time() - before
 print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
+# The statements: no import, the usual import of applications, and what any asyncio driver needs.
 BARE = "pass"
 CLUSTER = "import cassandra.cluster"
 USUAL = (

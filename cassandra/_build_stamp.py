@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 
 DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_accel")
-STAMP = "built-from.txt"
+STAMP = "built-from.txt"  # the file that says from which sources the modules were built
 REBUILD = "run `python setup.py build_ext --inplace` (or `pip install -e .`) in the tree"
 
 _SOURCES = (".pyx", ".pxd", ".pxi", ".h")

@@ -153,7 +153,7 @@ def _unreadable(option: str, error: OSError) -> str:
     return f"{option} cannot be read: {error.strerror or error}"
 
 
-_HIGHEST_PORT = 65535
+_HIGHEST_PORT = 65535  # the highest number of a TCP port
 
 
 def _check_host(host: str, prefix: str) -> None:

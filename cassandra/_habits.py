@@ -35,8 +35,9 @@ class Habit:
         self.advice = advice
 
     def __get__(self, holder: object, owner: type) -> Any:
-        # If an application's subclass has further base classes, these may define an attribute of
-        # this name. Use it, although the driver's class comes first in the resolution order.
+        # If an application's subclass has further base classes, a base may define an attribute of
+        # this name. Use that attribute, although the driver's class comes first in the resolution
+        # order.
         for base in owner.__mro__:
             value = vars(base).get(self.name, self)
             if not isinstance(value, Habit):

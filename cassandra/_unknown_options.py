@@ -221,7 +221,7 @@ def _each(options: str, advice: str) -> dict[str, str]:
     return dict.fromkeys(options.split(), advice)
 
 
-_BATCH_TYPES = "logged unlogged type counter"
+_BATCH_TYPES = "logged unlogged type counter"  # options that users try for `batch_type`
 # The advice for `SimpleStatement` and `BatchStatement`, whose users pass options of `execute`.
 _OF_STATEMENT = {
     **{option: f": {advice}" for option, advice in _ELSEWHERE.items()},

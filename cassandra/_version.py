@@ -8,4 +8,4 @@ DISTRIBUTION_VERSION = "4.0.0.dev0"
 __version__ = "4.0.0"
 __version_info__ = (4, 0, 0)
 
-DRIVER_NAME = "turbocql Python driver"
+DRIVER_NAME = "turbocql Python driver"  # what the driver tells servers in STARTUP

@@ -364,7 +364,7 @@ def _execute_options(
     if execution_profile is not None:
         options["execution_profile"] = execution_profile
     if row_type is not None:
-        from cassandra.query.typed_rows import typed_rows  # few applications need it
+        from cassandra.query.typed_rows import typed_rows  # few applications need this module
 
         typed_rows(row_type)
         options["row_type"] = row_type

@@ -90,7 +90,7 @@ def obj_array(objs: Sequence[Any]) -> NDArray[Any]:
 
     :param objs: the elements of the array. An element that is a list remains one element.
     """
-    import numpy  # import it here, because NumPy is optional
+    import numpy  # imported only here, because NumPy is optional
 
     # Assign the elements to an empty array of objects: `numpy.array` would convert a list of lists
     # to an array with more dimensions.

@@ -45,6 +45,7 @@ __all__ = ["DRIVER_CONFIG_OPTION", "SESSION_ID_OPTION", "DriverConfigReporter"]
 
 log = logging.getLogger("cassandra.cluster")
 
+# The options of STARTUP that carry the report and the id of the session.
 DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"
 SESSION_ID_OPTION = "SESSION_ID"
 

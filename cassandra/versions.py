@@ -28,8 +28,8 @@ class ProtocolVersion:
     SUPPORTED_VERSIONS = (V6, V5, V4, V3)
     BETA_VERSIONS = (V6,)
     MIN_SUPPORTED = V3
-    # The version that is tried first. Version 6 is a beta, so it is only used if the application
-    # requests it.
+    # The version that is tried first. Version 6 is a beta, which is only used if the application
+    # requests this version.
     MAX_SUPPORTED = V5
 
     @classmethod

@@ -24,7 +24,7 @@ from benchmarks._lib.null_server import (
 KEYSPACE = (
     "CREATE KEYSPACE bench WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 )
-NAME = "bench.orders"
+NAME = "bench.orders"  # the table that the tools load and unload
 CREATE = (
     f"CREATE TABLE {NAME} (customer text, placed timestamp, id bigint, total double, note text, "
     "n int, PRIMARY KEY (customer, placed, id))"

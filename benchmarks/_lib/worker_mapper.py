@@ -23,7 +23,7 @@ QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7  # the passes of each case, of which the fastest counts
 CALLS = 1_000  # the number of calls in a pass
 PAGES = 3  # the number of pages of `ROWS` rows that a pass reads
-ROWS = 5_000
+ROWS = 5_000  # the number of rows in a page
 
 Figures = dict[str, float]
 

@@ -219,7 +219,7 @@ def row_cases() -> dict[str, Callable[[], Any]]:
     }
 
 
-DIMENSION = 768
+DIMENSION = 768  # of the vectors in a page
 VECTOR_TYPE = (
     "org.apache.cassandra.db.marshal.VectorType("
     f"org.apache.cassandra.db.marshal.FloatType, {DIMENSION})"

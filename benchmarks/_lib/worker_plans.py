@@ -37,7 +37,7 @@ from cassandra.query import PreparedStatement
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 PARTITIONER = "org.apache.cassandra.dht.Murmur3Partitioner"
-STATEMENTS = 2000
+STATEMENTS = 2000  # the number of statements whose plans a repeat computes
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 REPEATS = 3 if QUICK else 15
 

@@ -18,7 +18,7 @@ from typing import Any
 import cassandra
 from cassandra import cqltypes, util
 
-PROTOCOL = 4
+PROTOCOL = 4  # the version of the protocol
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 REPEATS = 2 if QUICK else 15
 SECONDS = 0.002  # the least time of one repeat

@@ -22,7 +22,7 @@ from cassandra.protocol.compression import compression
 NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
 
 _LARGEST_BODY = 256 * 1024 * 1024  # bytes: native_protocol_v5.spec, section 2.4.1.5
-_ENGINE = "the driver's event loop has its own"
+_ENGINE = "the driver's event loop has its own"  # the reason in messages about unused parts
 
 _numbers = itertools.count()  # numbers timers, to order timers that have the same end
 

@@ -83,7 +83,7 @@ _CLASSES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     ),
 }
 _GRAPH = ("graph.graphson", "graph.query", "graph.types")
-_DATASTAX = "cassandra.datastax."
+_DATASTAX = "cassandra.datastax."  # the prefix of the modules' names
 
 
 def hand_over(public: str) -> Callable[[str], Any]:

@@ -29,7 +29,7 @@ _PARAMETER_COUNTS: dict[str, int | None] = {
     "vector": 2,
 }
 _COUNTED = {1: "one type", 2: "two types", None: "its types"}
-_WRAPPERS = frozenset({"frozen", "reversed"})  # they do not change the values of the inner type
+_WRAPPERS = frozenset({"frozen", "reversed"})  # types with the same values as their inner type
 
 
 class TypePattern(NamedTuple):

@@ -222,8 +222,8 @@ def _clock_skew(session: Session, host: Host, timeout: float) -> _Skew | None:
     # local time.
     server_time = row.now.timestamp() if row.now.tzinfo else _seconds_since_epoch(row.now)
     # The server has read its clock at an unknown time between `started` and `ended`, and has
-    # rounded it to milliseconds. Compare it with the middle of the interval: the result is then
-    # uncertain by half of the interval.
+    # rounded the time to milliseconds. Compare this time with the middle of the interval: the
+    # result is then uncertain by half of the interval.
     return _Skew(server_time - (started + ended) / 2, (ended - started) / 2 + 0.001)
 
 

@@ -22,7 +22,7 @@ from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, findi
 
 # Warn about certificates that expire within this number of days.
 _EXPIRY_WARNING_DAYS = 30
-_SECONDS_PER_DAY = 24 * 60 * 60
+_SECONDS_PER_DAY = 24 * 60 * 60  # to print how many days a certificate is still valid
 # An OPTIONS request in protocol version 4. Servers that do not support this version respond, too,
 # with an error.
 _OPTIONS = bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])

@@ -254,7 +254,7 @@ class Setting(Matcher):
         position = names.position(call.callee, self.name)
         if position is None or len(call.arguments) <= position:
             return None
-        # If a `*args` precedes it, we cannot know which argument has this position.
+        # If a `*args` precedes the argument, we cannot know which argument has this position.
         is_known = not any(
             isinstance(argument, ast.Starred) for argument in call.arguments[: position + 1]
         )
@@ -420,7 +420,7 @@ class RemovedFromList(Matcher):
         if not isinstance(fact, Noticed) or not fact.kind.startswith(LIST_REMOVE):
             return ""
         column = fact.kind.removeprefix(LIST_REMOVE)
-        # We do not know which model is updated, so the column must be a list in all models that
-        # have it.
+        # We do not know which model is updated. So the column must be a list in all models that
+        # have a column of this name.
         is_list = column in program.lists and column not in program.other_columns
         return fact.code if is_list else ""

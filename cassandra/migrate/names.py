@@ -18,7 +18,7 @@ from typing import Any
 
 from cassandra._impl import TWINS
 
-PACKAGE = "cassandra"
+PACKAGE = "cassandra"  # the package of all drivers
 COMPILED = "cassandra._accel."  # the prefix of the names of compiled modules
 
 MISSING = object()  # `find` returns this for a name that does not exist

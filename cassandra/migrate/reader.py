@@ -33,7 +33,7 @@ from cassandra.migrate.scopes import (
     Value,
 )
 
-COLUMNS = "cassandra.cqlengine.columns"
+COLUMNS = "cassandra.cqlengine.columns"  # the module of the mapper's column classes
 # Code that handles one of these errors can cope with a missing module (SAVES_IMPORTS), a missing
 # attribute (SAVES_NAMES), or a distribution that is not installed (SAVES_VERSIONS).
 SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from cassandra.migrate import names
 
+# Names of classes whose objects the scan follows.
 CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
 FUTURE = "cassandra.cluster.ResponseFuture"
@@ -29,6 +30,7 @@ HOST = LIVE + "cassandra.pool.Host"
 MAPPING = "mapping of "  # a mapping whose values are objects of the class that follows
 EACH = "each of "  # an iterable of objects of the class that follows
 PAIRS = "pairs of "  # an iterable of (key, object of the class that follows)
+# Classes that start processes.
 POOL = "multiprocessing.pool.Pool"
 EXECUTOR = "concurrent.futures.ProcessPoolExecutor"
 

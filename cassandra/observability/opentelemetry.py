@@ -159,8 +159,8 @@ class OpenTelemetryObserver(RequestObserver):
                 _set_final_attributes(span, request, attributes)
             span.end()
         if self._duration is not None:
-            # If no span was created, `on_start` has not computed the common attributes: compute
-            # them here.
+            # If no span was created, `on_start` has not computed the common attributes, so compute
+            # these attributes here.
             if common is None:
                 common = _cached_start(request.traits, self._includes_text).common
             assert request.latency is not None

@@ -285,8 +285,8 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     ):
         family = _gauge(metric, help_text, *_HOST_LABELS)
         for labels, gauges in labelled_gauges:
-            # Leave out hosts that all policies ignore, so that an alarm about hosts that are down
-            # does not fire for them.
+            # Leave out hosts that all policies ignore. An alarm about hosts that are down would
+            # otherwise fire for ignored hosts.
             if metric == "host_up" and gauges.is_ignored:
                 continue
             family.add_metric(labels, float(getattr(gauges, attribute)))

@@ -260,7 +260,7 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
     if shape is None:
         shape = _make_shape(text, has_markers)
         # Pass an estimate of the memory in bytes: the CQL may have megabytes, and the shape has
-        # copies of it.
+        # copies of the CQL.
         shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
     return shape
 

@@ -188,7 +188,7 @@ def claim_subnet(nodes: int, ports: tuple[int, ...], required_number: int | None
     first_refusal: LocalClusterError | None = None
     for number in range(_SUBNETS) if required_number is None else (required_number,):
         # The subnet is locked before its ports are checked: otherwise two clusters could both find
-        # them free.
+        # the same ports free.
         outcome = _try_subnet(number, nodes, ports)
         if isinstance(outcome, Subnet):
             return outcome

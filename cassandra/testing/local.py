@@ -29,10 +29,10 @@ from cassandra.testing.tls import TlsMaterial, TlsMode, check_tls_mode
 from cassandra.testing.topology import NodeCounts, NodeLocation, RackNames, lay_out, tokens_of
 from cassandra.testing.versions import DEFAULT_VERSION, parse_version
 
-_NODETOOL_TIMEOUT_S = 180.0
-_STATE_FILE = "cluster.json"
-_TLS_DIRECTORY = "tls"
-_SUPERUSER = ("cassandra", "cassandra")
+_NODETOOL_TIMEOUT_S = 180.0  # the most seconds that a command of nodetool may take
+_STATE_FILE = "cluster.json"  # the description of a cluster, in the cluster's directory
+_TLS_DIRECTORY = "tls"  # the folder of keys and certificates, in the cluster's directory
+_SUPERUSER = ("cassandra", "cassandra")  # user name and password in each new cluster
 
 
 def _not_started() -> LocalClusterError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import os
 
+# The package and the name of the Java class, and its source.
 PACKAGE = "turbocql"
 CLASS_NAME = "rmiURLContextFactory"
 SOURCE = """\

@@ -19,7 +19,7 @@ from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.locks import FileLock
 from cassandra.testing.paths import cache_directory
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")  # valid names of clusters
 
 
 def receive_line(connection: socket.socket) -> bytes:

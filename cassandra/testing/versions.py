@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-DEFAULT_VERSION = "5.0.9"
-# Maps a release line to its newest release when this was written. "5.0" means "5.0.9", for example.
+DEFAULT_VERSION = "5.0.9"  # the version of nodes if the user names no version
+# The newest release of each release line that this module knows. "5.0" means "5.0.9", for example.
 _NEWEST = {(6, 0): "6.0-alpha2", (5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
+# The parts of a version: major, minor, patch and suffix.
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(-(?:alpha|beta|rc)\d+)?")
 
 

@@ -19,7 +19,7 @@ from cassandra.util.geometry import (
     LineString,
     Point,
     Polygon,
-    _LinearRing as _LinearRing,  # pickles of polygons name it
+    _LinearRing as _LinearRing,  # pickles of polygons name this class
 )
 from cassandra.util.misc import (
     Version,

@@ -23,7 +23,7 @@ Coordinates = tuple[float, float]
 
 def _parse_wkt(text: str, expected_type: str) -> dict[str, Any]:
     """Parse well-known text; raise ValueError if it is not a geometry of the expected type."""
-    from geomet import wkt  # importing it takes longer than importing the whole driver
+    from geomet import wkt  # this import takes longer than the import of the whole driver
 
     try:
         geometry: dict[str, Any] = wkt.loads(text)

@@ -229,7 +229,7 @@ def _rebuild(cls: type[OrderedMap], keys: list[Any], values: list[Any]) -> Order
     new_map._values = list(values)
     new_map._index = None
     if isinstance(new_map, OrderedMapSerializedKey):
-        new_map._encode_key = None  # it is a method of a codec, which is not pickled
+        new_map._encode_key = None  # a method of a codec, which is not pickled
     return new_map
 
 

@@ -23,7 +23,7 @@ DATETIME_EPOC = datetime.datetime(1970, 1, 1)
 UTC_DATETIME_EPOC = DATETIME_EPOC  # naive, like all datetimes in this module
 
 _EPOCH_ORDINAL = DATETIME_EPOC.toordinal()
-_DAY_SECONDS = 86400
+_DAY_SECONDS = 86400  # the seconds of a day
 _MILLIS_MIN = -62_135_596_800_000  # 0001-01-01T00:00:00.000
 _MILLIS_MAX = 253_402_300_799_999  # 9999-12-31T23:59:59.999
 _SECOND_NANOS = 10**9

@@ -33,7 +33,7 @@ PROGRAMS = HERE / "programs"
 # The drivers that turbocql is compared with, and their versions. Differences are reported against
 # the first driver.
 CONTROLS = {"cassandra-driver": "3.30.1", "scylla-driver": "3.29.12"}
-OURS = "turbocql"
+OURS = "turbocql"  # the name of the driver under test
 # Further packages in each environment. Some programs bind NumPy values, and drivers use NumPy if it
 # is installed.
 BESIDE = ("numpy==2.4.6",)

@@ -10,7 +10,7 @@ from cassandra.migrate.table import DIFFERENCES
 from tests.programs.environments import ROOT
 
 PAGE = ROOT / "docs" / "differences.inc"
-WIDTH = 100
+WIDTH = 100  # the longest line
 HEAD = """\
 .. Written by python -m tests.differential.page: change cassandra/migrate/table_*.py instead.
 

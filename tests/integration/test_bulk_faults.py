@@ -23,7 +23,7 @@ from cassandra.testing import LocalCluster
 
 pytestmark = pytest.mark.integration
 
-ROWS = 6000
+ROWS = 6000  # the number of rows that the tests load or scan
 QUORUM = ConsistencyLevel.QUORUM
 
 

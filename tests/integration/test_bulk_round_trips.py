@@ -17,7 +17,7 @@ from cassandra.util import Date
 
 pytestmark = pytest.mark.integration
 
-KEYSPACE = "round_trips"
+KEYSPACE = "round_trips"  # the keyspace of these tests
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from cassandra.testing import LocalCluster
 pytest.importorskip("dask.dataframe")
 pytestmark = pytest.mark.integration
 
-ROWS = 3000
+ROWS = 3000  # the number of rows of the table `orders`
 
 
 @pytest.fixture(scope="module")

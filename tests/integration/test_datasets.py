@@ -15,7 +15,7 @@ from cassandra.testing import LocalCluster
 pytestmark = pytest.mark.integration
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-TABLE = "datasets.films"
+TABLE = "datasets.films"  # the table that the examples read
 
 
 @pytest.fixture

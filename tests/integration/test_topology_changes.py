@@ -20,7 +20,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.longest]
 
-ROWS = 3000
+ROWS = 3000  # the number of rows of the table `t`
 LOADED_AT_ONCE = 200  # the number of rows that one load writes
 QUORUM = ConsistencyLevel.QUORUM
 LONGEST_JOB = 300  # the most seconds that a job may take after the end of the topology change

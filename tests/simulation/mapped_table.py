@@ -13,7 +13,7 @@ from cassandra.testing.fake import Message, rows, void
 if TYPE_CHECKING:
     from cassandra.testing.fake.answers import Prepared
 
-TABLE = "m"
+TABLE = "m"  # the name of the table in each keyspace
 VERBS = ("INSERT", "UPDATE", "SELECT", "DELETE")
 """The verbs of the requests about one row, in the order of the numbers of their operations."""
 STAMP = "[timestamp]"

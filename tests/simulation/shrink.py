@@ -10,6 +10,7 @@ from tests.simulation.plan import Plan, PlannedEvent
 
 IN_ANOTHER_KEYSPACE = "a request in another keyspace"  # the kind of all such violations
 
+# Parts of a violation that do not count for its kind: numbers, keyspaces and addresses.
 _VARIES = re.compile(r"\d+(\.\d+)*|'k[abc]'|\bk[abc]\b|0x[0-9a-f]+")
 _MOST_RUNS = 400  # the most simulations that run to shrink a plan
 

@@ -22,6 +22,7 @@ from cassandra.testing.wire import WireError
 if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
 
+# The header of an envelope: version, flags, stream, opcode and length of the body.
 _HEADER = struct.Struct(">BBhBi")
 _HEADER_LENGTH = 9
 _COMPRESSED = 0x01  # a flag of an envelope

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
     from cassandra.testing.fake.script import Script
 
-OLDEST_VERSION = 3
+OLDEST_VERSION = 3  # the oldest version of the protocol that fake nodes speak
 
+# A statement USE with its keyspace, and a quoted string or name in a statement.
 _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 

@@ -12,7 +12,7 @@ from cassandra.testing.fake.answers import schema_change_body
 from cassandra.testing.fake.primitives import inet, string, string_list
 
 EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
-ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
+ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"  # an event of ScyllaDB
 DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # the name in Cassandra's CEP-59
 
 

@@ -83,7 +83,7 @@ class NodeThread:
             """Call the function on the loop, and wake up the waiting thread."""
             try:
                 outcome.append((True, function(*args)))
-            except BaseException as error:  # the caller's thread raises it instead
+            except BaseException as error:  # the caller's thread raises the error instead
                 outcome.append((False, error))
             done.set()
 

@@ -24,6 +24,8 @@ _ONE, _LOCAL_QUORUM, _LOCAL_ONE = 0x01, 0x06, 0x0A
 _READ_LEVELS = {_ONE: "ONE", _LOCAL_QUORUM: "LOCAL_QUORUM", _LOCAL_ONE: "LOCAL_ONE"}
 _LOGGED = 0
 _SIGV4 = b"SigV4\0\0"  # the first AUTH_RESPONSE that AWS's authentication plugin sends
+# Statements that Amazon Keyspaces treats differently: writes, the creation of tables, and queries
+# of the states of tables.
 _WRITE = re.compile(r"^\s*(insert|update|delete)\b", re.IGNORECASE)
 _CREATE_TABLE = re.compile(
     r"^\s*create\s+table\s+(?:if\s+not\s+exists\s+)?(\w+)\.(\w+)\b", re.IGNORECASE

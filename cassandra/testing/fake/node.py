@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
+# The authenticator that a node with a login names in AUTHENTICATE.
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _RECORDED = 100_000  # how many requests `requests` keeps, to limit the memory of long runs
 _VERSIONS = range(OLDEST_VERSION, 7)  # the protocol versions that a node may speak; 6 is a beta

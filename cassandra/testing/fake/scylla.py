@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrivals", "Scylla", "Table"]
 
-_ROUTES = "system.client_routes"
+_ROUTES = "system.client_routes"  # the table with the addresses for clients behind a proxy
 
 
 class Arrivals:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from cassandra.testing.fake.primitives import long_bytes, string, unsigned_vint, vint
 
-_MARSHAL = "org.apache.cassandra.db.marshal."
+_MARSHAL = "org.apache.cassandra.db.marshal."  # the package of Cassandra's type classes
 # The [option] ids of types that contain other types (section 4.2.5.2).
 _LIST_OPTION, _SET_OPTION = 0x20, 0x22
 _MAP_OPTION, _UDT_OPTION, _TUPLE_OPTION = b"\0\x21", b"\0\x30", b"\0\x31"

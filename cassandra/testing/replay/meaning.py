@@ -71,7 +71,8 @@ def _values(text: str | None, values: Sequence[Any], is_masked: bool) -> list[st
     :param text: the CQL of the statement. All values of statements about roles are masked.
     """
     if text is not None and is_about_roles(text):
-        # Do not use a digest: it would reveal a short password to anyone who tries all passwords.
+        # Do not use a digest, which would reveal a short password to anyone who tries all
+        # passwords.
         return [_SECRET] * len(values)
     return [_value(value, is_masked) for value in values]
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.replay.meaning import Meaning
 
+# The first line of a recording has the name and the version of the format.
 FORMAT = "turbocql recording"
 VERSION = 1
 

@@ -288,7 +288,7 @@ class SimulatedThreads:
 
         def set_outcome(result: Any, error: BaseException | None) -> None:
             """Set the result or error on the future. Runs on the loop of the future."""
-            if future.done():  # it was cancelled while the function ran
+            if future.done():  # the future was cancelled while the function ran
                 return
             if error is None:
                 future.set_result(result)

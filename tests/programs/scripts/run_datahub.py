@@ -14,6 +14,7 @@ from datahub.ingestion.source.cassandra.cassandra import CassandraSource
 
 from cassandra.cluster import Session
 
+# Fields whose values differ in each run.
 TIMES = re.compile(r'\\*"(lastObserved|timestampMillis|time|runId|lastRunId)\\*": ("[^"]*"|\d+)')
 
 
