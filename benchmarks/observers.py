@@ -36,6 +36,8 @@ def end_observer() -> Any:
     from cassandra.observers import ObservedRequest, RequestObserver
 
     class EndCounter(RequestObserver):
+        """Counts the requests that end."""
+
         ended = 0
 
         def on_end(self, request: ObservedRequest) -> None:
@@ -52,6 +54,8 @@ def event_observer() -> Any:
     from cassandra.observers import ObservedRequest, RequestObserver
 
     class EventCounter(RequestObserver):
+        """Counts starts, attempts and ends of requests."""
+
         events = 0
 
         def on_start(self, request: ObservedRequest) -> None:
@@ -71,6 +75,8 @@ def latency_observer() -> Any:
     from cassandra.observers import RequestObserver
 
     class Latencies(RequestObserver):
+        """Adds up the latencies of all requests."""
+
         def __init__(self) -> None:
             self.seconds = 0.0
 
@@ -139,6 +145,8 @@ def sdk_observer() -> Any:
     }
 
     class Alone(RequestObserver):
+        """Creates a span and a measurement for each request, as the driver's observer does."""
+
         def on_start(self, request: ObservedRequest) -> None:
             request.storage[self] = tracer.start_span(
                 "INSERT ks.five", kind=SpanKind.CLIENT, attributes=at_start

@@ -179,6 +179,7 @@ def _receiver_of(
     """
 
     def decrypt(data: bytes) -> bytes:
+        """Decrypt the records of one page."""
         incoming.write(data)
         parts = []
         size = 0

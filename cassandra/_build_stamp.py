@@ -92,6 +92,7 @@ def _names(directory: str, endings: tuple[str, ...]) -> list[str]:
 
 
 def _line(directory: str, name: str) -> str:
+    """Return the name, the size and the digest of a file, separated by spaces."""
     import hashlib  # here, because importing the driver only compares sizes
 
     with open(os.path.join(directory, name), "rb") as file:

@@ -51,6 +51,7 @@ def renewed(holder: R) -> R:
 
 
 def _in_child() -> None:
+    """Renew the locks of all registered objects in a forked child."""
     global forks
     forks += 1
     # Iterate over a copy, because `_renew_locks` may register further objects.

@@ -183,6 +183,7 @@ def other_sources(changed: list[str]) -> str:
 
 
 def _warn_of_other_sources() -> None:
+    """Warn if sources have changed since the compiled modules were built."""
     # This file exists only in a source checkout that was built, and not in an installed wheel.
     if not os.path.exists(os.path.join(os.path.dirname(__file__), "_accel", "built-from.txt")):
         return

@@ -208,6 +208,7 @@ def _in_parent() -> None:
 
 
 def _in_child() -> None:
+    """Renew the lock of this module in a forked child."""
     # In the child, the lock is still held from before the fork: replace it. Only the forking thread
     # exists in the child, so keep only the imports of this thread.
     global _lock

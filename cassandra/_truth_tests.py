@@ -100,6 +100,7 @@ def is_with_without_name(frame: FrameType) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_with_without_name(code: CodeType, position: int) -> bool:
+    """Return True if the instruction calls ``__enter__`` for ``with f():``, without ``as``."""
     # Find the instruction at `position`, which calls `__enter__`, and its neighbours.
     names = [
         (instruction.offset, instruction.opname)

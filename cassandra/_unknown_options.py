@@ -99,6 +99,7 @@ def advise_options(cls: type) -> None:
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **options: Any) -> None:
+        """Call the constructor if all options are known; otherwise raise an error."""
         try:
             unknown = [name for name in options if name not in names]
             if unknown:
@@ -135,6 +136,7 @@ def with_example(example: str) -> Callable[[_Function], _Function]:
     """
 
     def decorate(function: _Function) -> _Function:
+        """Return a function that checks for missing arguments before it calls `function`."""
         # The function may have been decorated already.
         original = getattr(function, "__wrapped__", function)
         code = original.__code__
@@ -143,6 +145,7 @@ def with_example(example: str) -> Callable[[_Function], _Function]:
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
+            """Call the function, or raise an error that names the missing arguments."""
             try:
                 missing = [name for name in required[len(args) :] if name not in options]
                 if missing and missing != ["self"]:

@@ -810,6 +810,7 @@ class _UnwatchedRun:
             self._end(error=None)
 
     def _send_one(self, index: int) -> None:
+        """Send a statement; an error in sending counts as the outcome of the statement."""
         statement, parameters = self._statements[index]
         try:
             future = self._session.execute_async(statement, parameters, **self._execute_options)

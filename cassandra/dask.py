@@ -43,6 +43,7 @@ def _dask() -> ModuleType:
 
 
 def _as_pandas(table: Any) -> pd.DataFrame:
+    """Convert an Arrow table to a data frame of pandas."""
     import pandas
 
     # Use Arrow types: with pandas' own types, a partition that has a null would have other column

@@ -261,6 +261,7 @@ def _timeout(seconds: float | None, earlier_report: object) -> int | None:
 
 
 def _system_timeout(seconds: float | None, earlier_report: object) -> _Group | None:
+    """Return the time limits of the driver's own queries in milliseconds."""
     if seconds is None:
         return None
     group: _Group = {"client-side-ms": _ms(seconds)}

@@ -243,6 +243,7 @@ class Metrics:
             self.ignores += 1
 
     def _sessions(self) -> list[Any]:
+        """Return the open sessions of the cluster."""
         try:
             core = self._cluster._core
         except ReferenceError:  # the cluster no longer exists, but its numbers stay

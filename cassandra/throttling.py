@@ -324,6 +324,7 @@ class RateLimitingThrottler(RequestThrottler):
             timer.cancel()
 
     def may_begin(self) -> bool:
+        """Return True if there is a token for a request; otherwise set a timer for the next."""
         loop = self._loop
         assert loop is not None
         now = loop.time()
@@ -415,6 +416,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         self._speeds.clear()
 
     def on_over(self, request: ThrottledRequest) -> None:
+        """Adjust the limit by the outcome of a request."""
         error = request.error
         if isinstance(error, _SIGNS_OF_OVERLOAD):
             self._lower_limit()
@@ -449,6 +451,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         return speed
 
     def _lower_limit(self) -> None:
+        """Lower the limit, but at most once per `patience` seconds."""
         assert self._loop is not None
         now = self._loop.time()
         # Many requests notice the same overload: let the limit fall only once for all of them.
@@ -589,6 +592,7 @@ _NOTICEABLE = math.log(0.005)
 
 
 def _checked_int(name: str, value: object, least: int) -> int:
+    """Return `value`; raise an error if it is not an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be an integer, but is {value!r}")
     if value < least:

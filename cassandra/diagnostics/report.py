@@ -198,6 +198,7 @@ _TITLE = ' title="{}" style="color:#c0392b"'
 
 
 def _reason(host: HostReport) -> str:
+    """Return a line about the error of a host, with the times of the failure."""
     times = [
         f"{label} {time}"
         for label, time in (("down since", host.down_since), ("last tried", host.error_at))

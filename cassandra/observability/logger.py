@@ -492,6 +492,7 @@ def _check_number(name: str, value: object, maximum: float | None) -> None:
 
 
 def _warn_of_long_time(slow: float) -> None:
+    """Warn if a time in seconds was probably meant in milliseconds."""
     if _LONG_TIME <= slow < math.inf:
         warnings.warn(
             f"slow={slow} is in seconds, so that hardly any request is slow: write "

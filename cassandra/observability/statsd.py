@@ -177,6 +177,7 @@ class StatsReporter:
         stopped = self._stopped = threading.Event()
 
         def report_repeatedly() -> None:
+            """Report once per interval until `stop` is called; a thread runs this function."""
             while not stopped.wait(interval):
                 try:
                     self.report()

@@ -84,6 +84,7 @@ def test_all_rows_of_a_csv_file_are_stored(
 
 
 async def test_load_with_asyncio(session: Session, node: LocalCluster, tmp_path: Path) -> None:
+    """The asyncio API loads all rows of a CSV file."""
     async with aio.Cluster(node.contact_points, port=node.port) as cluster:
         aio_session = await cluster.connect()
         report = await aio_session.load("bulk_load.orders", csv_file(tmp_path / "a.csv", count=500))
@@ -254,6 +255,7 @@ def test_embeddings_from_parquet(session: Session, tmp_path: Path) -> None:
 def test_a_file_with_an_unknown_column_is_refused_unless_it_is_mapped(
     session: Session, tmp_path: Path
 ) -> None:
+    """With ``columns=``, a column of the file may have another name than in the table."""
     path = tmp_path / "a.csv"
     path.write_text("id,customer,placed,amount\n1,a,2026-11-23,5\n")
     with pytest.raises(ValueError, match="the source has a column 'amount', and table bulk_load"):

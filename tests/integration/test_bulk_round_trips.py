@@ -97,6 +97,7 @@ def test_timestamps_and_dates_outside_of_the_range_of_datetime(
 
 
 def test_load_writes_rows_of_a_select_by_column_name(session: Session) -> None:
+    """The columns of the rows may be in another order than in the table."""
     for name in ("one", "other"):
         create_table(session, name, "id int PRIMARY KEY, a text, b text")
     session.execute("INSERT INTO one (id, a, b) VALUES (1, 'a', 'b')")

@@ -186,6 +186,7 @@ def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
 
 
 def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
+    """`copy` cannot keep the TTLs of the items in a collection or in a user-defined type."""
     session.execute("CREATE TABLE l (p int PRIMARY KEY, tags set<text>)")
     with pytest.raises(ValueError, match="'tags' is set<text>"):
         copy(session, "l", session, "l", keep_ttl=True)

@@ -163,6 +163,7 @@ def test_other_statements_on_a_table_with_transactions(session: Session) -> None
 def test_the_error_for_an_unsupported_consistency_level_names_supported_ones(
     session: Session, level: str
 ) -> None:
+    """A note of the error names QUORUM, which the table supports."""
     statement = SimpleStatement(
         "SELECT * FROM accounts WHERE id = 1",
         consistency_level=ConsistencyLevel.name_to_value[level],
@@ -205,6 +206,7 @@ UNSUPPORTED: list[tuple[str, type[Exception], str]] = [
 def test_statements_that_the_server_does_not_support(
     session: Session, statement: str, error: type[Exception], message: str
 ) -> None:
+    """Each unsupported statement raises the exception that fits the server's error."""
     session.execute("CREATE TABLE IF NOT EXISTS plain (id int PRIMARY KEY)")
     with pytest.raises(error, match=message):
         session.execute(statement.replace("{keyspace}", str(session.keyspace)))

@@ -170,6 +170,7 @@ def test_values_written_by_another_driver_are_read(
 def test_another_driver_reads_values_that_we_write(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
+    """cassandra-driver decrypts the values that this driver has encrypted."""
     names = [name for name, _, _ in COLUMNS]
     marks = ", ".join(f":{name}" for name in ["k", *names])
     insert = tables.prepare(f"INSERT INTO t (k, {', '.join(names)}) VALUES ({marks})")

@@ -73,6 +73,7 @@ async def _finish(coroutine: Any) -> None:
 
 
 def test_the_readmes_program_equals_examples_first() -> None:
+    """The README's first program is the same code as in examples/first.py."""
     example = ast.parse((ROOT / "examples" / "first.py").read_text())
     readmes_program = ast.parse(python_blocks("README.rst")[0])
     # Leave out the docstring, which the README does not show.

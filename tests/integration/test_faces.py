@@ -542,6 +542,8 @@ def test_unprepared_statements_with_question_marks_are_prepared(
 def test_unprepared_statements_with_question_marks_on_asyncio(
     node: LocalCluster, keyspace: str
 ) -> None:
+    """The asyncio `execute` prepares strings that have bind markers, too."""
+
     async def insert_and_select() -> None:
         """Insert 100 rows with ``?`` markers, and read one row with the marker ``:k``."""
         async with aio.Cluster(node.contact_points, port=node.port) as cluster:

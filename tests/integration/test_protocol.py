@@ -482,6 +482,7 @@ def test_a_consistency_of_three_on_one_node_is_unavailable(wire: Wire) -> None:
 
 
 def test_an_unknown_statement_id_is_an_unprepared_error(wire: Wire) -> None:
+    """The node answers with the error Unprepared, which has the unknown id."""
     unknown_id = b"0123456789abcdef"
     message = wire.ask(ExecuteMessage(unknown_id, [], ONE, result_metadata_id=unknown_id))
     assert isinstance(message, ErrorMessage)

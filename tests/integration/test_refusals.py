@@ -54,6 +54,7 @@ def test_the_right_password(guarded: LocalCluster) -> None:
 
 
 def test_a_wrong_password_names_the_host_and_the_reason(guarded: LocalCluster) -> None:
+    """The error has the address of the host, and says that the password is incorrect."""
     with login(guarded, "wrong") as cluster, pytest.raises(NoHostAvailable) as caught:
         cluster.connect()
     (error,) = caught.value.errors.values()
@@ -63,6 +64,7 @@ def test_a_wrong_password_names_the_host_and_the_reason(guarded: LocalCluster) -
 
 
 def test_a_missing_auth_provider_is_named_in_the_error(guarded: LocalCluster) -> None:
+    """The error names the missing setting and the server's authenticator."""
     with connect(guarded) as cluster, pytest.raises(NoHostAvailable) as caught:
         cluster.connect()
     (error,) = caught.value.errors.values()

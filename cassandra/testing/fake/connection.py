@@ -68,6 +68,7 @@ class ServerConnection(asyncio.Protocol):
     # -- begin and end -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin a connection that a client has opened."""
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
         if sock is not None:

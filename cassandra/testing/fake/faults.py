@@ -24,6 +24,8 @@ __all__ = [
 
 
 class _Silence(Answer):
+    """An answer that sends nothing."""
+
     __slots__ = ()
 
     def perform(self, request: Request) -> None:

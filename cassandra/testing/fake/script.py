@@ -25,6 +25,7 @@ def _by_text(text: str) -> Callable[[Request], bool]:
     """Return a function that checks if a request executes this CQL, or a batch that contains it."""
 
     def matches(request: Request) -> bool:
+        """Return True if the request executes the CQL."""
         # A PREPARE has CQL too, but does not match: a prime for CQL only answers the execution of a
         # statement.
         if request.opcode not in _WITH_TEXT:

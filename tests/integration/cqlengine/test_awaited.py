@@ -21,11 +21,15 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
 
 class Size(UserType):
+    """A user-defined type of the model `Thing`."""
+
     __type_name__ = "aio_size"
     width = columns.Integer()
 
 
 class Thing(Model):
+    """The model of most tests, on the asyncio connection "awaited"."""
+
     __table_name__ = "aio_thing"
     __connection__ = "awaited"
     owner = columns.Integer(primary_key=True)

@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("mapper")]
 
 
 class Sale(Model):
+    """The model of these tests."""
+
     shop = columns.Text(partition_key=True)
     id = columns.Integer(primary_key=True)
     price = columns.Double(db_field="p")

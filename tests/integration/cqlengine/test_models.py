@@ -32,12 +32,16 @@ MOMENT = datetime.datetime(2024, 2, 29, 12, 30, 15, 123000)
 
 
 class Address(UserType):
+    """A user-defined type, in which one field has another name in CQL."""
+
     street = columns.Text()
     number = columns.Integer(db_field="no")
     tags = columns.Set(columns.Text)
 
 
 class Everything(Model):
+    """A model with a column of each type."""
+
     id = columns.UUID(primary_key=True, default=uuid.uuid4)
     ascii = columns.Ascii()
     bigint = columns.BigInt()
@@ -100,6 +104,8 @@ VALUES: dict[str, Any] = {
 
 
 class Place(Model):
+    """A model with a composite partition key, a static column, and collections."""
+
     country = columns.Text(partition_key=True)
     year = columns.Integer(partition_key=True)
     name = columns.Text(primary_key=True, clustering_order="desc")
@@ -111,18 +117,24 @@ class Place(Model):
 
 
 class Hits(Model):
+    """A model with counters."""
+
     page = columns.Text(primary_key=True)
     views = columns.Counter()
     clicks = columns.Counter()
 
 
 class Event(Model):
+    """A model whose clustering column has the time of the row."""
+
     source = columns.Integer(primary_key=True)
     at = columns.TimeUUID(primary_key=True)
     what = columns.Text()
 
 
 class Pet(Model):
+    """A model whose table also has the rows of two subclasses."""
+
     __table_name__ = "pet"
     owner = columns.Integer(primary_key=True)
     id = columns.Integer(primary_key=True)

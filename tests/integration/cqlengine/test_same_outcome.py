@@ -73,12 +73,16 @@ class M(Model):
 
 
 class Enums(Model):
+    """A model whose key and collection use the column class of an application."""
+
     p: Any = EnumText(primary_key=True)
     k: Any = EnumText()
     s: Any = columns.Set(EnumText)
 
 
 class Places(Model):
+    """A model whose primary key has an integer, a user-defined type and a date."""
+
     p = columns.Integer(primary_key=True)
     q = columns.UserDefinedType(Point, primary_key=True)
     t = columns.Tuple(columns.Integer, columns.DateTime)
@@ -107,11 +111,15 @@ class Document(Model):
 
 
 class Moment(Model):
+    """A model for timestamps and addresses that are converted."""
+
     p = columns.DateTime(primary_key=True)
     host = columns.Inet(primary_key=True)
 
 
 class Animal(Model):
+    """A model whose table also has the rows of a subclass."""
+
     p = columns.Integer(primary_key=True)
     kind = columns.Text(discriminator_column=True)
     a = columns.Integer()
@@ -409,6 +417,7 @@ def test_later_changes_of_an_instance_go_to_its_batch_until_it_is_executed() -> 
 
 
 def test_after_an_error_in_the_block_an_instance_is_no_longer_in_the_batch() -> None:
+    """After an error in the block of a batch, `save` writes at once."""
     row = M.create(p=1, a=1)
     with contextlib.suppress(RuntimeError), BatchQuery() as batch:
         row.batch(batch).update(a=2)
@@ -514,6 +523,7 @@ def test_values_of_a_user_type_that_has_got_a_field_are_written(mapper: str) -> 
 
 
 def test_a_queryset_ignores_unknown_names_and_a_model_refuses_them() -> None:
+    """An unknown name `zz` has no effect in a queryset, and raises an error in a model."""
     M.objects.create(p=3, zz=3)
     M.objects.if_not_exists().create(p=4, zz=3)
     assert sorted(row.p for row in M.objects) == [3, 4]
@@ -587,6 +597,7 @@ def test_a_list_column_accepts_any_iterable(values: Any) -> None:
 
 
 def test_a_set_column_accepts_any_iterable_except_a_string() -> None:
+    """A set column accepts a tuple, a list and a generator."""
     iterables: list[Any] = [(1, 2), [2, 1], (number for number in (1, 2))]
     for iterable in iterables:
         M.create(p=1, s=iterable)
@@ -599,6 +610,7 @@ def test_a_set_column_accepts_any_iterable_except_a_string() -> None:
 def test_times_before_1970_and_mapped_ipv4_addresses_are_stored_as_by_cassandra_driver(
     mapper: str,
 ) -> None:
+    """A time before 1970 and an IPv4-mapped address are converted, and can be found by a filter."""
     Moment.create(p=datetime.datetime(1960, 1, 2, 3, 4, 5, 999), host="::ffff:1.2.3.4")
     # Microseconds are rounded up to milliseconds, and the address is stored as IPv4.
     assert connection.execute(f"SELECT * FROM {mapper}.moment").one() == {
@@ -675,6 +687,7 @@ def test_a_wrapper_of_execute_sees_each_statement(monkeypatch: pytest.MonkeyPatc
 
 
 def test_adding_or_removing_an_empty_collection_changes_nothing() -> None:
+    """Operations with empty collections leave all three collections as they are."""
     M.create(p=1, a=1, s={1}, l=[1], m={1: 1})
     rows = M.objects(p=1)
     rows.update(s__add=set(), l__append=[], m__update={})
