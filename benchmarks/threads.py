@@ -37,7 +37,7 @@ def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
     """Run threads in a new process; return the rows that all of them bind and decode per second.
 
     :param threads: the number of threads.
-    :param plans: "own" if each thread has its own plans; "shared" if all threads use the same.
+    :param plans: "own" if each thread has its own plans; "shared" if all threads share the plans.
     :param seconds: how long the threads run.
     :param gil: the value of ``PYTHON_GIL``: "1" with the GIL, "0" without it.
     """

@@ -93,7 +93,7 @@ def _names(directory: str, endings: tuple[str, ...]) -> list[str]:
 
 def _line(directory: str, name: str) -> str:
     """Return the name, the size and the digest of a file, separated by spaces."""
-    import hashlib  # here, because importing the driver only compares sizes
+    import hashlib  # imported only here, because an import of the driver only compares sizes
 
     with open(os.path.join(directory, name), "rb") as file:
         content = file.read()

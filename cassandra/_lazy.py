@@ -69,7 +69,8 @@ class LazyAttribute:
     :param home: the other module.
     :param holder: the name of the class in `home` that has the attribute; None if the module itself
         has it.
-    :param name: the attribute's name in `home`; None if the name is the same.
+    :param name: the attribute's name in `home`; None if the attribute has the same name in both
+        modules.
     :param for_engine: True if the attribute is needed to connect or execute. It is then imported
         when the first cluster is created.
     """
@@ -89,7 +90,7 @@ class LazyAttribute:
         self._home = home
         # The class in `home` that has the attribute; None if it is a global name of that module.
         self._holder_name = holder
-        # The attribute's name in `home`; None if it is the same.
+        # The attribute's name in `home`; None if the name is the same in both modules.
         self._name_in_home = name
         if for_engine:
             call_at_first_cluster(self._load)

@@ -66,7 +66,7 @@ class MicrosecondClock:
             if is_held:
                 lock.release()
             else:
-                # The thread that holds the lock was interrupted: replace the lock by a new one.
+                # The thread that holds the lock was interrupted: replace the lock by a new lock.
                 self._lock = Lock()
         # Call the callback without the lock: it may log, and logging may block.
         if last - now > self.tolerance:

@@ -265,8 +265,8 @@ def _system_timeout(seconds: float | None, earlier_report: object) -> _Group | N
     if seconds is None:
         return None
     group: _Group = {"client-side-ms": _ms(seconds)}
-    # The server-side time-out is the same, unless the setting `metadata_request_timeout` replaces
-    # it (`_server_timeout`).
+    # The server has the same time-out, unless the setting `metadata_request_timeout` gives it
+    # another time-out (see `_server_timeout`).
     if seconds:
         group["server-side-ms"] = _ms(seconds)
     return group

@@ -324,7 +324,7 @@ class RateLimitingThrottler(RequestThrottler):
             timer.cancel()
 
     def may_begin(self) -> bool:
-        """Return True if there is a token for a request; otherwise set a timer for the next."""
+        """Return True if a request has a token; otherwise set a timer for the next token."""
         loop = self._loop
         assert loop is not None
         now = loop.time()
@@ -433,8 +433,8 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         speed = self._speed_of(request)
         if speed.is_slow_after(latency, self._answers, under_way, self.tolerance):
             self._lower_limit()
-        # Raise the limit only if as many requests run as it allows: otherwise it would rise while
-        # there is no load.
+        # Raise the limit only if as many requests run as the limit allows: otherwise the limit
+        # would rise while there is no load.
         elif under_way >= self.max_concurrent_requests:
             # This adds one request per round, that is, after as many responses as the limit.
             self._set_limit(min(self._limit + 1 / self._limit, float(self.most)))
@@ -454,7 +454,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         """Lower the limit, but at most once per `patience` seconds."""
         assert self._loop is not None
         now = self._loop.time()
-        # Many requests notice the same overload: let the limit fall only once for all of them.
+        # Many requests notice the same overload: let the limit fall only once for all requests.
         if now >= self._next_fall:
             self._next_fall = now + self.patience
             self._set_limit(max(self._limit * self.backoff, float(self.least)))

@@ -1,4 +1,4 @@
-"""The parts of benchmarks/soak.py: fake nodes that break, hang and restart, and clients of them.
+"""The parts of benchmarks/soak.py: fake nodes that break, hang and restart, and their clients.
 
 The nodes run in a separate process (`serve`). The load is a mix of asyncio tasks (`work`) and a
 thread (`work_blocking`).

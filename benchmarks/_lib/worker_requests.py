@@ -220,10 +220,10 @@ async def by_workers(
 
 
 async def in_windows(start: Callable[[], Awaitable[Any]], count: int) -> None:
-    """Run `count` requests: start `IN_FLIGHT` at once, await all of them, start the next.
+    """Run `count` requests in groups of `IN_FLIGHT`, which start at once and are awaited.
 
-    This works only for drivers that start a request when its method is called, not when it is
-    awaited.
+    The function works only for drivers that start a request when the method is called, and not when
+    its result is awaited.
     """
     for _ in range(count // IN_FLIGHT):
         for future in [start() for _ in range(IN_FLIGHT)]:

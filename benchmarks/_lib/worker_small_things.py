@@ -102,8 +102,8 @@ def prepare() -> Sides:
 def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
     """Return two functions that decode the same response.
 
-    The first function calls the public `decode_message`. The second, the floor, calls the engine's
-    internal function.
+    The first function calls the public `decode_message`. The second function (the floor) calls the
+    engine's internal function.
 
     :param cached: the metadata of the columns, if the client knows them already.
     """

@@ -2,7 +2,7 @@
 
 Maven writes the jars into a temporary directory, which we rename to ``cassandra/<version>/jars`` at
 the end. So a directory with the final name is always complete. If several processes need the same
-version at the same time, a lock lets one of them download the jars, and the other processes wait.
+version at the same time, a lock lets one process download the jars, and the other processes wait.
 """
 
 from __future__ import annotations

@@ -251,7 +251,7 @@ def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Sess
 
 
 def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
-    """The error has the number of statements in the batch, and the text of the first."""
+    """The error has the number of statements in the batch, and the text of the first statement."""
     insert = session.prepare(INSERT)
     # The batch has 3.5 MB. The limit of these nodes is 3 MiB.
     rows = [(i, 0, "x" * 100_000, None) for i in range(35)]

@@ -214,7 +214,7 @@ def test_statements_that_the_server_does_not_support(
 
 @pytest.fixture(scope="module")
 def guests(cluster: Cluster, session: Session) -> TableMetadata:
-    """Create a table with constraints, masks and comments; return the driver's metadata of it."""
+    """Create a table with constraints, masks and comments; return the table's metadata."""
     session.execute(
         "CREATE TABLE guests (id int CHECK id > 0 PRIMARY KEY, name text CHECK LENGTH() < 5, "
         "mail text NOT NULL, card text MASKED WITH mask_inner(1, 1) CHECK REGEXP() = '4.*')"

@@ -1,4 +1,4 @@
-"""Three real nodes under load, while one of them is killed, paused or restarted.
+"""Three real nodes work under load, while a node is killed, paused or restarted.
 
 No acknowledged row is lost, and no request hangs.
 """

@@ -159,7 +159,7 @@ def cluster(dismantled: LocalCluster) -> LocalCluster:
 
 @pytest.mark.long
 class TestThreeNodes:
-    """Tests that run in this order on three nodes, because each needs the state after the last."""
+    """Tests of three nodes in a fixed order: each test needs the state after the previous test."""
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
         """Racks are assigned to the nodes in turn, and a write at ALL reaches each node."""

@@ -225,8 +225,7 @@ def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
     loops = loops or MUTANTS[name].loops
     ignored = set() if MUTANTS[name].is_about_keyspaces else {IN_ANOTHER_KEYSPACE}
     with ProcessPoolExecutor(jobs) as pool:
-        # Run twenty seeds at a time, so that few seeds run in vain after one of them has found the
-        # bug.
+        # Run twenty seeds at a time, so that few seeds run in vain after a seed has found the bug.
         for first_seed in range(0, limit, 20):
             seeds = range(first_seed, first_seed + 20)
             for seed, violations, _ in pool.map(partial(run_seed, loops=loops, mutant=name), seeds):

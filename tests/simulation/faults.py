@@ -510,7 +510,7 @@ class Faults:
     async def do_withhold(self, event: PlannedEvent) -> None:
         """Withhold the responses to some requests of a node.
 
-        If the event's parameter is odd, the node executes these requests all the same.
+        If the event's parameter is odd, the node still executes these requests.
         """
 
         def leave_unanswered(node: Any, request: Request) -> tuple[str, None]:

@@ -277,7 +277,7 @@ def types_that_grow(context):
     context.set_up_mapper()
 
     def make(**more):
-        """Return a user type with the fields `x` and `more`, and a model with a column of it."""
+        """Return a user type with the fields `x` and `more`, and a model that uses the type."""
         F = type("F", (UserType,), {"x": columns.Integer(), **more})
         model = type(
             "Grown",
