@@ -621,8 +621,9 @@ async def test_a_concurrency_of_zero_is_refused(run: RunConcurrently) -> None:
         await anext(run(FakeSession(), pairs(1), concurrency=0))
 
 
+# Call `execute_concurrent`, and discard the iterator that it returns. The call must be in the first
+# line of the body, because the test expects the line number of the call in the warning.
 def drop_outcomes(session: aio.Session, statement: Any) -> None:
-    """Call `execute_concurrent`, and discard the iterator that it returns."""
     session.execute_concurrent([(statement, (1,))])
     gc.collect()
 
