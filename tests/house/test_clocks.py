@@ -47,8 +47,8 @@ REASONS = {
     "cassandra.util.intervals": "limits lines in the log of the whole process",
 }
 
-# These packages work only with real machines, where times cannot be simulated. They may read any
-# clock.
+# These packages work only with real machines, where times cannot be simulated. Such packages may
+# read any clock.
 TOOLS = ("cassandra.testing", "cassandra.doctor")
 
 # These compiled modules import a function of READERS, but only as the default of a clock that

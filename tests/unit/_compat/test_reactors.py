@@ -1,6 +1,6 @@
 """cassandra-driver's connection classes for different event loops are accepted.
 
-They are aliases of turbocql's own connection class.
+These classes are aliases of turbocql's own connection class.
 """
 
 from __future__ import annotations

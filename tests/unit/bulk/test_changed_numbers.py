@@ -54,7 +54,7 @@ def test_floats_whose_printed_digits_are_not_exact() -> None:
 def test_floats_of_numpy() -> None:
     """`inexact_decimal` returns the exact value of a numpy float that is printed rounded.
 
-    It returns None for floats that are printed exactly, and for arrays.
+    The function returns None for floats that are printed exactly, and for arrays.
     """
     numpy = pytest.importorskip("numpy")
     assert inexact_decimal(numpy.float64(30.13)) == Decimal(EXACT)
@@ -118,7 +118,7 @@ def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path
 def test_integers_that_floats_round() -> None:
     """`rounded_integer` returns the number that a double or float would store for such an integer.
 
-    It returns None for integers that are stored exactly, and for other values.
+    The function returns None for integers that are stored exactly, and for other values.
     """
     assert rounded_integer(2**53 + 1, "double") == 2**53
     assert rounded_integer(-(2**24) - 1, "float") == -(2**24)

@@ -466,7 +466,7 @@ def test_a_throttler_that_never_has_room_is_an_error(
 def test_a_generator_that_has_ended_is_refused(node: FakeNode) -> None:
     """A generator that was exhausted before the load is refused.
 
-    It has no rows left, so the load would silently write nothing.
+    The generator has no rows left, so the load would silently write nothing.
     """
     rows = ((number, "x") for number in range(3))
     assert load(node, rows).written == 3

@@ -201,7 +201,7 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
 def test_a_statement_that_reads_is_refused() -> None:
     """A SELECT is refused as the statement of a load.
 
-    It writes nothing, so the load must not report its rows as written.
+    A SELECT writes nothing, so the load must not report its rows as written.
     """
     prepared: Any = SimpleNamespace(query_string=" select * FROM t WHERE k = ?")
     with pytest.raises(

@@ -1,6 +1,6 @@
 """A load warns if numbers for timestamps are probably not in milliseconds.
 
-They may be in seconds, microseconds or nanoseconds.
+The numbers may be in seconds, microseconds or nanoseconds.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ def test_rows_of_the_application_warn_at_its_own_line(
 ) -> None:
     """For rows of the application, the warning points to the application's call of `load`.
 
-    It names the row and the column. Without special care, it would point to a thread of the driver.
+    The warning names the row and the column. Without special care, it would point to a thread of
+    the driver.
     """
     rows: list[Any] = [(0, None, None), *((n, number, None) for n in range(1, 5))]
     if as_mappings:

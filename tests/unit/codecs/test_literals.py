@@ -42,7 +42,7 @@ def test_values_are_converted_inside_collections_too(registry: CodecRegistry) ->
 def test_a_converted_value_is_not_converted_again() -> None:
     """The result of a converter is not converted again.
 
-    It becomes a literal even if a converter is registered for its class, too.
+    The result becomes a literal even if a converter is registered for its class, too.
     """
     # This is the registry of a session, whose parent is the registry of the cluster.
     registry = CodecRegistry(CodecRegistry())

@@ -1,6 +1,6 @@
 """Tests of `CodecRegistry`, the registry of converters.
 
-It checks registrations, passes them to sessions, and reports changes.
+The registry checks registrations, passes them to sessions, and reports changes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of what all encryption policies have in common.
 
-These are columns and types, and errors without values or keys.
+All policies have columns and types, and their errors contain no values or keys.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class LuckySevenType(t.Int32Type):
 def test_overridden_methods_are_used_inside_containers_too(implementation: Implementation) -> None:
     """Overridden `serialize` and `deserialize` methods are called for each element.
 
-    They get the protocol version of the container.
+    The methods get the protocol version of the container.
     """
     assert UpperType.to_binary("a", 4) == b"A"
     assert UpperType.from_binary(b"A", 4) == "v4:a"

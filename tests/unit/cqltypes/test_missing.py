@@ -1,6 +1,6 @@
 """Test the missing values of other libraries: NumPy's masked values, NaT and pandas' NA.
 
-They are bound as null, or refused where null is not allowed.
+Missing values are bound as null, or refused where null is not allowed.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def test_masked_elements_are_null(
 def test_a_vector_with_all_elements_masked_is_null(implementation: Implementation) -> None:
     """A vector whose elements are all masked is bound as null.
 
-    It may be a row of an array, an element of a list, or a field of a record array.
+    The vector may be a row of an array, an element of a list, or a field of a record array.
     """
     zeros = bytes(12)  # an encoded vector of three floats
     array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])

@@ -123,7 +123,7 @@ def test_execute_has_the_metadata_id_that_was_agreed_on(
 ) -> None:
     """Requests through an application's handler have the id of the result metadata.
 
-    They have the id only if the connection has negotiated metadata ids.
+    EXECUTE has the id only if the connection has negotiated metadata ids.
     """
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         session.client_protocol_handler = handler

@@ -318,7 +318,7 @@ class TestAttributes:
     def test_the_columns_of_a_prepared_statement(self, node: FakeNode, session: Session) -> None:
         """`result_metadata` is a list of tuples (keyspace, table, name, type).
 
-        It is None if the statement returns no rows.
+        `result_metadata` is None if the statement returns no rows.
         """
         node.prime_prepare("SELECT k FROM t", [], result=[("k", "int")])
         metadata = session.prepare("SELECT k FROM t").result_metadata

@@ -1,6 +1,6 @@
 """Tracers and mocks can wrap or replace methods of futures, sessions and clusters.
 
-They do this with cassandra-driver, so it must work with turbocql.
+Tracers do this with cassandra-driver, so it must also work with turbocql.
 """
 
 from __future__ import annotations

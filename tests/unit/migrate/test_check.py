@@ -1,6 +1,6 @@
 """`check` reads an application's files, and reports its findings in order.
 
-It also reports files that it cannot read.
+`check` also reports files that it cannot read.
 """
 
 from __future__ import annotations

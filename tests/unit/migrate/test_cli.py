@@ -62,7 +62,7 @@ def test_the_command_prints_findings_and_exits_with_0_1_or_2(
 ) -> None:
     """The command prints its findings, and exits with 0, 1 or 2.
 
-    It exits with 1 if a finding breaks the program, and with 2 if a file could not be read.
+    The exit code is 1 if a finding breaks the program, and 2 if a file could not be read.
     """
     path = tmp_path / "a.py"
     path.write_text(CLEAN)

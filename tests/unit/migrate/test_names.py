@@ -85,7 +85,7 @@ def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> 
 def test_parameters_of_functions() -> None:
     """`parameters` returns the parameter names of a function or constructor.
 
-    It returns None if any name is accepted, or if the function is unknown.
+    `parameters` returns None if any name is accepted, or if the function is unknown.
     """
     execute_parameters = names.parameters("cassandra.cluster.Session.execute")
     assert execute_parameters is not None

@@ -1,6 +1,6 @@
 """The check finds each difference in its example programs, and in no other programs.
 
-This applies to the differences in the table that source code can show.
+Only the differences that source code can show have example programs.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def test_failures_are_counted_by_host_and_kind() -> None:
 def test_gauges_before_during_and_after_a_session() -> None:
     """The gauges count hosts, sessions, connections and statements.
 
-    They are 0 before and after a session.
+    All gauges are 0 before and after a session.
     """
     with FakeNode() as node:
         held_answer = hold(rows(COLUMNS, []))

@@ -47,7 +47,7 @@ ONE_COLUMN = [("k", "int")]
 class Telemetry:
     """An observer with its own tracer and meter providers.
 
-    It gives access to the exported spans and metrics.
+    The attributes `spans`, `span` and `points` are what was exported.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -141,7 +141,7 @@ def test_a_version_that_the_server_does_not_speak(
 ) -> None:
     """If the server does not support the version, the client reports the versions it could try.
 
-    It also reports the server's version and message.
+    The error also has the server's version and message.
     """
     refused = Client(implementation, version).run(Server(implementation, versions=(3,)))
     assert isinstance(refused, VersionRefused)

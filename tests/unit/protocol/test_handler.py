@@ -70,7 +70,7 @@ def test_decode_message_decompresses() -> None:
 def test_result_metadata_may_be_a_list_of_columns() -> None:
     """A result without metadata is decoded with the prepared statement's metadata.
 
-    This may be a list of columns.
+    The metadata may be a list of columns.
     """
     with_metadata = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     without_metadata = rows(ROWS_NO_METADATA, specs=b"")

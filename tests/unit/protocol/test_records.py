@@ -145,7 +145,7 @@ def test_a_missing_key_names_the_misspelt_one(row: dict[Any, Any], note: str) ->
 def test_records_and_their_fields() -> None:
     """`is_record` is True for objects with attributes; `declared_fields` returns their fields.
 
-    It returns None if the class does not declare its fields.
+    The function returns None if the class does not declare its fields.
     """
     assert declared_fields(Row) == ("a", "b")
     assert declared_fields(AttrsRow) == ("a", "b")

@@ -1,6 +1,6 @@
 """Functions that encode the notations of native_protocol_v5.spec, section 3, for tests.
 
-They do not use the code under test.
+These functions do not use the code under test.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Test `is_use` and `names_its_keyspace`, which look for keyspaces in a statement.
 
-They decide whether a statement changes the connection's keyspace, or depends on it.
+The functions decide whether a statement changes the connection's keyspace, or depends on it.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def test_a_query_string_in_a_batch_warns(session: Any, node: Any) -> None:
 def test_an_execution_warns(session: Any) -> None:
     """`execute_async` warns of a timestamp in seconds, too.
 
-    It binds values by position, without `BoundStatement.bind`.
+    The execution binds values by position, without `BoundStatement.bind`.
     """
     with pytest.warns(RuntimeWarning, match="older values win over this write"):
         session.execute_async(prepared(), (1, SECONDS))

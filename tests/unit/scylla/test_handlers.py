@@ -103,7 +103,7 @@ def values_of(result: Any) -> dict[str, list[Any]]:
 def nodes() -> Iterator[FakeCluster]:
     """Yield three fake nodes with 7 shards each.
 
-    They have the table t in a keyspace with and in a keyspace without tablets.
+    There are two keyspaces with a table t: one with tablets, and one without.
     """
     with FakeCluster(3, scylla=Scylla(7)) as running:
         running.scylla.keyspace(VNODES, replication_factor=2)

@@ -99,7 +99,7 @@ def test_the_units_of_a_time() -> None:
 def test_times_and_dates_are_equal_to_plain_ones() -> None:
     """`Time` and `Date` are equal to standard objects and to numbers.
 
-    They are not equal to strings or to each other.
+    A `Time` or `Date` is not equal to a string, and no `Time` is equal to a `Date`.
     """
 
     class Later(util.Time):
@@ -136,7 +136,7 @@ def test_invalid_times_are_refused(wrong: int | str) -> None:
 def test_a_date_is_parsed_compared_and_shown() -> None:
     """A `Date` is parsed, and compared with numbers and `datetime.date`.
 
-    It may be beyond the year 9999.
+    A `Date` may be beyond the year 9999.
     """
     date = util.Date("2020-02-29")
     assert date.days_from_epoch == 18321

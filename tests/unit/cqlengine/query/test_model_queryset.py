@@ -343,7 +343,7 @@ def test_empty_updates_send_nothing(values: dict[str, Any], session: FakeSession
 def test_updates_without_reading_the_row(session: FakeSession) -> None:
     """`update` of a queryset sends one statement with its options and conditions.
 
-    It sends no statement if there are no values.
+    `update` sends no statement if there are no values.
     """
     queryset = Car.objects(maker="a", line=1, year=2)
     queryset.ttl(5).timestamp(datetime.timedelta(0)).update(

@@ -306,7 +306,7 @@ def test_a_full_map_drops_tablets(implementation: Any) -> None:
 def test_keyspaces_with_tablets_and_leaders(implementation: Any) -> None:
     """The map knows which keyspaces have tablets, and which of them have leaders.
 
-    It learns this from the schema, or from a reported tablet.
+    The map learns this from the schema, or from a reported tablet.
     """
     tablets = tablet_map(implementation)
     tablets.use_keyspaces(["a", "b"], ["b"])

@@ -95,7 +95,7 @@ WHOLE = [
         int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
-        # These are flags: one table for all columns.
+        # The flags say that all columns are of one table.
         + int32(1)
         # This is the number of columns.
         + int32(2)

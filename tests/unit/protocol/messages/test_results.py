@@ -342,7 +342,7 @@ def test_prepared_version_3() -> None:
 def test_prepared_version_4() -> None:
     """From version 4 on, a PREPARED result must have the indexes of the partition key.
 
-    These are the indexes of the bind markers that have the values of the partition key.
+    The indexes are the positions of the bind markers for the partition key's columns.
     """
     body = (
         int32(RESULT_KIND_PREPARED)
