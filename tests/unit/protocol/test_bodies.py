@@ -161,15 +161,17 @@ def test_query_with_everything_on_version_4(implementation: Implementation) -> N
     )
     assert body == (
         b"\x00\x00\x00\x01Q"
-        # This is LOCAL_QUORUM.
+        # This is the consistency level LOCAL_QUORUM.
         b"\x00\x06"
         # These flags are values, skip metadata, page size, paging state, serial consistency,
         # timestamp.
         b"\x3f"
+        # There are three values: "ab", null, and an empty value.
         b"\x00\x03"
         b"\x00\x00\x00\x02ab"
         b"\xff\xff\xff\xff"
         b"\x00\x00\x00\x00"
+        # The other fields are the page size 100, the paging state, LOCAL_SERIAL and the timestamp.
         b"\x00\x00\x00\x64"
         b"\x00\x00\x00\x03\x01\x02\x03"
         b"\x00\x09"
@@ -184,10 +186,11 @@ def test_query_with_everything_on_version_5(implementation: Implementation) -> N
     body = implementation.bodies.query_body("Q", params, version=5)
     assert body == (
         b"\x00\x00\x00\x01Q"
-        # This is LOCAL_QUORUM.
+        # This is the consistency level LOCAL_QUORUM.
         b"\x00\x06"
-        # These are all flags.
+        # These are the flags, all of them set.
         b"\x00\x00\x01\xff"
+        # There are three values with names: x, y and z.
         b"\x00\x03"
         b"\x00\x01x"
         b"\x00\x00\x00\x02ab"
@@ -195,6 +198,8 @@ def test_query_with_everything_on_version_5(implementation: Implementation) -> N
         b"\xff\xff\xff\xff"
         b"\x00\x01z"
         b"\x00\x00\x00\x00"
+        # The other fields are the page size 100, the paging state, LOCAL_SERIAL, the timestamp, the
+        # keyspace and `now_in_seconds`.
         b"\x00\x00\x00\x64"
         b"\x00\x00\x00\x03\x01\x02\x03"
         b"\x00\x09"
@@ -209,13 +214,13 @@ def test_negative_timestamp_and_unset_value(implementation: Implementation) -> N
     params = QueryParams(ONE, [UNSET_VALUE], timestamp=-2)
     assert implementation.bodies.query_body("Q", params, version=4) == (
         b"\x00\x00\x00\x01Q"
-        # This is ONE.
+        # This is the consistency level ONE.
         b"\x00\x01"
         # These flags are values and timestamp.
         b"\x21"
         # This is the number of values.
         b"\x00\x01"
-        # This is an unset value.
+        # This is an unset value: the length -2.
         b"\xff\xff\xff\xfe"
         # This is the timestamp -2.
         b"\xff\xff\xff\xff\xff\xff\xff\xfe"
@@ -286,7 +291,7 @@ def test_execute_copies_the_bytes_of_a_block(implementation: Implementation) -> 
     body = implementation.bodies.query_body("Q", params, version=4)
     assert body == (
         b"\x00\x00\x00\x01Q"
-        # This is ONE.
+        # This is the consistency level ONE.
         b"\x00\x01"
         # These flags are values with names.
         b"\x41"
@@ -317,7 +322,7 @@ def test_batch_version_4(implementation: Implementation) -> None:
         b"\x01\x00\x02\x01\x02\x00\x03\x00\x00\x00\x01v\xff\xff\xff\xff\xff\xff\xff\xfe"
         b"\x00\x00\x00\x00\x06INSERT\x00\x00"
         b"\x00\x00\x00\x00\x06DELETE\x00\x00"
-        # This is QUORUM.
+        # This is the consistency level QUORUM.
         b"\x00\x04"
         # These flags are serial consistency and timestamp.
         b"\x30"
@@ -338,7 +343,7 @@ def test_batch_version_5(implementation: Implementation) -> None:
         # It has one statement.
         b"\x00\x01"
         b"\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v"
-        # This is ONE.
+        # This is the consistency level ONE.
         b"\x00\x01"
         # These flags are keyspace and now_in_seconds.
         b"\x00\x00\x01\x80"

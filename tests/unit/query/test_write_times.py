@@ -47,7 +47,7 @@ def test_after_the_first_timestamp_rows_are_bound_by_a_plain_plan() -> None:
     The check of a timestamp takes longer than binding the row.
     """
     statement, other = prepared(), prepared(name="v")
-    for value in (None, UNSET_VALUE):  # these are no timestamps
+    for value in (None, UNSET_VALUE):  # neither is a timestamp that could be checked
         statement.bind((1, value))
     assert type(statement.bind_plan) is not type(other.bind_plan)
     statement.bind((1, MICROSECONDS))
