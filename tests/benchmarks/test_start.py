@@ -17,6 +17,12 @@ SCRIPTS = sorted(path for path in BENCHMARKS.glob("[a-z]*.py") if "__main__" in 
 def run_script(
     script: Path, directory: Path, *arguments: str, options: tuple[str, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
+    """Run a benchmark by its path, and return the ended process.
+
+    :param directory: the working directory of the process.
+    :param arguments: the command-line arguments of the script.
+    :param options: options of the interpreter.
+    """
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("CASS_DRIVER_")
     }

@@ -20,6 +20,7 @@ from tests.waiting import WAIT
 
 @pytest.fixture
 def session() -> Any:
+    """Yield a session with a node that refuses one of PAIRS, and has two rows for `SELECT v`."""
     with FakeNode() as node:
         node.prime("SELECT 7", error(ErrorCode.INVALID))
         node.prime("SELECT v", rows([("v", "int")], [(5,), (6,)]))

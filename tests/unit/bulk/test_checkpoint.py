@@ -155,7 +155,7 @@ def test_the_id_of_a_table_is_a_string_if_it_is_known() -> None:
 def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
     """A checkpoint of files is refused unless the files have the same names, contents and times.
 
-    Here a file is renamed, removed, added, changed, and written again with another mtime.
+    In this test, a file is renamed, removed, added, changed, and written again with another mtime.
     """
     first, second, path = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "point"
     first.write_text("id\n1\n")

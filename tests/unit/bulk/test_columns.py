@@ -268,7 +268,7 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
     ("markers", "options", "static"),
     [
         (("p", "c", "r", "s"), {}, [3]),
-        (("p", "s"), {}, []),  # All rows of a partition have the same key here.
+        (("p", "s"), {}, []),  # In this test, all rows of a partition have the same key.
         (("p", "c", "r"), {}, []),
         (("p", "c", "s"), {"timestamp": 5}, []),
         # Each row has its own write time.

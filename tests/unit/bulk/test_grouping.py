@@ -285,7 +285,7 @@ def test_null_and_empty_values_are_different_keys(implementation: Implementation
 def test_only_the_bytes_of_the_key_decide_about_waves(implementation: Implementation) -> None:
     """Rows share a wave if the bytes of their keys differ, whatever the bytes around the keys are.
 
-    Here the values next to the key differ, and the keys are equal or not.
+    In this test, the values next to the key differ, and the keys are equal or not.
     """
     key_in_the_middle = Keys(partition=(1,), clustering=())
     # The last byte of 257 is the same as the last byte of 1. The number precedes the key.

@@ -314,7 +314,8 @@ def test_other_errors_end_the_load_at_once(error: BaseException) -> None:
 def test_an_interrupted_slice_is_counted() -> None:
     """The report of an interrupted load counts the requests that were sent and the rows written.
 
-    Here two of three requests were sent before the interruption, and one of these has an outcome.
+    In this test, two of three requests were sent before the interruption, and one of these has an
+    outcome.
     """
 
     class Interrupted(BaseException):
@@ -398,7 +399,7 @@ def test_a_throttler_that_lets_some_requests_pass_is_not_full(
 ) -> None:
     """If the throttler lets one request of each slice pass, the load does not give up.
 
-    Servers reject all rows here, so each row must fail with the server's error, which shows that
+    The servers reject all rows, so each row must fail with the server's error, which shows that
     the row was sent.
     """
     monkeypatch.setattr(sender, "MOST_WAITS", 3)

@@ -41,7 +41,7 @@ def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
 def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_path: Path) -> None:
     """Timestamps in seconds cause one warning, which names the first line with seconds.
 
-    Hundreds of such lines follow here.
+    In this test, hundreds of such lines follow.
     """
     path = tmp_path / "a.csv"
     # In row 1, "at" is null, so row 2 is the first row with seconds.

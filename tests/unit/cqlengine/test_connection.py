@@ -456,7 +456,7 @@ def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:
 def test_prepared_statements_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prepared statements are cached up to a limit, after which the cache is cleared.
 
-    The limit is 2 here.
+    In this test, the limit is 2.
     """
     monkeypatch.setattr(connection, "MOST_PREPARED", 2)
     mapper_connection = connection.Connection("here", hosts=None)

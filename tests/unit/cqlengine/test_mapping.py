@@ -397,7 +397,7 @@ def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
 def test_a_model_in_another_keyspace_keeps_its_table_and_discriminator() -> None:
     """A model for another keyspace keeps its table's name and its discriminator value.
 
-    The table's name is case-sensitive here.
+    In this test, the table's name is case-sensitive.
     """
 
     class Named(Model):

@@ -435,8 +435,8 @@ def test_writes_of_the_same_values_end_apart() -> None:
 def test_a_write_whose_values_cannot_be_copied_has_ended() -> None:
     """If a save fails because a value cannot be copied, the save counts as ended.
 
-    Here another thread adds to a set while the save copies the set. Later saves must not wait for
-    the failed save.
+    In this test, another thread adds to a set while the save copies the set. Later saves must not
+    wait for the failed save.
     """
 
     class Growing(set[str]):

@@ -203,7 +203,7 @@ METHODS = ["tuples", "named_tuples", "dicts", "ordered_dicts", "columns"]
 def test_errors_name_row_and_column(implementation: Implementation, method: str) -> None:
     """An error while decoding names the row and the column.
 
-    Here an int of three bytes, and a text that is not UTF-8, are decoded.
+    In this test, an int of three bytes, and a text that is not UTF-8, are decoded.
     """
     decode = getattr(plan(implementation), method)
     good_row = value(int32(1)) + value(b"one") + value(b"\x01")

@@ -140,7 +140,7 @@ def test_filters(build: Any, where: str, values: list[Any], session: FakeSession
 def test_a_token_may_be_used_for_other_models(session: FakeSession) -> None:
     """A filter does not convert the values inside its token, which may be used for other models.
 
-    "1" stays a str here.
+    In this test, "1" stays a str.
     """
     token = functions.Token("a", "1")
     list(filtered(pk__token__gt=token))

@@ -131,7 +131,7 @@ def test_prepare() -> None:
 def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None:
     """EXECUTE contains the id of the result metadata in version 5, or with ScyllaDB's extension.
 
-    The id is b"m" here.
+    In this test, the id is b"m".
     """
     message = ExecuteMessage(
         b"id", [b"v"], ConsistencyLevel.ONE, skip_meta=True, result_metadata_id=b"m"

@@ -280,7 +280,7 @@ def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cql
     codec = list_of(cqltype).codec()
     for numbers, item in zip(lists, items, strict=True):
         assert item is None or codec.encode(numbers) == codec.encode(item)
-    # Here the lists are shorter on average, so they are copied.
+    # In this case, the lists are shorter on average, so they are copied.
     items[0] = [1]
     assert values(items[:2], pyarrow.list_(arrow_type), list_of(cqltype)) == items[:2]
 
