@@ -383,8 +383,8 @@ def bind_params(
     :param query: the query string with placeholders. A literal ``%`` is written ``%%``.
     :param params: a sequence for ``%s``, or a mapping for ``%(name)s``.
     :param encoder: the encoder that makes the literals; None for the default encoder.
-    :raises TypeError: if `params` is neither a sequence nor a mapping, or does not fit the
-        placeholders.
+    :raises TypeError: if `params` is neither a sequence nor a mapping, is a set of several values,
+        or does not fit the placeholders.
     :raises ValueError: if the placeholders are malformed. The message quotes the beginning of the
         query.
     :raises MissingParameter: a KeyError and a ValueError, if a placeholder names a parameter that
@@ -399,6 +399,12 @@ def bind_params(
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
             "a single one is written (value,), several are written (first, second)"
+        )
+    # Refuse a set: it has no order, so its values would be stored in arbitrary columns.
+    if isinstance(params, (set, frozenset)) and len(params) > 1:
+        raise TypeError(
+            f"parameters are the set {params!r}, which has no order: write a tuple, "
+            "(first, second), or a mapping"
         )
     values: Any
     passed_params = params

@@ -171,6 +171,8 @@ class TestParameters:
             ("k IN %s AND %s", ((1,),), TypeError, "not enough arguments for format string"),
             ("SELECT %s", "text", TypeError, "sequence or a mapping, not str: 'text'"),
             ("SELECT %s", 5, TypeError, "sequence or a mapping, not int: 5"),
+            ("SELECT %s, %s", {1, 2}, TypeError, r"the set \{1, 2\}, which has no order: write"),
+            ("SELECT %s, %s", frozenset((1, 2)), TypeError, "which has no order: write a tuple"),
             ("SELECT '%' FROM t WHERE k = %s", (1,), ValueError, "a literal % is written %%"),
             ("SELECT v FROM t WHERE k = %d", (1,), TypeError, "given: write %s for every value"),
             ("SELECT v FROM t WHERE k = %f", (1.5,), TypeError, "given: write %s for every value"),
@@ -194,6 +196,20 @@ def test_iterators_are_read_only_once() -> None:
     """`bind_params` reads an iterator only once."""
     assert bind_params("%s", ((number for number in (1, 2)),)) == "[1, 2]"
     assert bind_params("%s, %s", iter((1, 2))) == "1, 2"  # type: ignore[arg-type]
+
+
+def test_only_sets_of_several_values_are_refused() -> None:
+    """A set of one value, and the keys of a mapping, have only one possible order."""
+    assert bind_params("%s", {1}) == "1"  # type: ignore[arg-type]
+    assert bind_params("%s, %s", {2: "b", 1: "a"}.keys()) == "2, 1"  # type: ignore[arg-type]
+
+
+def test_a_batch_refuses_a_set_of_values_for_placeholders() -> None:
+    """`BatchStatement.add` refuses a set as parameters, and the batch does not change."""
+    batch = BatchStatement()
+    with pytest.raises(TypeError, match="which has no order"):
+        batch.add("INSERT INTO t (k, c) VALUES (%s, %s)", {100, 3})
+    assert len(batch) == 0
 
 
 @pytest.mark.parametrize("sizes", [(65_535, 1), (65_536, 1), (1, 70_000)])
