@@ -21,16 +21,13 @@ def test_bind_encodes_in_order(implementation: Implementation) -> None:
     block = plan.bind([7, "é", b""], version=4)
     assert block.count == 3
     assert len(block) == 3
-    assert (
-        block.data
-        == (
-            # This is the number 7.
-            b"\x00\x00\x00\x04" + b"\x00\x00\x00\x07"
-            # This is é in UTF-8.
-            b"\x00\x00\x00\x02" + b"\xc3\xa9"
-            # This has no bytes.
-            b"\x00\x00\x00\x00"
-        )
+    assert block.data == (
+        # This is the number 7.
+        b"\x00\x00\x00\x04" + b"\x00\x00\x00\x07"
+        # This is é in UTF-8.
+        b"\x00\x00\x00\x02" + b"\xc3\xa9"
+        # This has no bytes.
+        b"\x00\x00\x00\x00"
     )
     assert block.values() == [b"\x00\x00\x00\x07", b"\xc3\xa9", b""]
     assert not block.has_unset
