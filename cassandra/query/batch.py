@@ -39,6 +39,9 @@ else:
 # (native_protocol_v5.spec, section 4.1.7).
 MAX_STATEMENTS = 0xFFFF
 
+# The slot of the base class, in which the property `BatchStatement.keyspace` stores the name.
+_KEYSPACE: Any = Statement.keyspace  # type: ignore[misc]
+
 _routing_key_of: Callable[[Statement], bytes | None]
 _routing_key_of = Statement.routing_key.fget  # type: ignore[attr-defined]
 
@@ -234,8 +237,8 @@ class BatchStatement(Statement):
     """
 
     __slots__ = (
-        "_borrowed_keyspace", "_count", "_entries", "_has_text", "_open", "_reserved", "_routed_by",
-        "_session", "_text_keyspaces", "batch_type",
+        "_count", "_entries", "_has_borrowed_keyspace", "_has_text", "_open", "_reserved",
+        "_routed_by", "_session", "_text_keyspaces", "batch_type",
     )  # fmt: skip
 
     def __init__(
@@ -270,14 +273,36 @@ class BatchStatement(Statement):
         self._open: BoundRows | TextRows | None = None
         # The entry whose first row gives the batch's routing key; None if no entry has such a row.
         self._routed_by: BoundRows | None = None
-        # The keyspace that was copied from a bound or prepared statement; None if none was copied.
-        self._borrowed_keyspace: str | None = None
+        # True if the keyspace was copied from a bound or prepared statement, and the application
+        # has not set another one; see `own_keyspace`.
+        self._has_borrowed_keyspace = False
         # The keyspaces of query strings that are sent unprepared and have unqualified names. The
         # batch has one keyspace for all its query strings, so these keyspaces may have no effect.
         self._text_keyspaces: tuple[str, ...] = ()
 
     def _set_defaults(self) -> None:
         BatchStatement.__init__(self)
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        # Setting `keyspace` has cleared this attribute: take it from the state again.
+        for attributes in state if isinstance(state, tuple) else ():
+            if attributes and "_has_borrowed_keyspace" in attributes:
+                self._has_borrowed_keyspace = attributes["_has_borrowed_keyspace"]
+
+    @property
+    def keyspace(self) -> str | None:
+        """The keyspace of unqualified names in query strings; None for the session's keyspace.
+
+        Unless you set it, it is the keyspace of the first statement that has a routing key.
+        """
+        name: str | None = _KEYSPACE.__get__(self)
+        return name
+
+    @keyspace.setter
+    def keyspace(self, name: str | None) -> None:
+        _KEYSPACE.__set__(self, name)
+        self._has_borrowed_keyspace = False
 
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
@@ -386,12 +411,9 @@ class BatchStatement(Statement):
         The keyspace of a prepared statement's table also applies to query strings in the same
         batch, as in cassandra-driver.
         """
-        # Compare by identity: the application may have set a keyspace with the same name. Such a
-        # keyspace is not borrowed, so it is sent.
-        is_borrowed = self.keyspace is self._borrowed_keyspace
         # Only query strings can have unqualified names, because the server knows the table of a
-        # prepared statement. So without query strings, no keyspace need be sent.
-        if is_borrowed and not self._has_text:
+        # prepared statement. So without query strings, a borrowed keyspace need not be sent.
+        if self._has_borrowed_keyspace and not self._has_text:
             return None
         return self.keyspace
 
@@ -411,7 +433,7 @@ class BatchStatement(Statement):
         None uses the session's keyspace. A keyspace that was copied from a prepared statement is
         not included, because it is only sent on protocol version 5.
         """
-        return None if self.keyspace is self._borrowed_keyspace else self.keyspace
+        return None if self._has_borrowed_keyspace else self.keyspace
 
     def add(
         self,
@@ -579,7 +601,8 @@ class BatchStatement(Statement):
         if not self.is_routed and prepared.routing_key_indexes and rows.block.count:
             self._routed_by = rows
             if self.keyspace is None:
-                self.keyspace = self._borrowed_keyspace = prepared.table_keyspace
+                self.keyspace = prepared.table_keyspace
+                self._has_borrowed_keyspace = self.keyspace is not None
             self.table = prepared.table
 
     def add_all(
@@ -686,7 +709,7 @@ class BatchStatement(Statement):
         self._count = 0
         self._open = None
         self._routing_key = self._routed_by = None
-        self.keyspace = self._borrowed_keyspace = None
+        self.keyspace = None
         self._text_keyspaces = ()
         self.table = None
         self.custom_payload = None
@@ -703,11 +726,9 @@ class BatchStatement(Statement):
         ):
             self._routing_key = statement.routing_key
             if self.keyspace is None:
-                # `_borrowed_keyspace` says that the keyspace was only copied from the table of a
-                # prepared statement; see `own_keyspace`.
                 self.keyspace = statement.keyspace
-                self._borrowed_keyspace = (
-                    statement.keyspace if isinstance(statement, BoundStatement) else None
+                self._has_borrowed_keyspace = (
+                    isinstance(statement, BoundStatement) and statement.keyspace is not None
                 )
             self.table = statement.table
         # Merge the payloads, because a BATCH message has one payload for all statements.

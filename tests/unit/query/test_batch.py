@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import datetime
 import math
+import pickle
 import uuid
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -647,6 +649,30 @@ class TestBatch:
         assert BatchType.LOGGED.value == 0
         assert BatchType.UNLOGGED.value == 1
         assert BatchType.COUNTER.value == 2
+
+
+def test_a_keyspace_that_is_set_later_is_the_application_s_own() -> None:
+    """A keyspace that the application sets is sent, even if it equals the borrowed keyspace.
+
+    The batch borrows the keyspace of the first prepared statement's table. Equal names may be the
+    same object, because Python and the driver intern strings.
+    """
+    for name in ("ks", "".join(["k", "s"])):
+        batch = BatchStatement().add(prepared(), (1, "a")).add("INSERT INTO t (k) VALUES (1)")
+        assert (batch.keyspace, batch.expected_keyspace, batch.own_keyspace) == ("ks", None, "ks")
+        batch.keyspace = name
+        assert (batch.expected_keyspace, batch.own_keyspace) == ("ks", "ks")
+        for duplicate in (copy.copy(batch), pickle.loads(pickle.dumps(batch))):
+            assert duplicate.expected_keyspace == "ks"
+        batch.clear()
+        assert batch.keyspace is None
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, lambda batch: pickle.loads(pickle.dumps(batch))])
+def test_a_copied_batch_still_borrows_its_keyspace(duplicate: Callable[[Any], Any]) -> None:
+    """A copy or a pickle of a batch knows that its keyspace is borrowed."""
+    batch = duplicate(BatchStatement().add(prepared(), (1, "a")))
+    assert (batch.keyspace, batch.expected_keyspace, batch.own_keyspace) == ("ks", None, None)
 
 
 def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
