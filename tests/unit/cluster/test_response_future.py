@@ -50,12 +50,14 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
         else:
             finished.set()
 
-    # Two callbacks are registered, and the first callback requests each next page.
-    future.add_callback(record_and_go_on)
+    # Two callbacks are registered. The callback that requests each next page is registered last:
+    # otherwise, pages might arrive before the other callback is registered.
     future.add_callback(lambda page: pages_of_other.append([row.v for row in page]))
+    future.add_callback(record_and_go_on)
     assert finished.wait(WAIT)
     future.result()
     assert pages == [[number] for number in range(5)]
+    assert pages_of_other == pages
     assert len([request for request in node.requests if request.query == READ]) == 5
 
 

@@ -362,6 +362,7 @@ def test_threads_add_while_the_loop_discards_and_expires(
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
     kept_items: list[Item] = []
+    is_kept = False
     previous_interval = sys.getswitchinterval()
     # Let Python switch threads as often as possible, so that they interrupt the loop at each step.
     sys.setswitchinterval(1e-6)
@@ -381,8 +382,8 @@ def test_threads_add_while_the_loop_discards_and_expires(
             threads_loop.advance(max(0.0, time.monotonic() - threads_loop.now))
             while added:
                 slot, item = added.popleft()
-                # Keep the first item, and items with an odd id.
-                is_kept = len(kept_items) % 3 == 0 or id(item) % 2 == 1
+                # Keep every other item, and discard the rest.
+                is_kept = not is_kept
                 if is_kept:
                     kept_items.append(item)
                 else:
@@ -393,4 +394,5 @@ def test_threads_add_while_the_loop_discards_and_expires(
     threads_loop.advance(10)
     assert len(wheel) == 0
     assert threads_loop.pending() == 0
+    assert len(kept_items) == 3 * 1500 // 2
     assert all(len(item.expired_at) >= 1 for item in kept_items)
