@@ -22,6 +22,7 @@ NOT_NEEDED_IN_CHILDREN = {
     "engine/stream_table.py",
     "testing/fake/faults.py",
     "testing/fake/node.py",
+    "testing/fake/script.py",
     "testing/local.py",
     "testing/processes.py",
     # This is a lock for one simulated run.

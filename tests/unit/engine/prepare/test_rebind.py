@@ -148,7 +148,7 @@ def test_encrypted_columns_are_not_bound_again() -> None:
     Encrypted values depend on the types that the application has configured.
     """
     statement = prepared_with(Int32Type)
-    statement.column_encryption_policy = SimpleNamespace()
+    statement.column_encryption_policy = SimpleNamespace(contains_column=lambda column: False)
     with pytest.raises(BindColumnsChanged, match="encrypted"):
         take_over(statement, answer_with(("k", LongType)))
 
