@@ -128,7 +128,8 @@ class RequestThrottler:
 
     def _begin_anew(self) -> None:
         """Reset the counts and queues for another engine."""
-        # Forget the requests of the former engine, because they have all ended.
+        # The queues and counts may still contain requests of the former engine, because a throttler
+        # that is detached is not notified when they end.
         self._queues.clear()
         self.under_way = self.waiting = 0
         self._is_draining = False

@@ -555,12 +555,13 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> tuple[Any, Sequence[int]]:
-        """Remove the rows whose write time is unset, because the source has no such field for them.
+        """Remove the rows that have no field with their write time, and add them to `failures`.
 
-        Without a write time, a server would use the current time, and so replace newer values.
+        Such a row must not be sent: a server would use the current time as its write time, and the
+        row would replace newer values in the database. A missing field has the value "unset".
 
         :param failures: gets (row number, error) for each removed row.
-        :returns: (block, row numbers) of all other rows.
+        :returns: (block, row numbers) of the rows that stay.
         """
         assert self.write_time is not None
         field = self._fields[self.write_time][1]

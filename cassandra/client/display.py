@@ -47,9 +47,10 @@ LEAST_WIDTH = 8
 
 
 class DisplayedResult:
-    """The base class of both `ResultSet` classes that shows a result as a table.
+    """Shows a result as a table. This is a base class of the `ResultSet` classes of both APIs.
 
-    `_message` is the current page. `_page` contains its rows if they were decoded.
+    The subclasses define `_message` and `_page`. `_message` is the response of the server with the
+    current page. `_page` has the rows of this page if they were decoded already.
     """
 
     __slots__ = ()

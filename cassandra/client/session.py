@@ -69,15 +69,18 @@ class _Lease:
     """An object that only a session and its copies refer to.
 
     When the session and all its copies are garbage collected, the lease is garbage collected, too.
-    Its finalizer then closes the engine's session.
+    Its finalizer then closes the engine's part of the session, an `EngineSession`.
     """
 
     __slots__ = ("__weakref__",)
 
 
 def _on_dropped(reference: weakref.ref[EngineSession], process: int) -> None:
-    """Close the engine's session soon. Called in any thread when a lease was garbage collected.
+    """Close the engine's part of a session soon, because the application has dropped the session.
 
+    Called in any thread when the `_Lease` of the session was garbage collected.
+
+    :param reference: refers to the engine's part of the session, an `EngineSession`.
     :param process: the id of the process that has opened the session. A forked child must not close
         the session, because the connections and the loop belong to the parent.
     """

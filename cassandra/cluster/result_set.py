@@ -441,14 +441,16 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _end(self, had_rows: bool) -> None:
         """Called when an iteration has returned all rows.
 
-        :param had_rows: True if there were rows. False for the value of an application's row
-            factory, whose truth value may be undefined.
+        :param had_rows: True if the pages had rows. False if they had none, or if they are not
+            lists: an application's row factory may return an object whose truth value is undefined.
         """
+        # Further iterations return no rows.
         self._page = []
         self._is_over = True
         if had_rows:
-            # Store the thread object instead of its identity, because a later thread may get the
-            # identity of a thread that has ended.
+            # If this thread begins another iteration, `__iter__` warns that no rows are left. Store
+            # the thread object instead of its identity, because a later thread may get the identity
+            # of a thread that has ended.
             self._last_reader = threading.current_thread()
 
     def _numbered_page(self) -> tuple[int, Any]:

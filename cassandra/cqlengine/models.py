@@ -492,8 +492,10 @@ class BaseModel(metaclass=ModelMetaClass):
         # instance is changed.
         saved_state = None
         if type(row) is not tuple:
-            # The values of concurrent writes (`disputed`) may or may not be in the database, so the
-            # copy has to write them again.
+            # `explicit`, `exposed`, `unknown` and `disputed` are integers that stand for sets of
+            # positions; see `Values`. Concurrent writes have sent different values to the disputed
+            # positions, and the database may have any of these values. Add the disputed positions
+            # to `explicit` and `unknown`, so that the copy writes them again.
             disputed = row.disputed
             saved_state = (
                 row.stored, row.explicit | disputed, row.exposed, row.unknown | disputed,

@@ -228,7 +228,8 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
     """Return a collection or similar value as an object that the application may change in place.
 
     :param isolated: makes the object from the stored value. The object and the stored value must
-        share nothing that may change in place, because `changed_positions` compares them later.
+        share nothing that may change in place. Otherwise a change by the application would change
+        the stored value, too, and `changed_positions` would find no difference between them.
     """
     # `exposed` has a bit for each position.
     bit = 1 << position

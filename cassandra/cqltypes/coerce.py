@@ -377,9 +377,12 @@ def _warn_of_day(number: int) -> None:
         )
 
 
-# The digits of dates from 1900 to 2199, read as a number: 20261231 for 2026-12-31.
+# `_warn_of_day` warns about numbers in two ranges, because each is a common mistake for a date. The
+# first range is for numbers that have the digits of a date: 20261231 for 2026-12-31. The range
+# contains the dates from 1900-01-01 to 2199-12-31.
 _FIRST_OF_CALENDAR, _LAST_OF_CALENDAR = 19_000_101, 21_991_231
-# The first days of the years 2000 and 2100, as days since 1970.
+# The second range is for numbers of days since 1970. The range contains the days from 2000-01-01
+# to 2100-01-01.
 _DAYS_OF_2000, _DAYS_OF_2100 = 10_957, 47_482
 
 

@@ -213,6 +213,8 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> type[Any] | None:
     type.__setattr__(tuple_type, "__reduce__", reduce)
     # The object mapper finds fields by their names in the database.
     type.__setattr__(tuple_type, "__database_names__", names)
+    # Estimate the memory of the class in bytes, because the cache is bounded. The lengths of names
+    # count three times, because about three copies of each name are kept.
     size = _CLASS_BYTES + _FIELD_BYTES * len(names) + 3 * (len(name) + text_size(names))
     return _value_classes.keep(key, tuple_type, size)
 

@@ -484,17 +484,21 @@ class StreamTable:
         return 0
 
     def lend(self, owner: Connection, reader: FrameReader) -> bool:
-        """Let the threads of direct requests read the responses.
+        """Let the threads of direct requests read the responses from the socket.
 
-        Must be called on the loop, while nothing else reads. This pure Python version does nothing
-        and returns False.
+        Each of these threads has written its request itself, and waits for the response. The loop
+        reads again after `take_back`. Must be called on the loop, while nothing else reads.
+
+        Only the compiled version can do this. This pure Python version does nothing, so that the
+        loop continues to read.
 
         :param owner: the connection. Its `take_over` is called on the loop if a thread has read
             something that the loop must handle, and before a request is sent on the loop. Its
             `take_over_answer` is called on the loop with a response whose thread cannot end the
             request.
         :param reader: the connection's frame reader, which does not use Snappy.
-        :returns: False if the loop must continue to read, because a direct request is in flight.
+        :returns: False if the loop must continue to read, for example because a direct request is
+            in flight whose thread does not read. The pure Python version always returns False.
         """
         return False
 

@@ -1,4 +1,4 @@
-"""Differences that concern clusters, connections and policies."""
+"""How this driver differs from other drivers: clusters, connections and policies."""
 
 from __future__ import annotations
 

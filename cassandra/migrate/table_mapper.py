@@ -1,4 +1,4 @@
-"""Differences that concern the object mapper, ``cassandra.cqlengine``."""
+"""How this driver differs from other drivers: the object mapper, ``cassandra.cqlengine``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences that concern names, settings and packages in the application's source."""
+"""How this driver differs from other drivers: names, settings and packages in the source."""
 
 from __future__ import annotations
 

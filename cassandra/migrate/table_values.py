@@ -1,4 +1,4 @@
-"""Differences that concern values, statements and results."""
+"""How this driver differs from other drivers: values, statements and results."""
 
 from __future__ import annotations
 

@@ -524,6 +524,7 @@ def _conversion_for(
     if typing.get_origin(annotation) in _UNIONS:
         return _conversion_for_union(cql_type, typing.get_args(annotation), column, field)
     convert = _conversion_for_one(cql_type, annotation, column, field)
+    # A list, set or map always has a conversion, so this is never such a collection.
     if convert is None:
         return None
     make_empty = _EMPTY.get(_bare(cql_type).typename) if not allows_none else None

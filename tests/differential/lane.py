@@ -96,6 +96,7 @@ class Worker:
 
         If the process does not answer within `deadline` seconds, or dies, the method ends the
         process, and returns {"error": "hangs"} or {"error": "died"}.
+
         :param order: see the module docstring of `tests.differential.worker`.
         :param deadline: seconds.
         """

@@ -405,7 +405,13 @@ class Worker:
         }
 
     def _call(self, context: ProgramContext, name: str, program: str) -> None:
-        """Call the function of a program, with its case if the name has one ("function[case]")."""
+        """Call the function of a program.
+
+        :param context: passed to the function.
+        :param name: the name of the module that has the function.
+        :param program: "function", or "function[case]" if the module's `EACH` has cases for the
+            function. The value of the case is then passed as the second argument.
+        """
         module = self.module(name)
         function, _, case = program.partition("[")
         if not case:

@@ -75,6 +75,7 @@ def assert_same_replicas_as_the_servers(
     """Compare the driver's replicas with the replicas that nodetool prints.
 
     The function compares all token ranges of all keyspaces, and some random keys.
+
     :param key_count: the number of random keys per keyspace.
     """
     token_map = cluster.metadata.token_map

@@ -392,7 +392,8 @@ class Clients:
         batch = BatchStatement(BatchType.LOGGED if event.parameter % 2 else BatchType.UNLOGGED)
         batch.is_idempotent = not is_once
         # In protocol version 5, the keyspace of the prepared statement applies to the simple
-        # statements of the batch, too, as in cassandra-driver.
+        # statements of the batch, too, as in cassandra-driver. A later USE of the session does not
+        # change it, so these keyspaces are final.
         if user.cluster.protocol_version >= 5:
             for operation in operations:
                 operation.keyspaces = set(keyspaces)
@@ -407,6 +408,9 @@ class Clients:
             for operation in (bound_operation, *operations):
                 operation.is_acknowledged = True
         finally:
+            # The prepared statement runs in the keyspace in which it was prepared. The simple
+            # statements may run in a keyspace that the session uses now, unless their keyspaces are
+            # final.
             self.end_operations_in_known_keyspaces(user, bound_operation)
             self.end_operations(user, *operations)
 

@@ -33,6 +33,7 @@ def shrink_plan(
 
     The function first tries to remove half of the events, then smaller groups, and finally single
     events.
+
     :param violations: the violations of `plan`. A smaller plan must have a violation of one of the
         same kinds.
     :param run_plan: runs a plan, and returns its outcome.

@@ -111,7 +111,8 @@ def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleTyp
         assert ClassWithLazyAttributes.patched == 5
 
 
-# This prints the names that are not imported although a cluster exists.
+# This program creates a cluster, and then prints the names in the driver's modules and classes that
+# are still to be imported at their first use. If all is well, it prints nothing.
 PENDING_PROGRAM = """
 import sys
 from cassandra.{api_module} import Cluster

@@ -16,7 +16,8 @@ else:
     texts = Deferred("cassandra.client.settings.texts")
 
 
-# This class is a descriptor: Python calls `__get__` when the `__doc__` of the class is read.
+# This class is a descriptor. Each `Cluster` class has an object of it as `__doc__`, so Python calls
+# `__get__` when the `__doc__` of the `Cluster` class is read.
 class WithFields:
     """The docstring of a `Cluster` class: a handwritten part, and a field list of the settings.
 

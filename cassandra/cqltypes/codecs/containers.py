@@ -279,7 +279,9 @@ class MapCodec(Codec):
         if value is EMPTY:
             return b""
         if type(value) is dict:
-            # Copy the dict: encoding a key may run user code that changes it.
+            # Encode copies of the keys and values, because encoding a key may run user code that
+            # changes the dict. Take both from one copy of the dict, so that they match even if
+            # another thread changes the dict.
             value = value.copy()
             keys, values = [*value], [*value.values()]
         else:

@@ -424,8 +424,8 @@ class ControlConnection:
         if self._closed or connection is None or self.host != host:
             return
         log.info("the control connection leaves %s, which will stop soon", host)
-        # The control connection moves already, so ignore the announcement that the host will send
-        # on the old connection.
+        # The move begins below. The host may still announce on this connection that it will stop
+        # (with the event GRACEFUL_DISCONNECT). A connection that is draining ignores this event.
         connection.is_draining = True
         self._start_to_move()
 

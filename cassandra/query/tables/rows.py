@@ -293,7 +293,8 @@ def storage_of(array: Any) -> Any:
     """Return the storage of an Arrow array of an extension type; other arrays unchanged.
 
     :param array: a pyarrow array.
-    :raises TypeError: for tensors whose dimensions are stored in another order.
+    :raises TypeError: if the array has tensors with permuted dimensions, because their storage has
+        the elements in an order that differs from the order in the tensor.
     """
     if not hasattr(array, "storage"):
         return array
@@ -362,7 +363,8 @@ def _check_polars_type(column: str, dtype: Any) -> None:
         _check_polars_type(column, field.dtype)
 
 
-# Maps DuckDB types whose values change in the export to Arrow to types that are exported correctly.
+# DuckDB exports wrong values to Arrow if a column has one of these types; `_check_duckdb_type` says
+# how they differ. Each type is mapped to a type to which the query can cast the column instead.
 _CASTS_FOR_ARROW = {"uhugeint": "VARCHAR", "bit": "BLOB", "time with time zone": "TIME"}
 
 

@@ -66,13 +66,20 @@ def test_added_and_removed_hosts_refresh_the_node_list() -> None:
 
 
 def test_the_owners_of_connections() -> None:
+    """`get_connection_holders` returns the pools and the control connection.
+
+    `connection_factory` opens a connection that belongs to none of these. Without an engine, there
+    are no holders, and no connection can be opened.
+    """
     cluster = Stub()
     control_connection = cluster.control_connection
     assert cluster.control_connection is control_connection
     assert cluster.get_connection_holders() == [cluster.pool, control_connection]
     endpoint = object()
+    # Arguments after the endpoint have no effect.
     opened: Any = cluster.connection_factory(endpoint, 1, two=2)
     assert opened == ("opens", endpoint)
+    # `_core` is the engine. A cluster that is not connected has none.
     cluster._core = None
     assert cluster.get_connection_holders() == []
     with pytest.raises(ConnectionException, match="not connected"):

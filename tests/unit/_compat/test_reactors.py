@@ -1,6 +1,6 @@
-"""cassandra-driver's connection classes for different event loops are accepted.
+"""`Cluster(connection_class=...)` accepts cassandra-driver's classes for different event loops.
 
-These classes are aliases of turbocql's own connection class.
+In turbocql, these classes are aliases of its own connection class.
 """
 
 from __future__ import annotations

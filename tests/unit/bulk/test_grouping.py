@@ -101,7 +101,12 @@ def test_a_key_occurs_once_in_a_wave(implementation: Implementation) -> None:
 
 
 def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementation) -> None:
-    """Rows are grouped by partition if their keys are known, and by replica if it is known, too."""
+    """The rows of a partition, or of all partitions of a replica, are one group.
+
+    The parameter `by` of `request_waves` chooses between "partition" and "replica". If the replica
+    that owns a key is unknown, rows are grouped by partition. If the keys are unknown, each row is
+    a group.
+    """
     rows = block_of(implementation, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
     (groups_of_wave,) = implementation.grouping.request_waves(rows, KEYS, "partition", owners=None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]

@@ -599,7 +599,8 @@ def test_an_interrupted_load_saves_what_is_written(
 ) -> None:
     """If Control-C interrupts a chunk, the checkpoint contains the rows that were written.
 
-    In asyncio, Control-C cancels the load. Rows 5 and 20 have no valid id, so they fail.
+    In asyncio, Control-C cancels the load. The file has rows 0 to 29. Rows 5 and 20 have no valid
+    id, so they fail in the driver.
     """
     path, checkpoint, failed_path = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
     lines = [f"{'x' if n in (5, 20) else n},x\n" for n in range(30)]
@@ -633,17 +634,22 @@ def test_an_interrupted_load_saves_what_is_written(
     assert state["failed"] == 1
     if load is blocking:
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
-        # Row 5 failed before it was sent, so it does not count as written.
+        # The rows before `next_row` were written, without row 5, which failed before it was sent.
         assert report.written == next_row - 1
+        # The requests are for rows 0 to 12, without row 5.
         assert report.requests == 12
+    # Load the same file again: this run continues at `next_row`.
     request_count = len(values_sent(node))
     report = load(node, path, **options)
     ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[request_count:]}
     # Row 20 fails in the driver, so it is never sent.
     assert ids == {*range(next_row, 30)} - {20}
     assert report.skipped == next_row
+    # Row 5 has failed in the first run.
     assert report.skipped_failed == 1
+    # The rows from `next_row` to 29 are 30 - next_row rows, and row 20 of these has failed.
     assert report.written == 29 - next_row
+    # In the file of failed rows, the first row has the number 1. So rows 5 and 20 are 6 and 21.
     assert [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()] == [6, 21]
 
 

@@ -50,12 +50,15 @@ class Collector:
 def test_requests_are_started_together(
     statements: list[Any], free_slots: int, limit: int, expected: list[Any]
 ) -> None:
-    """`fill` starts at most `limit` requests at once, and each other statement by itself."""
+    """`fill` starts up to `limit` requests together.
+
+    A statement for which the collector cannot create a request (here: a string) is started alone.
+    """
     collector: Any = Collector(free_slots)
     started: list[Any] = []
     fill(collector, iter(statements), limit, started.append, lambda *other: started.append(other))
-    # A list contains requests that were started together. A tuple is another statement, with its
-    # parameters and its position.
+    # A list contains requests that were started together. A tuple is a statement that was started
+    # alone, with its parameters (None) and its position.
     assert started == expected
 
 

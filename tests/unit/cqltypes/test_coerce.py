@@ -316,7 +316,11 @@ def test_plausible_milliseconds_do_not_warn(implementation: Implementation, valu
     ],
 )
 def test_numbers_that_look_like_dates_are_warned_of(number: int, advice: str) -> None:
-    """A number that looks like a date of digits, or days since 1970, gives a warning for a date."""
+    """An int for a date gives a warning if it is probably meant in another way.
+
+    It may have the digits of a date (20260115), or count the days since 1970. An int for a date
+    counts the days from 2**31 days before 1970.
+    """
     with pytest.warns(RuntimeWarning, match=advice):
         assert coerce.date_number(number) == number
 

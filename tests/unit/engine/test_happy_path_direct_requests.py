@@ -397,8 +397,9 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
 
 
 def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
-    """A request that its thread has written itself times out in time, although the loop sleeps.
+    """A direct request times out at the right time, although the event loop sleeps.
 
+    A direct request is written to the socket by the calling thread, without waking the loop.
     The calling thread wakes the loop if the request's timeout ends before the next timer of the
     loop.
     """

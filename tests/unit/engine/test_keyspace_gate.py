@@ -339,7 +339,9 @@ class RandomSteps:
         )
 
     async def live(self, steps: int) -> None:
-        """Make random steps, up to 12 concurrently, and wait until all have ended.
+        """Make random steps, and wait until all have ended.
+
+        Another step begins only if at most 12 steps are running.
 
         :param steps: the number of steps.
         """
@@ -355,10 +357,12 @@ class RandomSteps:
             running.add(asyncio.ensure_future(self.random.choice(weighted_steps)()))
             if self.random.random() < 0.5:
                 await asyncio.sleep(self.random.uniform(0, 0.003))
+            # Wait until at least one step has ended. Wrong keyspaces are recorded in `mistakes`.
             if len(running) > 12:
                 _, running = await asyncio.wait(
                     running, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT
                 )
+        # Wait for the last steps, and raise their errors.
         done, unfinished = await asyncio.wait(running, timeout=WAIT)
         assert not unfinished
         for finished_step in done:

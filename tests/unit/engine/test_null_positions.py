@@ -244,6 +244,8 @@ def test_on_every_api_the_error_has_the_note(
     """In each API, the error has two notes: where the call is, and where its values have nulls."""
     node.prime(Opcode.EXECUTE, error(code, "refused"))
     node.prime(Opcode.BATCH, error(code, "refused"))
+    # Only the cluster of the blocking API has the retry policy of this case. The cluster of the
+    # asyncio API below has its default policy.
     settings: dict[str, Any] = {"port": node.port, "default_retry_policy": retry_policy()}
     failures: list[Any] = []
     with Cluster([node.address], **settings) as cluster:

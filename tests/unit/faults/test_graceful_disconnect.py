@@ -142,9 +142,10 @@ async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
 
 
 async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() -> None:
-    """After the event, new requests go to other nodes, and requests in flight still succeed.
+    """A node announces that it will stop, while a request to it is in flight.
 
-    Each connection is closed when its last request has ended. After its restart, the node is used
+    New requests go to other nodes, and the request in flight still succeeds. The driver closes each
+    connection to the node when its last request has ended. After its restart, the node is used
     again.
     """
     with start_three_nodes() as nodes:

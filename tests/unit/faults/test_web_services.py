@@ -172,7 +172,8 @@ def test_the_readiness_recipe_does_not_flap(fault: str) -> None:
             assert is_ready()
             getattr(nodes[0], fault)()
             assert [is_ready() for _ in range(9)] == [True] * 9
-            # Only one of three replicas is left, so the coordinator returns an error.
+            # Simulate that only one of three replicas is up. The recipe reads with LOCAL_QUORUM,
+            # which needs two replicas, so the coordinator returns the error UNAVAILABLE.
             nodes.prime(probe, error(ErrorCode.UNAVAILABLE))
             assert not is_ready()
             if fault == "pause":

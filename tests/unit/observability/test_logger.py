@@ -599,13 +599,18 @@ def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixtu
 def test_copies_have_the_parameters_and_count_for_themselves(
     caplog: pytest.LogCaptureFixture, copy_of: Any
 ) -> None:
+    """A copy of a logger has the logger's parameters, but not the requests that it has counted."""
     logger = RequestLogger(slow=0.25, repeat_interval=1000)
+    # Both requests are slow. The first is logged at once; the second is only counted, and would be
+    # logged at the end of `repeat_interval` (seconds).
     for _ in range(2):
         logger.on_end(ended_request())
     copied = copy_of(logger)
     assert (copied.slow, copied.logger) == (0.25, logger.logger)
+    # The copy has counted no request, so `flush` logs nothing more.
     copied.flush()
     assert len(records_of(caplog)) == 1
+    # The original still has the second request.
     logger.flush()
     assert len(records_of(caplog)) == 2
 

@@ -162,8 +162,10 @@ class Visit(Model):
 def test_a_value_that_was_read_is_not_converted_by_a_later_save(session: FakeSession) -> None:
     """A key that was read is sent unchanged by later writes.
 
-    The mapper stores the string of an IPv4-mapped address as four bytes, but a row may have sixteen
-    bytes. Converting the key again made a save write to another row.
+    If the application sets the string of an IPv4-mapped address ("::ffff:1.2.3.4"), the mapper
+    converts the string to the IPv4 address, which is stored in four bytes. But the key of a row may
+    be the same address in sixteen bytes. When `save` converted a key that was read, it wrote to
+    another row.
     """
     mapped = "::ffff:1.2.3.4"
     session.return_row(host=mapped, proxy=mapped, count=1)

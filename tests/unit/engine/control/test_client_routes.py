@@ -194,12 +194,15 @@ def test_a_node_without_a_route_is_reached_at_its_own_address(
 ) -> None:
     """If only some nodes have a route, the driver connects directly to the other nodes."""
     node = nodes[2]
-    # This call without an address removes the node's route.
+    # This call without an address removes the node's route. The driver reads the routes with the
+    # connection id "c1", as configured in `settings_of`.
     nodes.scylla.route("c1", node.host_id)
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         assert count_pool_connections(node) == SHARDS
+        # The proxy of this node has never accepted a connection, while all connections to another
+        # node go through its proxy. `now` counts the connections that are open now.
         assert proxies[node.host_id].opened == 0
         assert proxies[nodes[1].host_id].now == SHARDS
 

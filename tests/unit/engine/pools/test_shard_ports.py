@@ -28,8 +28,8 @@ def test_ports_lead_to_their_shard(shard: int, shard_count: int) -> None:
 def test_a_range_may_have_no_port_of_a_shard_but_must_be_valid() -> None:
     """A port range need not have a port for each shard, but its start must not exceed its end.
 
-    A generator without ports is no error. A reversed range or a shard that does not exist raises
-    ValueError.
+    If no port of the range leads to the shard, `generate` yields nothing. A range whose start
+    exceeds its end, or a shard that does not exist, raises ValueError.
     """
     two_ports = ShardAwarePortGenerator(50_000, 50_001)
     assert list(two_ports.generate(shard_id=5, total_shards=100)) == []

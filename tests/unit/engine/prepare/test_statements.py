@@ -152,6 +152,8 @@ async def test_a_failure_on_another_host_is_ignored() -> None:
     again.
     """
     harness = PreparerHarness()
+    # The first PREPARE succeeds on host A. `send_directly` then raises this error for the PREPARE
+    # that is sent to host B.
     harness.direct_error = ConnectionException("lost")
     assert (await harness.prepare()).query_id == b"id"
 
@@ -407,7 +409,8 @@ def metadata(*key: str) -> Any:
 def test_positions_are_in_the_order_of_the_key() -> None:
     """The positions are the indexes of the key columns' markers, in the order of the key."""
     assert key_positions(metadata("a", "b"), markers("b", "v", "a")) == [2, 0]
-    # A column that is named twice also occurs in a condition. Only its first marker is the key.
+    # If a key column has several markers, the first marker is used. For example, the statement may
+    # be "BEGIN BATCH UPDATE t SET v = ? WHERE a = ?; DELETE FROM t WHERE a = ?; APPLY BATCH".
     assert key_positions(metadata("a"), markers("v", "a", "a")) == [1]
 
 

@@ -22,7 +22,7 @@ PACKAGE = "org.apache.cassandra.dht."
 def test_partitioners() -> None:
     """`token_class_of` returns the token class of a partitioner, or None if it is unknown.
 
-    A partitioner is named with or without its Java package.
+    The partitioner may be named with or without its Java package ("org.apache.cassandra.dht.").
     """
     assert token_class_of(f"{PACKAGE}Murmur3Partitioner") is Murmur3Token
     assert token_class_of("RandomPartitioner") is MD5Token

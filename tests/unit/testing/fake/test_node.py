@@ -668,7 +668,10 @@ def test_the_port_of_a_node_that_is_not_running() -> None:
 
 @pytest.mark.parametrize("version", [2, 9, "5", None])
 def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
-    """If the node does not speak the requested version, the error says which versions exist."""
+    """`FakeNode` refuses a `max_version` that is no protocol version, and lists the versions.
+
+    `max_version` is the newest protocol version that the fake node speaks.
+    """
     with pytest.raises(ValueError, match=f"^max_version is 3, 4, 5 or 6, not {version!r}$"):
         FakeNode(max_version=version)
 
