@@ -57,7 +57,7 @@ class ObservableRequest(Protocol):
 
     @property
     def session(self) -> ObservableSession:
-        """The engine's session."""
+        """The engine's part of the session that executes the request."""
 
     @property
     def statement(self) -> Any:

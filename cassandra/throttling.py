@@ -60,7 +60,7 @@ class ThrottledRequest(Protocol):
     caller: object
     """Identifies the thread or task that created the request; callers take turns."""
     session: Any
-    """The engine's session to which the request belongs."""
+    """The engine's part of the session that executes the request."""
     done: bool
     """True if the request is finished."""
     error: BaseException | None
@@ -216,7 +216,7 @@ class RequestThrottler:
     def fail_all_of(self, session: object, error: BaseException) -> None:
         """Fail a session's requests in the queue.
 
-        :param session: the engine's session that is being closed.
+        :param session: the engine's part of the session that is being closed.
         :param error: the error for the requests.
         """
         # Iterate over copies: each failing request calls `withdraw`, and the last call clears the

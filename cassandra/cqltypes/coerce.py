@@ -635,13 +635,13 @@ def _index(value: Any) -> int:
 
 
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
-    """Return the elements of any iterable as a new list or tuple.
+    """Return the elements of any iterable as a new list, or as a tuple, which cannot change.
 
     Strings, bytes and mappings are errors. A set is an error for a vector.
 
     :param name: the CQL type, such as ``list<int>``.
     """
-    # Copy a list, because encoding an element may run user code that changes it.
+    # Copy a list, because encoding an element may run user code that changes the list.
     if type(value) is list:
         return value.copy()
     if type(value) is tuple:

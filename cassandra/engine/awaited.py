@@ -231,7 +231,7 @@ class HappyPath:
     in a more general way.
 
     :param session: the public session.
-    :param engine: the engine's session.
+    :param engine: the engine's part of the session, an `EngineSession`.
     :param options: the options of calls that pass none.
     :param request_class: must not define ``__init__`` or ``start``, because the compiled version
         calls neither.

@@ -628,7 +628,7 @@ class Observers(bases.CoreBase):
 
 
 class ObservedSession(bases.EngineBase):
-    """The base class of the engine's session: it has the session's observers.
+    """The base class of `EngineSession`, the engine's part of a session: it has the observers.
 
     `hooks` contains the hooks of the observers of the session and the cluster; None if there are
     none. `attends` is True if there are hooks or a throttler. If it is False, a request need not

@@ -105,7 +105,7 @@ def request_for(
     """Create the request that sends `body`, with its policies and timeout.
 
     :param session: the public session.
-    :param engine: the engine's session.
+    :param engine: the engine's part of the session, an `EngineSession`.
     :param statement: the statement whose settings apply.
     :param target: the statement that load balancing policies get; usually `statement` itself.
     """

@@ -26,7 +26,8 @@ import sys, types
 package = sys.modules["cassandra"] = types.ModuleType("cassandra")
 package.__path__ = [{{directory!r}}, {os.fspath(PACKAGE)!r}]
 """
-# This prints the implementation and the reason for it.
+# This program prints which implementation the driver uses, and why it could not use the compiled
+# modules (None if it uses them, or if the Python modules were requested).
 SHOW = """
 from cassandra import _impl
 print(_impl.implementation, _impl.fallback_reason, sep=": ")

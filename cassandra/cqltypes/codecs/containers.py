@@ -154,7 +154,7 @@ class ListCodec(Codec):
         """Encode any iterable."""
         element = self._element
         if type(value) is list:
-            # Copy the list: encoding an element may run user code that changes it.
+            # Copy the list, because encoding an element may run user code that changes the list.
             value = value.copy()
         # The fast path for numbers: one call of struct.
         if element.struct_code:
@@ -512,7 +512,8 @@ class VectorCodec(Codec):
         """Encode any iterable that has `dimension` elements, none of which is None."""
         element, dimension = self._element, self._dimension
         if type(value) is list:
-            value = value.copy()  # encoding an element may run user code that changes it
+            # Copy the list, because encoding an element may run user code that changes the list.
+            value = value.copy()
         # The fast path for numbers: one call of struct.
         if element.struct_code and element.fixed_size >= 0:
             packed = _pack_numbers(value, element.struct_code)

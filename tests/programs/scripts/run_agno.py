@@ -1,4 +1,4 @@
-"""agno: its vector database: documents by vector, name, hash and owner; metadata; deletions."""
+"""Use agno: its vector database: documents by vector, name, hash and owner; metadata; deletions."""
 
 from __future__ import annotations
 

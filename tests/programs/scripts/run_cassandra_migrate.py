@@ -1,4 +1,4 @@
-"""cassandra-migrate: new scripts, migrations up to a version and further, status, reset."""
+"""Use cassandra-migrate: new scripts, migrations up to a version and further, status, reset."""
 
 from __future__ import annotations
 

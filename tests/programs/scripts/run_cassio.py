@@ -1,4 +1,4 @@
-"""cassio: its tables with keys, clustering, metadata and vectors; its history store."""
+"""Use cassio: its tables with keys, clustering, metadata and vectors; its history store."""
 
 from __future__ import annotations
 

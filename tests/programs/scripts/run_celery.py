@@ -1,4 +1,4 @@
-"""celery's result backend: results, errors and states of tasks, and forgetting."""
+"""Use celery's result backend: results, errors and states of tasks, and forgetting."""
 
 from __future__ import annotations
 

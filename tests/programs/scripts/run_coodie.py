@@ -1,4 +1,4 @@
-"""coodie: models of pydantic, their tables, queries, pages and light-weight transactions."""
+"""Use coodie: models of pydantic, their tables, queries, pages and light-weight transactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""cqlsh: DESCRIBE, TRACING, PAGING, EXPAND, COPY TO and FROM, errors."""
+"""Use these features of cqlsh: DESCRIBE, TRACING, PAGING, EXPAND, COPY TO and FROM, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""datahub's Cassandra source: keyspaces, tables, columns, views and profiles as work units."""
+"""Use datahub's Cassandra source: keyspaces, tables, columns, views and profiles as work units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""datasketch: MinHash LSH in tables: insert, sessions of inserts, query, remove, counts."""
+"""Use datasketch: MinHash LSH in tables: insert, sessions of inserts, query, remove, counts."""
 
 from __future__ import annotations
 

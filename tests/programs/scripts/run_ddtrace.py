@@ -1,4 +1,4 @@
-"""ddtrace: spans of requests and of their pages, with rows, hosts and errors."""
+"""Use ddtrace: spans of requests and of their pages, with rows, hosts and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""django-cassandra-engine: models, migrations to the schema, serializers, sessions."""
+"""Use django-cassandra-engine: models, migrations to the schema, serializers, sessions."""
 
 from __future__ import annotations
 

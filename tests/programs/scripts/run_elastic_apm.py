@@ -1,4 +1,4 @@
-"""Elastic APM: spans of connect and execute inside a transaction."""
+"""Use these features of Elastic APM: spans of connect and execute inside a transaction."""
 
 from __future__ import annotations
 

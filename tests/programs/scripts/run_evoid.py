@@ -1,4 +1,4 @@
-"""evoid-scylla: its storage on asyncio: write, read, delete, health, two namespaces."""
+"""Use evoid-scylla: its storage on asyncio: write, read, delete, health, two namespaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flask-CQLAlchemy: models of cqlengine in an application of Flask."""
+"""Use these features of Flask-CQLAlchemy: models of cqlengine in an application of Flask."""
 
 from __future__ import annotations
 

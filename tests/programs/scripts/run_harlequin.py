@@ -1,4 +1,4 @@
-"""Harlequin's adapter: results with labels by the names of type classes, the catalogue."""
+"""Use Harlequin's adapter: results with labels by the names of type classes, the catalogue."""
 
 from __future__ import annotations
 

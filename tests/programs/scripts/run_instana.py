@@ -1,4 +1,4 @@
-"""Instana's tracer: spans that a listener of requests begins and callbacks end."""
+"""Use Instana's tracer: spans that a listener of requests begins and callbacks end."""
 
 from __future__ import annotations
 

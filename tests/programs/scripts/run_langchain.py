@@ -1,4 +1,4 @@
-"""langchain's Cassandra stores: vectors, chat history, LLM cache, byte store and loader."""
+"""Use langchain's Cassandra stores: vectors, chat history, LLM cache, byte store and loader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""langflow: components of langflow: a vector store with each kind of search, chat memory."""
+"""Use langflow: components of langflow: a vector store with each kind of search, chat memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""llama-index's vector store for Cassandra: add, query by vector and by metadata, delete."""
+"""Use llama-index's vector store for Cassandra: add, query by vector and by metadata, delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mem0: its vector store: collections, insert, search with filters, update, list, reset."""
+"""Use mem0: its vector store: collections, insert, search with filters, update, list, reset."""
 
 from __future__ import annotations
 

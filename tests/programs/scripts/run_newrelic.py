@@ -1,4 +1,4 @@
-"""New Relic's agent: traces of execute and connect inside a transaction."""
+"""Use these features of New Relic's agent: traces of execute and connect inside a transaction."""
 
 from __future__ import annotations
 

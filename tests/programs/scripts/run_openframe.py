@@ -1,4 +1,4 @@
-"""openframe: a repository on asyncio: create, get, list, update, delete, health, errors."""
+"""Use openframe: a repository on asyncio: create, get, list, update, delete, health, errors."""
 
 from __future__ import annotations
 

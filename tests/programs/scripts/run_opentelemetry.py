@@ -1,4 +1,4 @@
-"""The OpenTelemetry instrumentor: spans of requests, and none that the program did not make."""
+"""Use the OpenTelemetry instrumentor: spans of requests, and none that the program did not make."""
 
 from __future__ import annotations
 

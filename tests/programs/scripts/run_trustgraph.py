@@ -1,4 +1,4 @@
-"""trustgraph: its stores of quads, knowledge (tuples in lists), users and configuration."""
+"""Use trustgraph: its stores of quads, knowledge (tuples in lists), users and configuration."""
 
 from __future__ import annotations
 

@@ -668,7 +668,7 @@ def test_the_port_of_a_node_that_is_not_running() -> None:
 
 @pytest.mark.parametrize("version", [2, 9, "5", None])
 def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
-    """`FakeNode` refuses a `max_version` that is no protocol version, and lists the versions.
+    """`FakeNode` refuses a `max_version` that it does not support, and lists the right values.
 
     `max_version` is the newest protocol version that the fake node speaks.
     """
