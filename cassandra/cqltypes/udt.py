@@ -194,7 +194,8 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> type[Any] | None:
     cached = _value_classes.get(key)
     if cached is not None:
         return cached
-    # The class's name must be an identifier, but a CQL type may have any name.
+    # A CQL type may have any name, but the class's name must be an identifier (here: in ASCII).
+    # Otherwise the class is called "udt".
     title = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "udt"
     fields = [
         field
@@ -210,6 +211,7 @@ def make_named_tuple(name: str, names: tuple[str, ...]) -> type[Any] | None:
         # Pickle the names and the values: pickle cannot find a class that was made at run time.
         return value_of_fields, (name, names, tuple(value))
 
+    # Set both attributes on the class. pickle looks for `__reduce__` there, not in the instance.
     type.__setattr__(tuple_type, "__reduce__", reduce)
     # The object mapper finds fields by their names in the database.
     type.__setattr__(tuple_type, "__database_names__", names)

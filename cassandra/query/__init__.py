@@ -39,8 +39,8 @@ __all__ = [
     "pseudo_namedtuple_factory", "tuple_factory",
 ]  # fmt: skip
 
-# The modules from which names are imported at their first use. An application that only executes
-# simple statements needs none of these modules.
+# The modules from which names are imported at their first use. So the import of this package loads
+# none of these modules. The first cluster that is created loads all of them.
 _HOME = {
     **dict.fromkeys(("BatchStatement", "BatchType"), "cassandra.query.batch"),
     "BoundStatement": "cassandra.query.bound",

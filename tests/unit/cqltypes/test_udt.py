@@ -183,9 +183,10 @@ def test_values_survive_pickling_with_their_class() -> None:
     [("address", "address"), ("odd name", "udt"), ("class", "udt"), ("stra\u00dfe", "udt")],
 )
 def test_the_class_of_values_has_a_valid_name(type_name: str, class_name: str) -> None:
-    """The class of named tuples is called like the type, or "udt" if this is not an identifier.
+    """The class of named tuples is called like the type, or "udt".
 
-    The class is created only once.
+    It is called "udt" if the type's name is not an identifier in ASCII, or is a keyword. The class
+    is created only once.
     """
     tuple_class = make_named_tuple(type_name, ("a",))
     assert tuple_class is not None
