@@ -522,12 +522,19 @@ def _conversion_for(
     if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):
         return None
     if typing.get_origin(annotation) in _UNIONS:
-        return _conversion_for_union(cql_type, typing.get_args(annotation), column, field)
-    convert = _conversion_for_one(cql_type, annotation, column, field)
+        convert = _conversion_for_union(cql_type, typing.get_args(annotation), column, field)
+        # Without None in the union, its members convert the null of an empty collection.
+        if not allows_none:
+            return convert
+    else:
+        convert = _conversion_for_one(cql_type, annotation, column, field)
     # A list, set or map always has a conversion, so this is never such a collection.
     if convert is None:
         return None
-    make_empty = _EMPTY.get(_bare(cql_type).typename) if not allows_none else None
+    bare_type = _bare(cql_type)
+    # A user-defined type may have any name, also that of a collection.
+    is_collection = not allows_none and not hasattr(bare_type, "mapped_class")
+    make_empty = _EMPTY.get(bare_type.typename) if is_collection else None
     if make_empty is not None:
         # Servers store an empty collection as null. If the annotation does not allow None, convert
         # the null back to an empty collection.

@@ -581,6 +581,30 @@ def test_null_collections_are_empty_for_abstract_annotations() -> None:
     assert row.f == frozenset()
 
 
+def test_null_collections_of_a_union_with_none_are_none() -> None:
+    """A null collection becomes None if the union in the annotation has None, else empty."""
+    row_class = make_dataclass(
+        "Row",
+        [("a", list[int] | tuple[int, ...] | None), ("b", list[int] | tuple[int, ...])],
+    )
+    list_type = "ListType(Int32Type)"
+    (row,) = rows_as(row_class, [("a", list_type, None), ("b", list_type, None)])
+    assert row.a is None
+    assert row.b == []
+    (row,) = rows_as(row_class, [("a", list_type, [1]), ("b", list_type, [2])])
+    assert (row.a, row.b) == ([1], [2])
+
+
+@pytest.mark.parametrize("name", ["list", "set", "map"])
+def test_a_user_defined_type_may_have_the_name_of_a_collection(name: str) -> None:
+    """A null of a user-defined type named "list" is None, not an empty list."""
+    address = ADDRESS.replace("61646472", name.encode().hex())
+    row_type = make_dataclass("Row", [("home", Address)])
+    for home, expected in ((None, None), (("a", 1), Address("a", 1))):
+        (row,) = rows_as(row_type, [("home", address, home)])
+        assert row.home == expected
+
+
 def test_the_cached_factory_does_not_keep_its_class_alive() -> None:
     """A class can be garbage-collected although its factory was cached."""
     cls = make_dataclass("Row", [("v", int)])
