@@ -297,6 +297,7 @@ class Clients:
         statement, keyspaces = await self.prepared(user, text)
         operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
         operation.keyspaces = set(keyspaces)
+        operation.has_final_keyspaces = True
         bound = statement.bind((event.parameter % KEYS, operation.number))
         bound.is_idempotent = not is_once
         try:
@@ -353,6 +354,7 @@ class Clients:
         statement, keyspaces = await self.prepared(user, SELECT)
         operation = self.begin_operation(user, event.kind, idempotent=True, write=False)
         operation.keyspaces = set(keyspaces)
+        operation.has_final_keyspaces = True
         key = event.parameter % KEYS
         bound = statement.bind((key, operation.number))
         bound.is_idempotent = True
@@ -383,6 +385,7 @@ class Clients:
         statement, keyspaces = await self.prepared(user, INSERT)
         bound_operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
         bound_operation.keyspaces = set(keyspaces)
+        bound_operation.has_final_keyspaces = True
         operations = [
             self.begin_unprepared_operation(user, event.kind, idempotent=not is_once, write=True)
             for _ in range(2)
@@ -461,6 +464,7 @@ class Clients:
         ]
         for operation in operations:
             operation.keyspaces = set(keyspaces)
+            operation.has_final_keyspaces = True
         statement.is_idempotent = True
         key = event.parameter % KEYS
         results = user.session.execute_concurrent(
@@ -518,6 +522,7 @@ class Clients:
                 # A load treats an INSERT as idempotent, so it may write a failed row again.
                 operation = self.begin_operation(user, event.kind, idempotent=True, write=True)
                 operation.keyspaces = set(keyspaces)
+                operation.has_final_keyspaces = True
                 operations.append(operation)
                 # A load may send several rows in one request, so give all rows the same request
                 # number.

@@ -358,10 +358,13 @@ class RandomSteps:
             if self.random.random() < 0.5:
                 await asyncio.sleep(self.random.uniform(0, 0.003))
             # Wait until at least one step has ended. Wrong keyspaces are recorded in `mistakes`.
-            if len(running) > 12:
-                _, running = await asyncio.wait(
+            if len(running) == 12:
+                done, running = await asyncio.wait(
                     running, return_when=asyncio.FIRST_COMPLETED, timeout=WAIT
                 )
+                assert done
+                for finished_step in done:
+                    finished_step.result()
         # Wait for the last steps, and raise their errors.
         done, unfinished = await asyncio.wait(running, timeout=WAIT)
         assert not unfinished
