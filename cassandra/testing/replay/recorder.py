@@ -110,12 +110,17 @@ class Recorder:
         """Start to listen on a free port.
 
         :raises RuntimeError: if the recorder is already running.
+        :raises OSError: if the address is not available. The recorder can be started again.
         """
         if self._thread is not None:
             raise RuntimeError(f"the recorder of {self.path} is running already")
-        self._thread = thread = NodeThread("cassandra-recorder")
-        listener = thread.bound_socket(self.address, 0)
-        self._listener = listener
+        thread = NodeThread("cassandra-recorder")
+        try:
+            listener = thread.bound_socket(self.address, 0)
+        except BaseException:
+            thread.stop()
+            raise
+        self._thread, self._listener = thread, listener
         self._port = listener.getsockname()[1]
         thread.call(thread.listen, listener, lambda: _ApplicationSide(self, thread.loop), None)
         return self

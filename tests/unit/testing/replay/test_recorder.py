@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,6 +19,7 @@ from cassandra.query import BatchStatement, SimpleStatement, tuple_factory
 from cassandra.testing import Recorder, Recording, ReplayNode
 from cassandra.testing.fake import ErrorCode, FakeNode, Request, error, paged, rows, sequence, void
 from cassandra.testing.fake.answers import Answer
+from cassandra.testing.fake.looping import NodeThread
 
 COLUMNS = [("k", "int"), ("v", "text")]
 READ = "SELECT k, v FROM ks.t"
@@ -220,6 +223,22 @@ def test_a_recorder_is_started_and_stopped_once(node: FakeNode, tmp_path: Path) 
     with recorder, pytest.raises(RuntimeError, match="running already"):
         recorder.start()
     assert json.loads(path.read_text())["format"] == "turbocql recording"
+
+
+def test_a_recorder_without_an_address_can_be_started_again(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the socket cannot be bound, no thread stays, and `start` may be called again."""
+    recorder = Recorder(tmp_path / "run.jsonl", node.address, node.port)
+    threads_before = threading.active_count()
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(NodeThread, "bound_socket", Mock(side_effect=OSError("in use")))
+            with pytest.raises(OSError, match="in use"):
+                recorder.start()
+    assert threading.active_count() == threads_before
+    with recorder:
+        assert recorder.port
 
 
 def test_a_recorder_has_no_port_before_it_runs(tmp_path: Path) -> None:
