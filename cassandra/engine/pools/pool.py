@@ -240,7 +240,12 @@ class HostPool(CompatPool, bases.PoolBase):
             self._on_doubt(self.host)
             self._fill_later()
         else:
+            # All connections are open: forget the schedule, and the attempt that it has scheduled.
+            # Otherwise the next lost connection would wait for that attempt.
             self._delays = None
+            if self._next_try is not None:
+                self._next_try.cancel()
+                self._next_try = None
 
     def _fill_later(self) -> None:
         """Schedule another attempt to open missing connections.

@@ -335,6 +335,10 @@ async def test_connections_lost_together_use_one_delay_of_the_schedule() -> None
     # One of the two delays is left, although three attempts to refill the pool have failed.
     assert pool._delays is not None
     assert list(pool._delays) == [never]
+    # A refill for another reason succeeds: the next loss begins with a new schedule.
+    is_refusing = False
+    await pool.fill()
+    assert (len(pool.connections), pool._delays, pool._next_try) == (4, None, None)
     pool.close(ConnectionException("over"))
 
 
