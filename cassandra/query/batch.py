@@ -304,6 +304,10 @@ class BatchStatement(Statement):
         _KEYSPACE.__set__(self, name)
         self._has_borrowed_keyspace = False
 
+    @keyspace.deleter
+    def keyspace(self) -> None:
+        self.keyspace = None
+
     @property
     def entries(self) -> Sequence[str | BoundStatement]:
         """The statements in the order of `add`: query strings and `BoundStatement` objects.

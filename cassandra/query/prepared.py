@@ -82,8 +82,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_bytes_positions", "_encryption", "_is_followed", "_key_names",
-        "_plain_plan", "codecs", "column_metadata", "keyspace", "query_string",
+        "__dict__", "__weakref__", "_bytes_positions", "_decryption", "_encryption", "_is_followed",
+        "_key_names", "_plain_plan", "codecs", "column_metadata", "keyspace", "query_string",
         "when_changed",
     )  # fmt: skip
 
@@ -107,7 +107,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.query_string = query
         self.keyspace = keyspace
         self.protocol_version = protocol_version
-        self._encryption = column_encryption_policy
+        # The policies for bound values and for rows. Only the first may be replaced later.
+        self._encryption = self._decryption = column_encryption_policy
         self._is_followed = False  # whether the policy reports its changes to this statement
         self.codecs = codecs
         self._plain_plan: BindPlan | None = None  # None until `plain_plan` builds it
@@ -168,16 +169,24 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         """The policy that encrypts values of the statement's columns; None for none.
 
         If you assign another policy, it applies to values that are bound from then on. Rows are
-        still decrypted if you assign None.
+        still decrypted by the policy with which the statement was prepared.
         """
         return self._encryption
 
     @column_encryption_policy.setter
     def column_encryption_policy(self, policy: Encryption | None) -> None:
         with _planning:
+            previous = self._encryption, self._is_followed
             self._encryption = policy
-            self._follow_encryption()
-        self.renew_encryption()
+            try:
+                self._follow_encryption()
+                plan = self._build_plan(self.bind_plan.strict)
+            except BaseException:  # raised by a policy of the application
+                # Values must not be bound in clear by the old plan in the name of the new policy.
+                self._encryption, self._is_followed = previous
+                raise
+            self._plain_plan = None  # it was built with the old policy
+            self.bind_plan = plan
 
     def _follow_encryption(self) -> None:
         """Let the encryption policy report its changes to this statement, if it can.
@@ -347,9 +356,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self, metadata: ResultMetadata, converters: Converters | None
     ) -> ResultMetadata:
         """Return the same as `columns_as_read`, but with the converters in the argument."""
-        policy = self.column_encryption_policy
-        if policy is not None:
-            metadata = decrypting(metadata, policy)
+        if self._decryption is not None:
+            metadata = decrypting(metadata, self._decryption)
         # An application's protocol handler may have made metadata of any class.
         return (
             converting(metadata, converters) if isinstance(metadata, ResultMetadata) else metadata
@@ -410,6 +418,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         duplicate.__dict__.update(attributes)
         for name, value in settings.items():
             setattr(duplicate, name, value)
+        duplicate._decryption = self._decryption
         if self.codecs is not None:
             # Later changes of the session's converters must also reach the copy.
             duplicate.codecs = self.codecs

@@ -658,12 +658,15 @@ def test_a_keyspace_that_is_set_later_is_the_application_s_own() -> None:
     same object, because Python and the driver intern strings.
     """
     for name in ("ks", "".join(["k", "s"])):
-        batch = BatchStatement().add(prepared(), (1, "a")).add("INSERT INTO t (k) VALUES (1)")
+        batch: Any = BatchStatement().add(prepared(), (1, "a"))
+        batch.add("INSERT INTO t (k) VALUES (1)")
         assert (batch.keyspace, batch.expected_keyspace, batch.own_keyspace) == ("ks", None, "ks")
         batch.keyspace = name
         assert (batch.expected_keyspace, batch.own_keyspace) == ("ks", "ks")
         for duplicate in (copy.copy(batch), pickle.loads(pickle.dumps(batch))):
             assert duplicate.expected_keyspace == "ks"
+        del batch.keyspace
+        assert batch.keyspace is None
         batch.clear()
         assert batch.keyspace is None
 

@@ -207,6 +207,35 @@ def test_a_policy_that_is_assigned_later_encrypts() -> None:
     assert statement.bind((1, b"a")).values[1] == b"a"
 
 
+def test_a_policy_that_cannot_be_applied_is_not_assigned() -> None:
+    """If the new policy raises, the statement keeps its old policy, and binds by it."""
+
+    class Failing:
+        def contains_column(self, column: Any) -> bool:
+            raise OSError("no keys")
+
+    policy: Any = Failing()
+    statement = prepared()
+    with pytest.raises(OSError, match="no keys"):
+        statement.column_encryption_policy = policy
+    assert statement.column_encryption_policy is None
+    statement.strict_names = True
+    assert statement.bind((1, "a")).values[1] == b"a"
+
+
+def test_rows_are_decrypted_by_the_first_policy() -> None:
+    """Rows are decrypted by the policy of the cluster, whatever policy encrypts bound values."""
+    column = ColDesc("ks", "t", "b")
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(column, AES256_KEY, "text")
+    row = [ColumnMetadata("ks", "t", "b", BytesType)]
+    statement = prepared(type_of_b=BytesType, column_encryption_policy=policy)
+    statement.column_encryption_policy = None
+    for duplicate in (statement, copy.copy(statement), copy.deepcopy(statement)):
+        (read,) = duplicate.columns_as_read(ResultMetadata(row)).columns
+        assert read.type.codec().decode(policy.encrypt(column, b"a")) == "a"
+
+
 def test_a_policy_that_is_assigned_later_reports_its_changes() -> None:
     """A column that is added to an assigned policy is encrypted by the statement, too."""
     column = ColDesc("ks", "t", "b")
