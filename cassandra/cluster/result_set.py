@@ -561,15 +561,18 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if index == 0 and not self._is_list and self._iterator is None:
             rows = self._skip_empty_pages()  # like `one`, without reading all pages
             # The page of a row factory that is a generator cannot be indexed: see below.
-            if not isinstance(rows, Iterator):
+            if type(rows) is list or not isinstance(rows, Iterator):
                 try:
                     first: T = rows[0]
                 except IndexError:
                     raise IndexError(_NO_ROW) from None
-                # A later iteration must begin with this row again, so it must not drop the current
-                # page.
-                self._is_indexed = True
-                return first
+                except TypeError:  # a set, for example: read the rows into a list below
+                    pass
+                else:
+                    # A later iteration must begin with this row again, so it must not drop the
+                    # current page.
+                    self._is_indexed = True
+                    return first
         if isinstance(index, str):
             raise TypeError(
                 f"a result has rows by position, not by name, {index!r}: write "

@@ -160,9 +160,16 @@ def test_the_first_row_by_index_then_all() -> None:
 def test_rows_of_a_generator_are_found_by_index() -> None:
     """If a row factory returns an iterator, indexing reads all pages, as for cassandra-driver."""
     future = FakeFuture([3])
-    rows = ResultSet(future, iter([1, 2]))
+    rows: ResultSet[Any] = ResultSet(future, iter([1, 2]))
     assert rows[0] == 1
     assert [rows[2], *rows] == [3, 1, 2, 3]
+
+
+def test_rows_of_a_set_are_found_by_index() -> None:
+    """If a row factory returns a set or a view of a dict, indexing reads all pages into a list."""
+    rows: ResultSet[Any] = ResultSet(FakeFuture([3]), {1: None, 2: None}.keys())
+    assert rows[0] == 1
+    assert rows[2] == 3
 
 
 def test_was_applied_after_all_rows_were_read() -> None:
