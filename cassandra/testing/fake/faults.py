@@ -77,10 +77,12 @@ class Held:
     :param default: the answer that `release` sends by default.
     """
 
-    __slots__ = ("_default", "released", "request")
+    __slots__ = ("_default", "released", "request", "waits_in")
 
-    def __init__(self, request: Request, default: Answer) -> None:
+    def __init__(self, request: Request, default: Answer, hold: Hold | None = None) -> None:
         self.request = request
+        # The `Hold` whose queue has this request; None if the request was taken from the queue.
+        self.waits_in = hold
         self._default = default
         self.released = False
 
@@ -98,6 +100,8 @@ class Held:
         if self.released:
             raise RuntimeError(f"{self.request!r} was answered already")
         self.released = True
+        if self.waits_in is not None:
+            self.waits_in.has_released = True
         return self._default if answer is None else as_answer(answer)
 
     @staticmethod
@@ -128,13 +132,13 @@ class Hold(Answer):
         self._held: deque[Held] = deque()
         self._arrived = threading.Condition()  # guards all fields; notified when a request arrives
         self._open = False  # True after `open`: requests are no longer held
+        self.has_released = False  # True if the queue has requests that were released
 
     def perform(self, request: Request) -> None:
         """Hold the request back. If `open` was called, send the default answer instead."""
         with self._arrived:
             if not self._open:
-                self._forget_released()
-                self._held.append(Held(request, self._default))
+                self._held.append(Held(request, self._default, self))
                 self._arrived.notify_all()
                 return
         self._default.perform(request)
@@ -148,7 +152,9 @@ class Hold(Answer):
 
     def _forget_released(self) -> None:
         """Drop the requests that the test has released by `Held.release`."""
-        self._held = deque(hold for hold in self._held if not hold.released)
+        if self.has_released:
+            self.has_released = False  # before the look, so that no later release is missed
+            self._held = deque(hold for hold in self._held if not hold.released)
 
     def _has(self, count: int) -> bool:
         """Return True if at least `count` requests wait now."""
@@ -180,7 +186,10 @@ class Hold(Answer):
                 raise AssertionError(
                     f"{len(self._held)} requests were held back within {timeout} s, not {count}"
                 )
-            return [self._held.popleft() for _ in range(count)]
+            taken = [self._held.popleft() for _ in range(count)]
+            for hold in taken:
+                hold.waits_in = None
+            return taken
 
     def release(self, answer: Answerable | None = None, timeout: float = 30.0) -> None:
         """Wait until a request is held, and respond to the oldest held request.
@@ -198,6 +207,8 @@ class Hold(Answer):
         with self._arrived:
             self._forget_released()
             holds, self._held = list(self._held), deque()
+            for hold in holds:
+                hold.waits_in = None
         for node in {hold.request.connection.node for hold in holds}:
             Held.release_together(
                 [hold for hold in holds if hold.request.connection.node is node], answer
