@@ -270,7 +270,7 @@ def test_the_last_row_of_a_partition_decides_when_its_static_columns_expire(
     prepared = prepared_insert(implementation, columns, [0])
     new_binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1,)))
     new_binder.static_columns = [2]
-    rows = [("a", 1, "z", 9), ("a", 2, "z", 9), ("a", 3, "z", 5), ("a", 4, "z", None)]
+    rows: list[Any] = [("a", 1, "z", 9), ("a", 2, "z", 9), ("a", 3, "z", 5), ("a", 4, "z", None)]
     # These rows have no static value that could expire.
     rows += [("a", 5, UNSET_VALUE, 7), ("b", 1, None, 8), ("b", 2, None, 9)]
     result = bound(new_binder, *rows)

@@ -338,7 +338,9 @@ async def test_connections_lost_together_use_one_delay_of_the_schedule() -> None
     # A refill for another reason succeeds: the next loss begins with a new schedule.
     is_refusing = False
     await pool.fill()
-    assert (len(pool.connections), pool._delays, pool._next_try) == (4, None, None)
+    assert len(pool.connections) == 4
+    schedule: Any = (pool._delays, pool._next_try)
+    assert schedule == (None, None)
     pool.close(ConnectionException("over"))
 
 
