@@ -220,6 +220,10 @@ def written_table(metadata: Metadata, prepared: PreparedStatement) -> TableMetad
 def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[str | None]:
     """Return, for each bind marker, the name of its column; None if the column is not known.
 
+    The result is also None for a named marker that is only a part of the value of a key column, as
+    in ``c = :x % 10`` and ``c IN (:x, 5)``. Rows with different values of such a marker may have
+    the same key.
+
     Markers for the time to live, the write time, and several columns of the primary key have the
     names that servers give to them: ``[ttl]``, ``[timestamp]``, ``in(a,b)``.
 
@@ -229,14 +233,16 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
     query = prepared.query_string
     named: dict[str, set[str]] = {}
     words: dict[str, str] = {}  # the word before each named marker
+    partial: set[str] = set()
     if ":" in query:
         named = columns_of_named_markers(query)
         tokens = [text for _, text in tokens_of(query)]
         words = {
-            name[1:-1].replace('""', '"') if name.startswith('"') else name.lower(): word.upper()
+            _unquoted(name): word.upper()
             for word, colon, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
             if colon == ":"
         }
+        partial = _partial_values(tokens)
     key = {column.name for column in (*table.partition_key, *table.clustering_key)}
 
     def name_of(marker: str) -> str | None:
@@ -249,6 +255,8 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
         if len(names) > 1:
             return None
         (name,) = names
+        if name in key and marker in partial:
+            return None
         if name in table.columns or name in ("[ttl]", "[timestamp]"):
             return name
         composed = _PART_OF_A_COLUMN.fullmatch(name)
@@ -263,6 +271,48 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
 
     return [name_of(column.name) for column in prepared.column_metadata]
 
+
+def _partial_values(tokens: Sequence[str]) -> set[str]:
+    """Return the named markers that are not the whole value of a column at each of their places.
+
+    A marker is the whole value of a column on the right side of ``=``, and in the brackets of
+    VALUES.
+
+    :param tokens: the tokens of a statement.
+    """
+    partial: set[str] = set()
+    words: list[str] = []  # the token before each open bracket, in upper case
+    for index, token in enumerate(tokens):
+        before = tokens[index - 1].upper() if index else ""
+        if token in _OPENING:
+            words.append(before)
+        elif token in _CLOSING and words:
+            words.pop()
+        elif token == ":" and index + 1 < len(tokens):
+            name = tokens[index + 1]
+            # ``>=`` and ``+=`` are two tokens each.
+            is_whole = (before == "=" and tokens[index - 2] not in _BEFORE_EQUAL) or (
+                before in ("(", ",") and words[-1:] == ["VALUES"]
+            )
+            # The tokenizer returns ``x-1`` as one word.
+            marker = name if name.startswith('"') else _WORD_END.sub("", name)
+            after = "".join(tokens[index + 2 : index + 3]).upper()
+            if not is_whole or marker != name or after not in _AFTER_VALUE:
+                partial.add(_unquoted(marker))
+    return partial
+
+
+def _unquoted(name: str) -> str:
+    """Return a name of a statement as servers return it."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+
+
+_OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
+_BEFORE_EQUAL = frozenset("<>!+-")  # with "=", these are other operators
+_WORD_END = re.compile(r"[.+-].*", re.DOTALL)
+# The tokens that end a value; "" is the end of the statement.
+_AFTER_VALUE = frozenset({"AND", "IF", "APPLY", ",", ")", ";", ""})
 
 # The names of markers for elements of a collection (``key(a)``, ``value(a)``), tuples and lists of
 # values (``(a,b)``, ``in(a)``).

@@ -229,6 +229,10 @@ def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
     check_static_counters(table, plan, is_unloaded=True)
 
 
+ABC = ("a", "b", "c")
+KEY_AND_TOTAL = ["customer", "placed", "total"]
+
+
 @pytest.mark.parametrize(
     ("query", "markers", "names"),
     [
@@ -241,6 +245,21 @@ def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
         ("UPDATE t USING ttl :m AND TIMESTAMP :At", ("m", "at"), ["[ttl]", "[timestamp]"]),
         # The second marker is an element of `m`, and the third one stands for two columns.
         ("SET total = :u, m[1] = :m, a = :b, m = :b", ("u", "m", "b"), ["total", None, None]),
+        ("WHERE customer = :a AND placed = :b IF total = :c", ABC, KEY_AND_TOTAL),
+        ("UPDATE t SET total = :c WHERE customer=:a AND placed=:b;", ABC, KEY_AND_TOTAL),
+        ("INSERT INTO t (customer, placed, total) VALUES (:a, :b, :c)", ABC, KEY_AND_TOTAL),
+        # The following markers are only a part of the value of a key column.
+        ("WHERE placed IN (:x, 5)", ("x",), [None]),
+        ("WHERE placed IN (5, :placed)", ("placed",), [None]),
+        ("WHERE customer = :a AND placed = :x % 10", ("a", "x"), ["customer", None]),
+        ("WHERE placed = :placed-1", ("placed",), [None]),
+        ("WHERE placed >= :x AND customer = :a", ("x", "a"), [None, "customer"]),
+        ("INSERT INTO t (customer, placed) VALUES (:a, :b * 2)", ("a", "b"), ["customer", None]),
+        ("WHERE placed = :x AND placed IN (:x, 5)", ("x",), [None]),
+        ("WHERE (customer, placed) > (:a, :b)", ("a", "b"), [None, None]),
+        ('WHERE placed = :"A b" + 1', ("A b",), [None]),
+        # Other columns may have such markers: their values do not identify a row.
+        ("SET total = :x + 1", ("x",), ["total"]),
     ],
 )
 def test_markers_belong_to_columns(
