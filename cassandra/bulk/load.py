@@ -196,7 +196,7 @@ class Load:
             if options.columns is None:
                 check_index(self._source, plan.names, options.ignore, target)
             if plan.is_counter:
-                check_static_counters(target, plan, is_unloaded(self._source))
+                check_static_counters(target, plan, is_unloaded(self._source), fields)
             prepared = yield Prepare(plan.text)
         table = written_table(self._metadata, prepared)
         traits = traits_of(prepared, plan, options.counters, table)

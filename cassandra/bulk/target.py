@@ -482,18 +482,41 @@ def _counter_plan(
     return Plan(text, tuple(names), is_idempotent=False, is_counter=True)
 
 
-def check_static_counters(table: TableMetadata, plan: Plan, is_unloaded: bool) -> None:
+def check_static_counters(
+    table: TableMetadata,
+    plan: Plan,
+    is_unloaded: bool,
+    fields: Sequence[tuple[str, list[str] | None]] = (),
+) -> None:
     """Warn if each row of a partition would add to a static counter.
 
     :param table: the table that is written.
     :param plan: the statement, which changes counters.
     :param is_unloaded: True if an unload has written the rows. Each row of a partition then
         contains the value of the static counter, so the load would add it once for each row.
-    :raises ValueError: if `is_unloaded` is True.
+    :param fields: (name of the file, its field names) of each file. The field names are None if
+        they are not known before the rows are read.
+    :raises ValueError: if `is_unloaded` is True, also if the statement leaves out the clustering
+        columns. The exception are files that have no clustering columns.
     """
     counter = next((name for name in plan.names if table.columns[name].is_static), None)
     clustering = {column.name for column in table.clustering_key}
-    if counter is None or clustering.isdisjoint(plan.names):
+    if counter is None:
+        return
+    if clustering.isdisjoint(plan.names):
+        # A file with clustering columns has one row for each of their values, and not one for each
+        # partition. A file of JSON has them unless the unload left them out.
+        file = next(
+            (file for file, names in fields if names is None or not clustering.isdisjoint(names)),
+            None,
+        )
+        if is_unloaded and file is not None:
+            raise ValueError(
+                f"column {counter!r} is a static counter, and in {file}, which an unload has "
+                "written, each row of a partition has its value. The rows must be reduced to one "
+                "for each partition first: write them to another file, without the clustering "
+                "columns, and load that"
+            )
         return
     partition = [column.name for column in table.partition_key]
     message = (

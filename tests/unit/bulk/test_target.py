@@ -227,6 +227,14 @@ def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
     plan = plan_of(table, ("customer", "all_hits"), **options)
     assert plan.text == ('UPDATE ks."Orders" SET all_hits = all_hits + ? WHERE customer = ?')
     check_static_counters(table, plan, is_unloaded=True)
+    check_static_counters(table, plan, True, [("a.csv", ["customer", "all_hits"])])
+    # If the columns of an unload's file are left out, it still has a row for each of their values.
+    # The fields of a file of JSON are not known.
+    for names in (["customer", "placed", "all_hits"], None):
+        fields = [("a", ["customer", "all_hits"]), ("b", names)]
+        with pytest.raises(ValueError, match=r"in b, .* must be reduced to one for each partition"):
+            check_static_counters(table, plan, True, fields)
+        check_static_counters(table, plan, False, fields)
 
 
 ABC = ("a", "b", "c")
