@@ -42,6 +42,7 @@ from cassandra.query.tables.rows import advice_on_matrix, is_array, rows_of
 if TYPE_CHECKING:
     from cassandra.bulk import grouping
     from cassandra.bulk.grouping import Group
+    from cassandra.cqltypes.codecs.base import Codec
     from cassandra.protocol import bind
 else:
     from cassandra._impl import bind, grouping
@@ -770,9 +771,13 @@ def _in_order(
         return [(block, row_numbers)]
     types = [column.type for column in prepared.column_metadata]
     codecs = {index: plain_codec(types[index]) for index in key if _has_many_forms(types[index])}
-    # The same value may be encrypted to different bytes, so compare encrypted values decrypted.
+    # The same value may be encrypted to different bytes, so compare encrypted values decrypted. For
+    # an encrypted column, the server's type is blob. The plan has the type that decrypts.
+    bound_types = [column.type for column in prepared.plain_plan.columns]
     encrypted_codecs = {
-        index: plain_codec(types[index]) for index in positions if is_encrypted(types[index])
+        index: plain_codec(bound_types[index])
+        for index in positions
+        if is_encrypted(bound_types[index])
     }
     compared_positions = {*key, *positions, *([] if ttl is None else [ttl])}
     # For each key, the index of the last part that has a row with this key, and the values of that
@@ -793,7 +798,7 @@ def _in_order(
             ]
         )
         values = [
-            repr(encrypted_codecs[index].decode_nullable(encoded[index][_LENGTH.size :])).encode()
+            _decrypted(encrypted_codecs[index], encoded[index])
             if index in encrypted_codecs and len(encoded[index]) > _LENGTH.size
             else encoded[index]
             for index in positions
@@ -821,6 +826,23 @@ def _in_order(
     if len(parts) <= 1:
         return [(block, row_numbers)]
     return [(block.take(part), [row_numbers[index] for index in part]) for part in parts]
+
+
+def _decrypted(codec: Codec, encoded: bytes) -> bytes:
+    """Return bytes that are the same for all encrypted forms of a value.
+
+    If the value cannot be decrypted, because the application may only have the key for writing,
+    return it unchanged. Then rows with the same value are sent one after another.
+
+    :param codec: decrypts the value.
+    :param encoded: the encrypted value with its length.
+    """
+    try:
+        return repr(codec.decode_nullable(encoded[_LENGTH.size :])).encode()
+    except MemoryError:
+        raise
+    except Exception:  # a policy of the application may raise anything
+        return encoded
 
 
 def _has_many_forms(cql_type: Any) -> bool:
