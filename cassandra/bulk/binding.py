@@ -510,13 +510,19 @@ class Binder:
         Servers refuse a row because of its key, its time to live, its write time or a null inside a
         collection.
 
+        :param prepared: the main statement, or that of `static_rows`.
         :param keys: the positions of the key among the bind markers.
         :param row_numbers: the number of each row in its chunk.
         """
         errors: list[tuple[int, BaseException]] = []
         names = [column.name for column in prepared.column_metadata]
-        ttl_position = names.index("[ttl]") if "[ttl]" in names else None
-        time_position = names.index("[timestamp]") if "[timestamp]" in names else None
+        if prepared is self._prepared:
+            # Named markers may have other names than [ttl] and [timestamp].
+            ttl_position, time_position = self.ttl, self.write_time
+        else:  # the load's own statement for static columns
+            ttl_position, time_position = (
+                names.index(name) if name in names else None for name in ("[ttl]", "[timestamp]")
+            )
         collections = collection_columns(prepared, self.cql_types)
         # For each row, find the first value that servers refuse.
         for number, row in zip(row_numbers, block.rows(), strict=True):

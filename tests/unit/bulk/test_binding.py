@@ -626,19 +626,38 @@ def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
         assert str(error).startswith(f"a row is the {type_name} ")
 
 
+@pytest.mark.parametrize("marker", ["[ttl]", "life"])
 def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
-    implementation: Implementation,
+    implementation: Implementation, marker: str
 ) -> None:
-    """A dry run fails rows whose TTL is negative or above the servers' limit of 20 years."""
-    columns = [COLUMNS[0], Column("[ttl]", lookup_cqltype("int"))]
+    """A dry run fails rows whose TTL is negative or above the servers' limit of 20 years.
+
+    The marker of ``USING TTL :life`` has the name "life".
+    """
+    columns = [COLUMNS[0], Column(marker, lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [0])
-    binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]), {"[ttl]": "ttl"})
+    binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]), {marker: "ttl"})
+    binder.ttl = 1
     binder.is_dry = True
     # Servers accept at most 20 years; 20 * 365 days are 630,720,000 s.
     result = bound(binder, ("a", 0), ("b", -1), ("c", 630_720_000), ("d", 630_720_001), ("e", None))
     assert [(number, str(error)) for number, error in result.failures] == [
         (1, "its time to live is -1 s, and servers take 0 to 630720000 s"),
         (3, "its time to live is 630720001 s, and servers take 0 to 630720000 s"),
+    ]
+
+
+@pytest.mark.parametrize("marker", ["[timestamp]", "at"])
+def test_a_dry_run_refuses_null_write_times(implementation: Implementation, marker: str) -> None:
+    """A dry run fails rows whose write time is null, also if its marker is named."""
+    columns = [COLUMNS[0], Column(marker, lookup_cqltype("bigint"))]
+    prepared = prepared_insert(implementation, columns, [0])
+    binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]))
+    binder.write_time = 1
+    binder.is_dry = True
+    result = bound(binder, ("a", 1_700_000_000_000_000), ("b", None))
+    assert [(number, str(error)) for number, error in result.failures] == [
+        (1, "its write time is null")
     ]
 
 
