@@ -113,8 +113,8 @@ class _JsonLines:
         if not self._failed_names.isdisjoint(row):
             name = next(name for name in row if name in self._failed_names)
             return ValueError(
-                f"it failed in another load, and {name!r} was not mended since: replace {name!r} by "
-                "the row's fields by their names"
+                f"it failed in another load, and {name!r} was not mended since: replace it by the "
+                "row's fields with their names"
             )
         fields = self._allowed_fields
         if fields is not None and not row.keys() <= fields:
