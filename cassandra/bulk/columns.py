@@ -21,6 +21,7 @@ from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.target import (
     Plan,
     columns_of,
+    names_in,
     names_of_markers,
     order_of_statement,
     plan_of,
@@ -335,7 +336,8 @@ class Columns:
         The order matters if it decides which value of a partition's static column is kept.
 
         A bind marker that may be a part of a static column counts as one, too: the argument of a
-        function, for example.
+        function, for example, if the statement names a static column. Counters do not count: their
+        sum is the same in any order.
 
         :param table: the table that is written.
         """
@@ -343,13 +345,20 @@ class Columns:
         # key, so they are sent in their order anyway. If rows have a write time, the server keeps
         # the value with the latest write time, in whatever order the rows arrive.
         has_write_time = self._options.timestamp is not None or "[timestamp]" in self._marker_names
-        has_static = any(column.is_static for column in table.columns.values())
-        if not has_static or not self.keys.clustering or has_write_time:
+        static_names = {column.name for column in table.columns.values() if column.is_static}
+        if not static_names or not self.keys.clustering or has_write_time:
             return []
+        # Any column may be in the JSON of INSERT JSON. The markers' own names are among the names,
+        # too: if a marker is called like a static column, the order is kept needlessly.
+        names = names_in(self._prepared.query_string)
+        may_be_static = not names.isdisjoint({*static_names, "json"})
         return [
             index
-            for index, name in enumerate(self._marker_names)
-            if name is None or (name in table.columns and table.columns[name].is_static)
+            for index, (name, column) in enumerate(
+                zip(self._marker_names, self.columns, strict=True)
+            )
+            if (may_be_static if name is None else name in static_names)
+            and column.type.typename != "counter"
         ]
 
     def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:

@@ -302,6 +302,21 @@ def _partial_values(tokens: Sequence[str]) -> set[str]:
     return partial
 
 
+def names_in(query: str) -> set[str]:
+    """Return all names in a statement as servers return them, and its other words and numbers.
+
+    :param query: the query string.
+    """
+    names: set[str] = set()
+    for kind, token in tokens_of(query):
+        if kind == "word":
+            # The tokenizer returns ``ks.t`` and ``a-1`` as one word each.
+            names.update(_SEPARATOR.split(token.lower()))
+        elif token.startswith('"'):
+            names.add(_unquoted(token))
+    return names
+
+
 def _unquoted(name: str) -> str:
     """Return a name of a statement as servers return it."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
@@ -310,6 +325,7 @@ def _unquoted(name: str) -> str:
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
 _BEFORE_EQUAL = frozenset("<>!+-")  # with "=", these are other operators
+_SEPARATOR = re.compile(r"[.+-]")
 _WORD_END = re.compile(r"[.+-].*", re.DOTALL)
 # The tokens that end a value; "" is the end of the statement.
 _AFTER_VALUE = frozenset({"AND", "IF", "APPLY", ",", ")", ";", ""})

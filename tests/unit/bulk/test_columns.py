@@ -276,7 +276,7 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
         (("p", "c", "s", "[ttl]"), {"ttl_column": "r"}, [2]),
         (("p", "c", "value(s)"), {}, [2]),  # SET s[?] = ?
         (("p", "c", "value(r)"), {}, []),
-        (("p", "c", "r", "arg0(f)"), {}, [3]),  # this may be an argument of f for s
+        (("p", "c", "r", "arg0(f)"), {}, []),  # the statement has no static column
     ],
 )
 def test_the_order_of_rows_decides_about_static_columns(
@@ -285,6 +285,48 @@ def test_the_order_of_rows_decides_about_static_columns(
     """`static_columns` is set only if the order of two rows decides which static value remains."""
     columns = columns_of_table(*markers, **options)
     assert columns.binder(None, lambda: None).static_columns == static
+
+
+@pytest.mark.parametrize(
+    ("query", "markers", "static"),
+    [
+        ("INSERT INTO t (p, c, s) VALUES (?, ?, f(?))", ("p", "c", "arg0(f)"), [2]),
+        ("INSERT INTO t (p, c, S) VALUES (:p, :c, f(:x))", ("p", "c", "x"), [2]),
+        ('INSERT INTO t (p, c, "s") VALUES (:p, :c, f(:x))', ("p", "c", "x"), [2]),
+        ("UPDATE t SET s.a=f(:x) WHERE p=:p AND c=:c", ("x", "p", "c"), [0]),
+        ("UPDATE t SET r = r + :x WHERE p = :p AND c = :c", ("x", "p", "c"), []),
+        ("INSERT INTO s.t (p, c, r) VALUES (:p, :c, f(:x))", ("p", "c", "x"), [2]),
+        ("INSERT INTO t (p, c, r) VALUES (:p, :c, f(:x))", ("p", "c", "x"), []),
+        # Any column may be in the JSON.
+        ("INSERT INTO t JSON :x; UPDATE t SET r = 1 WHERE p=:p AND c=:c", ("x", "p", "c"), [0]),
+        # A name in quotes has its capitals, and strings have no names.
+        ("INSERT INTO t (p, c, \"S\") VALUES (:p, :c, f(:x, 's'))", ("p", "c", "x"), []),
+    ],
+)
+def test_unknown_markers_are_static_if_the_statement_has_a_static_column(
+    query: str, markers: tuple[str, ...], static: list[int]
+) -> None:
+    """Rows that write no static column need no order."""
+    key = [markers.index("p")]
+    assert static_columns(prepared(*markers, key=key, query=query), TABLE) == static
+
+
+@pytest.mark.parametrize("marker", ["x", "s"])
+def test_counters_need_no_order(marker: str) -> None:
+    """The sum of a counter is the same in any order, also that of a static one."""
+    query = "UPDATE t SET s = s + :x WHERE p = :p AND c = :c"
+    statement = prepared(marker, "p", "c", key=[1], query=query)
+    counter = statement.column_metadata[0]._replace(type=lookup_cqltype("counter"))
+    statement.renew_columns([counter, *statement.column_metadata[1:]])
+    assert static_columns(statement, table_metadata(p="int", c="int", s="counter")) == []
+
+
+def static_columns(statement: PreparedStatement, table: TableMetadata) -> list[int]:
+    """Return the positions of the static columns of a load with a prepared statement."""
+    options = LoadOptions()
+    selection = selection_of_statement(statement, options)
+    columns = Columns(statement, selection, table, options, reading_of_names(options))
+    return [*columns.binder(None, lambda: None).static_columns]
 
 
 def test_named_markers_stand_for_the_columns_of_their_places() -> None:
