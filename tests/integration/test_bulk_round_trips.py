@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,7 +66,14 @@ def test_partitions_with_only_a_static_column_and_empty_keys(
         session.execute(insert)
     for name in ("s", "n"):
         rows_before = rows_of(session, name)
-        session.unload(name, tmp_path / name, format=file_format)
+        # CSV writes an empty string like a missing clustering column.
+        is_ambiguous = (name, file_format) == ("s", "csv")
+        with (
+            pytest.warns(RuntimeWarning, match="column 'c' has empty texts")
+            if is_ambiguous
+            else contextlib.nullcontext()
+        ):
+            session.unload(name, tmp_path / name, format=file_format)
         session.execute(f"TRUNCATE {name}", timeout=60)
         report = session.load(name, tmp_path / name)
         assert (report.written, report.failed) == (len(rows_before), 0)
