@@ -75,6 +75,7 @@ class Held:
 
     :param request: the request that waits.
     :param default: the answer that `release` sends by default.
+    :param hold: the `Hold` whose queue has the request; None for none.
     """
 
     __slots__ = ("_default", "released", "request", "waits_in")
