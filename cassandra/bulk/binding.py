@@ -157,10 +157,7 @@ class Binder:
         self._mapping = mapping
         # The positions of the write time and the time to live among the bind markers; None if rows
         # have none.
-        self.write_time, self.ttl = (
-            next((index for index, column in enumerate(columns) if column.name == name), None)
-            for name in ("[timestamp]", "[ttl]")
-        )
+        self.write_time, self.ttl = times_in([column.name for column in columns])
         self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
         # False if the values of rows without names must be reordered to match the bind markers.
@@ -520,9 +517,7 @@ class Binder:
             # Named markers may have other names than [ttl] and [timestamp].
             ttl_position, time_position = self.ttl, self.write_time
         else:  # the load's own statement for static columns
-            ttl_position, time_position = (
-                names.index(name) if name in names else None for name in ("[ttl]", "[timestamp]")
-            )
+            time_position, ttl_position = times_in(names)
         collections = collection_columns(prepared, self.cql_types)
         # For each row, find the first value that servers refuse.
         for number, row in zip(row_numbers, block.rows(), strict=True):
@@ -752,6 +747,18 @@ class Binder:
             return False
         texts = chunk.raw[number]
         return any(texts[chunk.names.index(field)].strip() for field in fields)
+
+
+def times_in(names: Sequence[str | None]) -> tuple[int | None, int | None]:
+    """Return the positions of the write time and of the time to live among bind markers.
+
+    :param names: the names of the markers; see `cassandra.bulk.target.names_of_markers`.
+    :returns: None for a time that has no marker.
+    """
+    write_time, ttl = (
+        names.index(name) if name in names else None for name in ("[timestamp]", "[ttl]")
+    )
+    return write_time, ttl
 
 
 def _in_order(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra.bulk.binding import Binder, StaticRows
+from cassandra.bulk.binding import Binder, StaticRows, times_in
 from cassandra.bulk.changed_numbers import ChangedNumbers
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.fields import check_folders, check_names, positions_of
@@ -314,10 +314,7 @@ class Columns:
                 for index, column in enumerate(reading.columns)
                 if column.type.typename == "counter"
             ]
-        binder.write_time, binder.ttl = (
-            self._marker_names.index(name) if name in self._marker_names else None
-            for name in ("[timestamp]", "[ttl]")
-        )
+        binder.write_time, binder.ttl = times_in(self._marker_names)
         binder.is_empty_null = "" in reading.formats.nulls
         if self._table is not None:
             # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be
