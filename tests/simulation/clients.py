@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,11 @@ class Operation:
     """Logical times at which the client began and ended it; `ended` is 0 if that is unknown."""
     earliest: int = 0
     """The time of the machine's clock at the beginning, in microseconds."""
+
+    def run_only_in(self, keyspaces: Iterable[str]) -> None:
+        """Allow these keyspaces only, whatever later USE statements switch the session to."""
+        self.keyspaces = set(keyspaces)
+        self.has_final_keyspaces = True
 
 
 @dataclass(eq=False)
@@ -135,8 +140,7 @@ class Clients:
         """
         operation = self.begin_operation(user, what, idempotent=idempotent, write=write)
         if self.simulation.threads is None:  # the asyncio API
-            operation.keyspaces = {user.session.keyspace or ""}
-            operation.has_final_keyspaces = True
+            operation.run_only_in({user.session.keyspace or ""})
         return operation
 
     def end_operations(self, user: User, *operations: Operation) -> None:
@@ -144,11 +148,6 @@ class Clients:
         for operation in operations:
             if not operation.has_final_keyspaces:
                 operation.keyspaces |= user.keyspaces()
-            self.end_operations_in_known_keyspaces(user, operation)
-
-    def end_operations_in_known_keyspaces(self, user: User, *operations: Operation) -> None:
-        """Record that operations have ended, without allowing further keyspaces for them."""
-        for operation in operations:
             user.open.discard(operation.number)
             # Without an end time, `judge` expects no order of timestamps. A cancelled call of the
             # blocking API has no end time, because its thread may send the request even later.
@@ -296,15 +295,14 @@ class Clients:
         """
         statement, keyspaces = await self.prepared(user, text)
         operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
-        operation.keyspaces = set(keyspaces)
-        operation.has_final_keyspaces = True
+        operation.run_only_in(keyspaces)
         bound = statement.bind((event.parameter % KEYS, operation.number))
         bound.is_idempotent = not is_once
         try:
             await user.session.execute(bound, **self.timeout_option(event), **options)
             operation.is_acknowledged = True
         finally:
-            self.end_operations_in_known_keyspaces(user, operation)
+            self.end_operations(user, operation)
 
     async def do_write(self, user: User, event: PlannedEvent) -> None:
         """Insert a row by a prepared statement that is marked as idempotent."""
@@ -353,15 +351,14 @@ class Clients:
         """Read a row with a prepared statement, and check that the row belongs to this read."""
         statement, keyspaces = await self.prepared(user, SELECT)
         operation = self.begin_operation(user, event.kind, idempotent=True, write=False)
-        operation.keyspaces = set(keyspaces)
-        operation.has_final_keyspaces = True
+        operation.run_only_in(keyspaces)
         key = event.parameter % KEYS
         bound = statement.bind((key, operation.number))
         bound.is_idempotent = True
         try:
             result = await user.session.execute(bound, **self.timeout_option(event))
         finally:
-            self.end_operations_in_known_keyspaces(user, operation)
+            self.end_operations(user, operation)
         if result is not None and (row := result.one()) is not None:
             self.check_row(operation, row, key)
 
@@ -384,8 +381,7 @@ class Clients:
         """
         statement, keyspaces = await self.prepared(user, INSERT)
         bound_operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
-        bound_operation.keyspaces = set(keyspaces)
-        bound_operation.has_final_keyspaces = True
+        bound_operation.run_only_in(keyspaces)
         operations = [
             self.begin_unprepared_operation(user, event.kind, idempotent=not is_once, write=True)
             for _ in range(2)
@@ -399,8 +395,7 @@ class Clients:
         # change it, so these keyspaces are final.
         if user.cluster.protocol_version >= 5:
             for operation in operations:
-                operation.keyspaces = set(keyspaces)
-                operation.has_final_keyspaces = True
+                operation.run_only_in(keyspaces)
         key = event.parameter % KEYS
         batch.add(statement, (key, bound_operation.number))
         for operation in operations:
@@ -414,8 +409,7 @@ class Clients:
             # The prepared statement runs in the keyspace in which it was prepared. The simple
             # statements may run in a keyspace that the session uses now, unless their keyspaces are
             # final.
-            self.end_operations_in_known_keyspaces(user, bound_operation)
-            self.end_operations(user, *operations)
+            self.end_operations(user, bound_operation, *operations)
 
     async def do_batch(self, user: User, event: PlannedEvent) -> None:
         """Execute a batch that is marked as idempotent."""
@@ -463,8 +457,7 @@ class Clients:
             self.begin_operation(user, event.kind, idempotent=True, write=True) for _ in range(20)
         ]
         for operation in operations:
-            operation.keyspaces = set(keyspaces)
-            operation.has_final_keyspaces = True
+            operation.run_only_in(keyspaces)
         statement.is_idempotent = True
         key = event.parameter % KEYS
         results = user.session.execute_concurrent(
@@ -489,7 +482,7 @@ class Clients:
             await results.aclose()
             # Other steps use the same statement object, so undo the change.
             statement.is_idempotent = False
-            self.end_operations_in_known_keyspaces(user, *operations)
+            self.end_operations(user, *operations)
 
     async def do_burst(self, user: User, event: PlannedEvent) -> None:
         """Run thirty reads and writes at the same time."""
@@ -521,8 +514,7 @@ class Clients:
             for number in range(25):
                 # A load treats an INSERT as idempotent, so it may write a failed row again.
                 operation = self.begin_operation(user, event.kind, idempotent=True, write=True)
-                operation.keyspaces = set(keyspaces)
-                operation.has_final_keyspaces = True
+                operation.run_only_in(keyspaces)
                 operations.append(operation)
                 # A load may send several rows in one request, so give all rows the same request
                 # number.
@@ -534,7 +526,7 @@ class Clients:
             for operation in operations:
                 operation.is_acknowledged = True
         finally:
-            self.end_operations_in_known_keyspaces(user, *operations)
+            self.end_operations(user, *operations)
 
     async def do_trace(self, user: User, event: PlannedEvent) -> None:
         """Execute a traced write, and check that the trace belongs to this write."""

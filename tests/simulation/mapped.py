@@ -89,8 +89,7 @@ class Mapped:
             for verb in VERBS[:verbs]
         ]
         for operation in operations:
-            operation.keyspaces = {keyspace}
-            operation.has_final_keyspaces = True
+            operation.run_only_in({keyspace})
         return operations
 
     async def _call(self, owner: Any, name: str, *operations: Operation, **values: Any) -> Any:
