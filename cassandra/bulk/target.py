@@ -16,7 +16,7 @@ from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import tokens_of
 from cassandra.query.named_markers import columns_of_named_markers
 from cassandra.query.prepared import PreparedStatement
-from cassandra.util.cql_text import protect_name, split_names
+from cassandra.util.cql_text import protect_name, split_names, stored_name
 
 if TYPE_CHECKING:
     from cassandra.bulk.groups import Owners
@@ -220,9 +220,9 @@ def written_table(metadata: Metadata, prepared: PreparedStatement) -> TableMetad
 def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[str | None]:
     """Return, for each bind marker, the name of its column; None if the column is not known.
 
-    The result is also None for a named marker that is only a part of the value of a key column, as
-    in ``c = :x % 10`` and ``c IN (:x, 5)``. Rows with different values of such a marker may have
-    the same key.
+    The result is also None for a marker that is only a part of the value of a key column, as in
+    ``c = :x % 10`` and ``c IN (?, 5)``. Rows with different values of such a marker may have the
+    same key.
 
     Markers for the time to live, the write time, and several columns of the primary key have the
     names that servers give to them: ``[ttl]``, ``[timestamp]``, ``in(a,b)``.
@@ -233,20 +233,23 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
     query = prepared.query_string
     named: dict[str, set[str]] = {}
     words: dict[str, str] = {}  # the word before each named marker
-    partial: set[str] = set()
-    if ":" in query:
+    tokens = [text for _, text in tokens_of(query)]
+    if ":" in tokens:
         named = columns_of_named_markers(query)
-        tokens = [text for _, text in tokens_of(query)]
         words = {
-            _unquoted(name): word.upper()
+            stored_name(name): word.upper()
             for word, colon, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
             if colon == ":"
         }
-        partial = _partial_values(tokens)
+    partial = _partial_values(tokens)
     key = {column.name for column in (*table.partition_key, *table.clustering_key)}
 
-    def name_of(marker: str) -> str | None:
-        """Return the name for a marker to which servers give the name `marker`."""
+    def name_of(number: int, marker: str) -> str | None:
+        """Return the name for a marker.
+
+        :param number: how many markers precede it.
+        :param marker: the name that servers give to it.
+        """
         # Look at named markers first: `marker` may be the name of another column.
         if marker in words and marker not in named:
             word = words[marker]
@@ -255,7 +258,7 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
         if len(names) > 1:
             return None
         (name,) = names
-        if name in key and marker in partial:
+        if name in key and (number in partial or marker in partial):
             return None
         if name in table.columns or name in ("[ttl]", "[timestamp]"):
             return name
@@ -269,36 +272,51 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
             return name
         return columns[0] if len(columns) == 1 and columns[0] in table.columns else None
 
-    return [name_of(column.name) for column in prepared.column_metadata]
+    return [name_of(number, column.name) for number, column in enumerate(prepared.column_metadata)]
 
 
-def _partial_values(tokens: Sequence[str]) -> set[str]:
-    """Return the named markers that are not the whole value of a column at each of their places.
+def _partial_values(tokens: Sequence[str]) -> set[str | int]:
+    """Return the markers that are not the whole value of a column at each of their places.
 
     A marker is the whole value of a column on the right side of ``=``, and in the brackets of
     VALUES.
 
     :param tokens: the tokens of a statement.
+    :returns: the names of named markers; for each ``?``, how many precede it.
     """
-    partial: set[str] = set()
+    partial: set[str | int] = set()
     words: list[str] = []  # the token before each open bracket, in upper case
+    question_count = 0
     for index, token in enumerate(tokens):
         before = tokens[index - 1].upper() if index else ""
+        marker: str | int
         if token in _OPENING:
             words.append(before)
-        elif token in _CLOSING and words:
+            continue
+        if token in _CLOSING and words:
             words.pop()
+            continue
+        if token == "?":
+            is_cut = False
+            marker = question_count
+            question_count += 1
+            end = index + 1
         elif token == ":" and index + 1 < len(tokens):
             name = tokens[index + 1]
-            # ``>=`` and ``+=`` are two tokens each.
-            is_whole = (before == "=" and tokens[index - 2] not in _BEFORE_EQUAL) or (
-                before in ("(", ",") and words[-1:] == ["VALUES"]
-            )
             # The tokenizer returns ``x-1`` as one word.
-            marker = name if name.startswith('"') else _WORD_END.sub("", name)
-            after = "".join(tokens[index + 2 : index + 3]).upper()
-            if not is_whole or marker != name or after not in _AFTER_VALUE:
-                partial.add(_unquoted(marker))
+            bare_name = name if name.startswith('"') else _WORD_END.sub("", name)
+            is_cut = bare_name != name
+            marker = stored_name(bare_name)
+            end = index + 2
+        else:
+            continue
+        # ``>=`` and ``+=`` are two tokens each.
+        is_whole = (before == "=" and tokens[index - 2] not in _BEFORE_EQUAL) or (
+            before in ("(", ",") and words[-1:] == ["VALUES"]
+        )
+        after = "".join(tokens[end : end + 1]).upper()
+        if not is_whole or is_cut or after not in _AFTER_VALUE:
+            partial.add(marker)
     return partial
 
 
@@ -313,13 +331,8 @@ def names_in(query: str) -> set[str]:
             # The tokenizer returns ``ks.t`` and ``a-1`` as one word each.
             names.update(_SEPARATOR.split(token.lower()))
         elif token.startswith('"'):
-            names.add(_unquoted(token))
+            names.add(stored_name(token))
     return names
-
-
-def _unquoted(name: str) -> str:
-    """Return a name of a statement as servers return it."""
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
 _OPENING = frozenset("([{")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.util.cql_text import protect_name
+from cassandra.util.cql_text import protect_name, unquoted
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
@@ -376,15 +376,7 @@ def _indexed_column(target: str) -> str:
 
     The target is the name of the column, or for a collection ``values(tags)`` or ``keys(tags)``.
     """
-    return _unquoted(re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL))
-
-
-def _unquoted(name: str) -> str:
-    """Return a name in CQL without its quotes."""
-    if len(name) > 1 and name[0] == name[-1] == '"':
-        # A quote in the name is doubled.
-        return name[1:-1].replace('""', '"')
-    return name
+    return unquoted(re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL))
 
 
 def missing_indexes(
@@ -397,7 +389,7 @@ def missing_indexes(
     :param targets: the targets of the existing indexes, from the server's schema.
     """
     indexed = set(map(_indexed_column, targets))
-    plain_name = _unquoted(quoted_name)
+    plain_name = unquoted(quoted_name)
     # Compare the columns and not the names of the indexes, because an index may have any name.
     return [
         create_index(_index_name(plain_name, column.db_field_name), table, column)

@@ -46,6 +46,7 @@ from cassandra.protocol.messages.errors import (
     InvalidPagingState,
     PreparedQueryNotFound,
 )
+from cassandra.util.cql_text import stored_name
 
 __all__ = [
     "Shape", "code_of", "error_text", "is_about_roles", "is_invalid", "message_without_secrets",
@@ -279,19 +280,11 @@ def _make_shape(text: str, has_markers: bool) -> Shape:
     match = _table.match(text_without_values)
     keyspace = table = None
     if match is not None:
-        table = _stored_name(match["table"])
-        keyspace = (
-            _stored_name(match["keyspace"].rstrip().rstrip(".")) if match["keyspace"] else None
-        )
+        table = stored_name(match["table"].strip())
+        if match["keyspace"]:
+            keyspace = stored_name(match["keyspace"].strip().rstrip(".").rstrip())
     shown_text = without_secrets(text) if has_markers else text_without_values
     return Shape(operation, keyspace, table, shown_text)
-
-
-def _stored_name(name: str) -> str:
-    """Return the name in a CQL statement in the form in which the server stores it."""
-    name = name.strip()
-    # The server converts unquoted names to lower case.
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from cassandra.query.markers import tokens_of
+from cassandra.util.cql_text import unquoted
 
 # A column, or the columns of a tuple.
 _Columns: TypeAlias = "str | list[str]"
@@ -77,7 +78,7 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
                     name = name[value_number] if value_number < len(name) else None
             if name is not None:
                 text = name if isinstance(name, str) else f"({','.join(name)})"
-                columns.setdefault(_unquoted(tokens[index + 1]), set()).add(text)
+                columns.setdefault(unquoted(tokens[index + 1]), set()).add(text)
     return columns
 
 
@@ -124,12 +125,7 @@ def _compared(tokens: Sequence[str], last: int, starts: Mapping[int, int]) -> _C
     if last < 0:
         return None
     if tokens[last] == ")" and last in starts:
-        return [_unquoted(token) for token in tokens[starts[last] + 1 : last] if token != ","]
+        return [unquoted(token) for token in tokens[starts[last] + 1 : last] if token != ","]
     # In ``m[?] = :x`` and ``n += :x``, the value is not the value of a whole column.
     is_name = tokens[last].startswith('"') or tokens[last].replace("_", "a")[0].isalnum()
-    return _unquoted(tokens[last]) if is_name else None
-
-
-def _unquoted(token: str) -> str:
-    """Return a name without its quotes."""
-    return token[1:-1].replace('""', '"') if token.startswith('"') else token
+    return unquoted(tokens[last]) if is_name else None

@@ -166,6 +166,21 @@ for _function in (
 del _function
 
 
+def unquoted(name: str) -> str:
+    """Return a name in CQL without its quotes.
+
+    A name without quotes is returned unchanged, also if it has capitals.
+    """
+    if len(name) > 1 and name[0] == name[-1] == '"':
+        return name[1:-1].replace('""', '"')  # a quote inside the name is doubled
+    return name
+
+
+def stored_name(name: str) -> str:
+    """Return a name in CQL as the server stores it: lower case unless it is quoted."""
+    return unquoted(name) if name.startswith('"') else name.lower()
+
+
 def split_names(text: str, what: str = "a name", any_unquoted: bool = False) -> list[str]:
     """Split CQL at its dots into names without quotes: ``ks."My Type"`` has two names.
 

@@ -11,7 +11,7 @@ from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.schema.elements import Aggregate, Function, IndexMetadata, UserType
 from cassandra.metadata.schema.faults import Faulty, incomplete
 from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
-from cassandra.util.cql_text import cql_map, maybe_escape_name
+from cassandra.util.cql_text import cql_map, maybe_escape_name, unquoted
 from cassandra.util.pickles import restore
 
 # The end of the names of the tables in which ScyllaDB logs the changes of other tables (CDC).
@@ -134,7 +134,7 @@ class KeyspaceMetadata(Faulty):
                 return
             for field_type in user_type.field_types:
                 for used_name in cql_types_from_string(field_type):
-                    add_type(_unquoted(used_name), (*using_types, name))
+                    add_type(unquoted(used_name), (*using_types, name))
             types_in_order[name] = user_type
 
         # Sort, so that the export does not depend on the order of the rows.
@@ -155,10 +155,6 @@ class KeyspaceMetadata(Faulty):
         from cassandra.metadata.pictures import keyspace_as_html
 
         return keyspace_as_html(self)
-
-
-def _unquoted(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
 def _without_comments(text: str) -> str:

@@ -266,6 +266,15 @@ KEY_AND_TOTAL = ["customer", "placed", "total"]
         ("WHERE placed = :x AND placed IN (:x, 5)", ("x",), [None]),
         ("WHERE (customer, placed) > (:a, :b)", ("a", "b"), [None, None]),
         ('WHERE placed = :"A b" + 1', ("A b",), [None]),
+        # A `?` has the name of the column also if it is only a part of the value.
+        ("WHERE customer = ? AND placed IN (?, 5)", KEY_AND_TOTAL[:2], ["customer", None]),
+        ("WHERE placed IN (5, ?) AND customer = ?", ["placed", "customer"], [None, "customer"]),
+        (
+            "INSERT INTO t (customer, placed) VALUES (?, ? * 2)",
+            KEY_AND_TOTAL[:2],
+            ["customer", None],
+        ),
+        ("INSERT INTO t (customer, placed) VALUES ('?', ?)", ["placed"], ["placed"]),
         # Other columns may have such markers: their values do not identify a row.
         ("SET total = :x + 1", ("x",), ["total"]),
     ],

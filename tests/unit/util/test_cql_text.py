@@ -15,7 +15,7 @@ from cassandra.metadata import (
     protect_names,
     protect_value,
 )
-from cassandra.util.cql_text import split_names
+from cassandra.util.cql_text import split_names, stored_name, unquoted
 
 
 @pytest.mark.parametrize(
@@ -98,3 +98,19 @@ def test_other_text_is_not_split_into_names(text: str, message: str) -> None:
 
 def test_names_without_quotes_may_have_any_characters() -> None:
     assert split_names("a.B-c", any_unquoted=True) == ["a", "b-c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "without_quotes", "stored"),
+    [
+        ("orders", "orders", "orders"),
+        ("Orders", "Orders", "orders"),
+        ('"Orders"', "Orders", "Orders"),
+        ('"a""b"', 'a"b', 'a"b'),
+        ('""', "", ""),
+    ],
+)
+def test_names_without_their_quotes(name: str, without_quotes: str, stored: str) -> None:
+    """Only names without quotes are converted to lower case when a server stores them."""
+    assert unquoted(name) == without_quotes
+    assert stored_name(name) == stored
