@@ -314,9 +314,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         for distance, hosts in by_distance.items():
             if distance != HostDistance.IGNORED:  # ignored hosts get no requests anyway
                 self._demote_refusing(hosts, now)
-                self._demote_slow(
-                    [host for host in hosts if self._answers[host].count >= ENOUGH_ANSWERS], now
-                )
+                self._demote_slow(hosts, now)
         # A planner may be used only if no host is demoted (see `_make_planner`).
         if demoted_before != list(self._demoted):
             self._forget_routers()
@@ -327,8 +325,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         :param hosts: all hosts at one distance.
         :param now: the current time.
         """
-        # Never demote more than half of the hosts, because the other hosts must take the load.
-        demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
+        demotions_left = self._demotions_left(hosts)
         for host in hosts:
             if (
                 demotions_left > 0
@@ -338,12 +335,20 @@ class AdaptivePolicy(TokenAwarePolicy):
                 self._demoted[host] = now + self.demotion_time
                 demotions_left -= 1
 
-    def _demote_slow(self, hosts: list[Host], now: float) -> None:
+    def _demotions_left(self, hosts: list[Host]) -> int:
+        """Return how many of the hosts may still be demoted.
+
+        At most half of them are, because the other hosts must take the load.
+        """
+        return len(hosts) // 2 - sum(host in self._demoted for host in hosts)
+
+    def _demote_slow(self, all_hosts: list[Host], now: float) -> None:
         """Demote the slow hosts.
 
-        :param hosts: the hosts at one distance that have enough responses.
+        :param all_hosts: all hosts at one distance. Only hosts with enough responses are compared.
         :param now: the current time.
         """
+        hosts = [host for host in all_hosts if self._answers[host].count >= ENOUGH_ANSWERS]
         if not hosts:
             return
         # Sort the hosts, with the slowest first: if too many hosts are slow, only the slowest are
@@ -353,8 +358,8 @@ class AdaptivePolicy(TokenAwarePolicy):
         # A host must exceed both limits: on a fast network, four times the latency of the fastest
         # host is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
-        # Never demote more than half of the hosts, because the other hosts must take the load.
-        demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
+        # Also demote at most half of the compared hosts: we do not know how fast the others are.
+        demotions_left = min(self._demotions_left(all_hosts), self._demotions_left(hosts))
         for host in hosts:
             latencies = self._answers[host]
             if demotions_left <= 0 or latencies.average <= limit:

@@ -307,6 +307,18 @@ def test_at_most_half_of_the_hosts_are_demoted_for_refusals() -> None:
     assert policy.demoted_hosts == [hosts[0]]
 
 
+def test_a_refusing_host_counts_when_slow_hosts_are_demoted() -> None:
+    """If one of three hosts refuses its requests, no slow host is demoted.
+
+    The refusing host has too few responses to be compared with the other two hosts.
+    """
+    policy, engine, hosts, _ = attached_policy()
+    refuse(policy, hosts[0], times=3)
+    assert policy.demoted_hosts == [hosts[0]]
+    report_latencies(policy, engine, {hosts[1]: 9.0, hosts[2]: 0.01})
+    assert policy.demoted_hosts == [hosts[0]]
+
+
 def test_only_hosts_at_the_same_distance_are_compared() -> None:
     """A host of another data centre is not demoted because it is slower than local hosts.
 
