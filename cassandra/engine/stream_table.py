@@ -75,6 +75,9 @@ PATIENCE = 0.005  # seconds
 # The flags make `send` return at once instead of waiting, and suppress the signal SIGPIPE if the
 # peer has reset the connection.
 _SEND_FLAGS: int = getattr(socket, "MSG_DONTWAIT", 0) | getattr(socket, "MSG_NOSIGNAL", 0)
+# Stands for the number of written bytes if an exception has interrupted a write. It is far below
+# all negative error numbers.
+_UNKNOWN = -(1 << 31)
 _ORPHAN: Any = object()  # replaces a responder that no longer waits for its response
 
 
@@ -406,8 +409,8 @@ class StreamTable:
                 data = b""
                 return False
             # If an exception ends this method from here on, we do not know how many bytes were
-            # written. The value -1 says that to `_leave_rest`.
-            written = -1
+            # written.
+            written = _UNKNOWN
             responder.stream = self._direct_stream
             history.append(responder)
             self._directs[self._direct_stream] = responder
@@ -433,7 +436,8 @@ class StreamTable:
     def _write(self, data: bytes) -> int:
         """Write `data` to the socket without waiting.
 
-        :returns: the number of bytes that the socket has accepted, or the negative error number.
+        :returns: the number of bytes that the socket has accepted, the negative error number, or
+            `_UNKNOWN`.
         """
         assert self._socket is not None
         try:
@@ -441,20 +445,20 @@ class StreamTable:
         except (BlockingIOError, InterruptedError):
             return 0
         except OSError as error:
-            return -(error.errno or 1)
+            return -error.errno if error.errno else _UNKNOWN
 
     def _leave_rest(self, data: bytes, written: int) -> None:
         """Let the loop write the rest of `data`, or close the connection after an error.
 
-        :param written: the number of bytes that were written, or a negative error number; -1 if an
-            exception has interrupted the thread.
+        :param written: the number of bytes that were written, a negative error number, or
+            `_UNKNOWN`.
         """
         assert self._wake is not None
         self.settled = False
         # Ignore the results of `call_on_loop`: it returns False if the loop is closed, and then the
         # requests in flight have ended already.
         if written < 0:
-            call_on_loop(self._wake, (self._on_broken, -written if written < -1 else 0))
+            call_on_loop(self._wake, (self._on_broken, 0 if written == _UNKNOWN else -written))
         else:
             self.rest = data[written:]
             call_on_loop(self._wake, (self._flush,))

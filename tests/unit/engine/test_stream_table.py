@@ -525,6 +525,40 @@ class InterruptedSocket:
         raise KeyboardInterrupt
 
 
+class RefusingSocket:
+    """A socket whose `send` fails, as if a firewall refused the packet."""
+
+    def __init__(self, error: OSError) -> None:
+        self._error = error
+
+    def fileno(self) -> int:
+        return -1
+
+    def send(self, data: bytes, flags: int) -> int:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "reported"),
+    [
+        (PermissionError(errno.EPERM, "not permitted"), errno.EPERM),
+        (OSError("an error without a number"), 0),
+    ],
+)
+def test_a_refused_write_reports_its_error_number(
+    connection: SocketConnection, error: OSError, reported: int
+) -> None:
+    """EPERM, whose number is 1, is reported like each other error.
+
+    The loop gets 0 if the error has no number.
+    """
+    if connection._implementation.name == "c":
+        pytest.skip("the compiled version calls send() of the C library")
+    connection.streams._socket = RefusingSocket(error)
+    connection.send()
+    assert connection.wakeups == [(connection.on_broken, reported)]
+
+
 @pytest.mark.parametrize("has_written", [False, True])
 def test_an_interrupted_write_closes_the_connection(
     connection: SocketConnection, has_written: bool
