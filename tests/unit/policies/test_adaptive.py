@@ -313,6 +313,7 @@ def test_a_refusing_host_counts_when_slow_hosts_are_demoted() -> None:
     The refusing host has too few responses to be compared with the other two hosts.
     """
     policy, engine, hosts, _ = attached_policy()
+    report_latencies(policy, engine, dict.fromkeys(hosts, 0.005), times=1)
     refuse(policy, hosts[0], times=3)
     assert policy.demoted_hosts == [hosts[0]]
     report_latencies(policy, engine, {hosts[1]: 9.0, hosts[2]: 0.01})
