@@ -7,7 +7,6 @@ in its reader thread, while the requests of the current chunk are sent.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import (
     Callable,
     Collection,
@@ -23,6 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._later_warnings import warn
 from cassandra._write_times import doubt_about
+from cassandra.bulk.bound_values import (
+    LENGTH,
+    UNSET,
+    has_many_forms,
+    parts_in_order,
+    spans_of,
+    value_at,
+)
 from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
@@ -30,10 +37,8 @@ from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
 from cassandra.bulk.lost_times import LostTimes
-from cassandra.bulk.plain import plain_codec
+from cassandra.bulk.target import LONGEST_TTL
 from cassandra.bulk.units import RowUnits
-from cassandra.cqltypes.containers import MapType, SetType, TupleType
-from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -42,19 +47,15 @@ from cassandra.query.tables.rows import advice_on_matrix, is_array, rows_of
 if TYPE_CHECKING:
     from cassandra.bulk import grouping
     from cassandra.bulk.grouping import Group
-    from cassandra.cqltypes.codecs.base import Codec
     from cassandra.protocol import bind
 else:
     from cassandra._impl import bind, grouping
 
-_LENGTH = struct.Struct(">i")
-_UNSET = _LENGTH.pack(-2)  # an unset value: the length -2 without bytes
 # If binding a part of a data frame or array fails, and the part has at most this many rows, it is
 # converted to tuples before we search for the failing rows. The search binds many smaller parts,
 # and each part of a data frame or array takes milliseconds to bind.
 _ROWS_OF_A_TABLE = 1024
 _TEXTS = ("ascii", "text", "varchar")  # the CQL types of strings
-_LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
 
 class StaticRows(NamedTuple):
@@ -522,7 +523,7 @@ class Binder:
         # For each row, find the first value that servers refuse.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             data = row.data
-            spans = _spans(data, block.width)
+            spans = spans_of(data, block.width)
             error = _refused_key(names, keys, spans) or inner_null(collections, data, spans)
             if error is None and ttl_position is not None:
                 error = _refused_ttl(data, spans[ttl_position])
@@ -538,7 +539,7 @@ class Binder:
         # Only look at the first row: one value is enough to find out the unit.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             self._looks_at_write_times = False
-            offset, size = _spans(row.data, block.width)[self.write_time]
+            offset, size = spans_of(row.data, block.width)[self.write_time]
             # The value follows its length of 4 bytes.
             write_time = int.from_bytes(
                 row.data[offset + 4 : offset + 4 + size], "big", signed=True
@@ -570,7 +571,7 @@ class Binder:
         good_indexes: list[int] = []  # positions, in the block, of the rows that stay
         for row_index, row in enumerate(block.rows()):
             data = row.data
-            if _value(data, _spans(data, block.width)[self.write_time]) != _UNSET:
+            if value_at(data, spans_of(data, block.width)[self.write_time]) != UNSET:
                 good_indexes.append(row_index)
                 continue
             problem = f"it has no field {field!r}, which is the row's write time"
@@ -593,7 +594,7 @@ class Binder:
         good_indexes: list[int] = []  # positions, in the block, of the rows that stay
         for row_index, row in enumerate(block.rows()):
             data = row.data
-            spans = _spans(data, block.width)
+            spans = spans_of(data, block.width)
             for column in self.indexed_vectors:
                 offset, size = spans[column.position]
                 start = offset + 4  # skip the length of the value
@@ -626,7 +627,7 @@ class Binder:
         # Fail the rows without any counter value; in all other rows, replace null counters.
         for number, row in zip(row_numbers, block.rows(), strict=True):
             data = row.data
-            spans = _spans(data, block.width)
+            spans = spans_of(data, block.width)
             missing = [index for index in self.counters if spans[index][1] < 0]
             if len(missing) == len(self.counters):
                 names = ", ".join(repr(self._columns[index].name) for index in self.counters)
@@ -635,7 +636,7 @@ class Binder:
                 continue
             for index in missing:
                 offset = spans[index][0]
-                data = data[:offset] + _UNSET + data[offset + _LENGTH.size :]
+                data = data[:offset] + UNSET + data[offset + LENGTH.size :]
             has_null = has_null or bool(missing)
             rows.append(data)
             numbers.append(number)
@@ -657,7 +658,7 @@ class Binder:
         """
         positions = () if self.is_dry else self.static_columns
         key = (*self._keys.partition, *self._keys.known_partition)
-        return _in_order(self._prepared, block, row_numbers, key, positions, self.ttl)
+        return parts_in_order(self._prepared, block, row_numbers, key, positions, self.ttl)
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
@@ -669,10 +670,10 @@ class Binder:
         parts that are sent one after another.
         """
         types = [column.type for column in prepared.column_metadata]
-        varying = [position for position in keys.positions if _has_many_forms(types[position])]
+        varying = [position for position in keys.positions if has_many_forms(types[position])]
         return [
             Wave(prepared, groups, part_numbers)
-            for part, part_numbers in _in_order(
+            for part, part_numbers in parts_in_order(
                 prepared, block, row_numbers, keys.positions, varying
             )
             for groups in grouping.request_waves(part, keys, self._batch, self._owners())
@@ -702,7 +703,7 @@ class Binder:
         other_indexes: list[int] = []
         for row_index, row in enumerate(block.rows()):
             data = row.data
-            spans = _spans(data, block.width)
+            spans = spans_of(data, block.width)
             sizes = [size for _, size in spans]
             if not static_rows.has_only_static_values(sizes, is_empty_null) or (
                 is_empty_null and self._has_written_empty(chunk, row_numbers[row_index], sizes)
@@ -711,7 +712,7 @@ class Binder:
                 continue
             # The main statement binds each value as 4 bytes of length, followed by the value's
             # bytes. Take the values of the second statement's columns.
-            values = [_value(data, span) for span in spans]
+            values = [value_at(data, span) for span in spans]
             rows.append(b"".join([values[index] for index in static_rows.positions]))
             static_indexes.append(row_index)
         if not rows:
@@ -761,136 +762,6 @@ def times_in(names: Sequence[str | None]) -> tuple[int | None, int | None]:
     return write_time, ttl
 
 
-def _in_order(
-    prepared: PreparedStatement,
-    block: Any,
-    row_numbers: Sequence[int],
-    key: Sequence[int],
-    positions: Sequence[int],
-    ttl: int | None = None,
-) -> list[tuple[Any, Sequence[int]]]:
-    """Divide rows into parts that are sent one after another.
-
-    Rows with equal keys and different values go into different parts.
-
-    :param key: the positions of the key's columns. A server may treat different bytes as the same
-        key.
-    :param positions: the positions of the values to compare. If empty, there is one part.
-    :param ttl: the position of the row's time to live, because values that expire at different
-        times differ. None if the values never expire, or all at the same time.
-    :returns: (block, row numbers) of each part.
-    """
-    if not positions:
-        return [(block, row_numbers)]
-    types = [column.type for column in prepared.column_metadata]
-    codecs = {index: plain_codec(types[index]) for index in key if _has_many_forms(types[index])}
-    # The same value may be encrypted to different bytes, so compare encrypted values decrypted. For
-    # an encrypted column, the server's type is blob. The plan has the type that decrypts.
-    bound_types = [column.type for column in prepared.plain_plan.columns]
-    encrypted_codecs = {
-        index: plain_codec(bound_types[index])
-        for index in positions
-        if is_encrypted(bound_types[index])
-    }
-    compared_positions = {*key, *positions, *([] if ttl is None else [ttl])}
-    # For each key, the index of the last part that has a row with this key, and the values of that
-    # row.
-    last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
-    parts: list[list[int]] = []
-    for row_index, row in enumerate(block.rows()):
-        data = row.data
-        spans = _spans(data, block.width)
-        encoded = {index: _value(data, spans[index]) for index in compared_positions}
-        # Decode the key's values whose types have several encodings of the same value.
-        row_key = tuple(
-            [
-                _comparable(codecs[index].decode_nullable(encoded[index][_LENGTH.size :]))
-                if index in codecs and len(encoded[index]) > _LENGTH.size
-                else encoded[index]  # also null, which a server will refuse
-                for index in key
-            ]
-        )
-        values = [
-            _decrypted(encrypted_codecs[index], encoded[index])
-            if index in encrypted_codecs and len(encoded[index]) > _LENGTH.size
-            else encoded[index]
-            for index in positions
-        ]
-        if ttl is not None:
-            # A row without any of these values has nothing that could expire.
-            has_value = any(spans[index][1] >= 0 for index in positions)
-            values.append(encoded[ttl] if has_value else _UNSET)
-        number, last_values = last_parts.get(row_key, (0, values))
-        # If a value differs from that of the last row with this key, use the next part. An unset
-        # value does not write the column, so it never differs.
-        if any(
-            value != last_value and _UNSET not in (value, last_value)
-            for value, last_value in zip(values, last_values, strict=True)
-        ):
-            number += 1
-        values = [
-            last_value if value == _UNSET else value
-            for value, last_value in zip(values, last_values, strict=True)
-        ]
-        last_parts[row_key] = number, values
-        if number == len(parts):
-            parts.append([])
-        parts[number].append(row_index)
-    if len(parts) <= 1:
-        return [(block, row_numbers)]
-    return [(block.take(part), [row_numbers[index] for index in part]) for part in parts]
-
-
-def _decrypted(codec: Codec, encoded: bytes) -> bytes:
-    """Return bytes that are the same for all encrypted forms of a value.
-
-    If the value cannot be decrypted, because the application may only have the key for writing,
-    return it unchanged. Then rows with the same value are sent one after another.
-
-    :param codec: decrypts the value.
-    :param encoded: the encrypted value with its length.
-    """
-    try:
-        return repr(codec.decode_nullable(encoded[_LENGTH.size :])).encode()
-    except MemoryError:
-        raise
-    except Exception:  # a policy of the application may raise anything
-        return encoded
-
-
-def _has_many_forms(cql_type: Any) -> bool:
-    """Return True if a server may treat different bytes of this type as the same key.
-
-    A server sorts the elements of sets and maps, so their order in the bytes does not matter. In
-    clustering columns, a server also treats the decimals 1.0 and 1.00 as equal, and tuples with and
-    without nulls at their end.
-    """
-    return (
-        cql_type.typename == "decimal"
-        or issubclass(cql_type, (TupleType, SetType, MapType))
-        or any(map(_has_many_forms, cql_type.subtypes))
-    )
-
-
-def _comparable(value: Any) -> Any:
-    """Return a hashable object that is the same for all encodings of a key that a server equates.
-
-    Different keys may also have the same object, for example [1, 2] and [2, 1]. The only
-    consequence is that their rows are sent one after another.
-
-    :param value: a decoded value; sets are decoded to lists, and tuples have the length of their
-        type.
-    """
-    if isinstance(value, Mapping):
-        return frozenset([(_comparable(key), _comparable(each)) for key, each in value.items()])
-    if isinstance(value, list):
-        return frozenset(map(_comparable, value))
-    if isinstance(value, tuple):
-        return tuple(map(_comparable, value))
-    # In Python, NaN differs from itself.
-    return None if value != value else value
-
-
 def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:
     """Return the rows of a table as tuples in the order of the bind markers.
 
@@ -932,9 +803,9 @@ def _refused_ttl(data: bytes, span: tuple[int, int]) -> ValueError | None:
     start = offset + 4  # skip the length of the value
     # A null or unset value has no bytes, and `from_bytes` converts no bytes to 0.
     ttl = int.from_bytes(data[start : start + max(size, 0)], "big", signed=True)
-    if 0 <= ttl <= _LONGEST_TTL:
+    if 0 <= ttl <= LONGEST_TTL:
         return None
-    return ValueError(f"its time to live is {ttl} s, and servers take 0 to {_LONGEST_TTL} s")
+    return ValueError(f"its time to live is {ttl} s, and servers take 0 to {LONGEST_TTL} s")
 
 
 def _advise_for_strings(error: Exception, row: Any) -> bool:
@@ -967,23 +838,3 @@ def _add_advice(error: Exception, advice: str) -> bool:
         return False
     error.args = (f"{error.args[0]}; {advice}", *error.args[1:])
     return True
-
-
-def _value(data: bytes, span: tuple[int, int]) -> bytes:
-    """Return a value of a row with its length, which distinguishes null, unset and empty values.
-
-    :param span: (offset of the length, size) of the value.
-    """
-    offset, size = span
-    return data[offset : offset + 4 + max(size, 0)]
-
-
-def _spans(data: bytes, width: int) -> list[tuple[int, int]]:
-    """Return (offset of the length, size) of each value of a row; null has a negative size."""
-    spans: list[tuple[int, int]] = []
-    offset = 0
-    for _ in range(width):
-        (size,) = _LENGTH.unpack_from(data, offset)
-        spans.append((offset, size))
-        offset += 4 + max(size, 0)
-    return spans

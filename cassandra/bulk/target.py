@@ -70,6 +70,9 @@ class Traits(NamedTuple):
         return not (self.is_conditional or self.is_counter or self.has_static_lists)
 
 
+LONGEST_TTL = 20 * 365 * 24 * 60 * 60
+"""The longest time to live in seconds that servers accept: 20 years."""
+
 # The beginning of a query, and the clause that gives a write its write time.
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _WRITE_TIME = pattern(r"\bUSING\s+(?:TTL\s+\S+\s+AND\s+)?TIMESTAMP\b", re.IGNORECASE)
@@ -475,18 +478,14 @@ def _checked_using_value(clause: str, value: object) -> int:
             f"{clause.lower()} must be an integer, but is {value!r}, and not a number of {unit}"
             f"{instead}"
         )
-    if clause == "TTL" and not 0 <= value <= _LONGEST_TTL:
+    if clause == "TTL" and not 0 <= value <= LONGEST_TTL:
         raise ValueError(
-            f"ttl is a number of seconds, from 0 to {_LONGEST_TTL} (20 years), but is {value}"
+            f"ttl is a number of seconds, from 0 to {LONGEST_TTL} (20 years), but is {value}"
         )
     # The smallest 64-bit number is excluded: servers use it for cells without a write time.
     if clause == "TIMESTAMP" and not -(1 << 63) < value < 1 << 63:
         raise ValueError(f"timestamp is a number of 64 bits, but is {value}")
     return value
-
-
-# Servers refuse a longer time to live.
-_LONGEST_TTL = 20 * 365 * 24 * 60 * 60
 
 
 def _counter_plan(
@@ -697,6 +696,14 @@ def check_statement_using(
                 "the statement, or load into the table by its name"
             )
         if field is not None and f"[{option}]" not in names:
+            marker = re.search(rf"\b{clause}\s+:(\w+)", prepared.query_string, re.IGNORECASE)
+            if marker is not None:
+                name = stored_name(marker[1])
+                raise ValueError(
+                    f"{option}_column= is for USING {clause} ?, and the statement has "
+                    f"USING {clause} :{marker[1]}: its field has the name of the marker, {name!r}; "
+                    f"for another name write columns={{{field!r}: {name!r}}}"
+                )
             raise ValueError(
                 f"{option}_column= has no effect on a prepared statement without USING {clause} ?: "
                 "write it in the statement, or load into the table by its name"

@@ -535,6 +535,11 @@ def test_a_statement_has_its_own_time_to_live_and_write_time() -> None:
         check_statement_using(prepared, {"TTL": (5, None)})
     with pytest.raises(ValueError, match=r"timestamp_column= has no effect .* TIMESTAMP \?:"):
         check_statement_using(prepared, {"TIMESTAMP": (None, "at")})
+    # A named marker takes the field with its own name, so the message says how to rename a field.
+    prepared = statement("a", "lifetime")
+    prepared.query_string = "INSERT INTO t (a) VALUES (:a) USING TTL :Lifetime"
+    with pytest.raises(ValueError, match=r"'lifetime'; .* columns=\{'life': 'lifetime'\}"):
+        check_statement_using(prepared, {"TTL": (None, "life")})
 
 
 def test_a_write_time_has_64_bits() -> None:
