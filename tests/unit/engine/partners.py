@@ -22,7 +22,7 @@ from cassandra.testing.fake.system_tables import answer_to
 
 T = TypeVar("T")
 
-VERSION = 5
+VERSION = 5  # the protocol version of the fake connections
 
 # Settings of the engine that are not cluster settings, with the values that most tests need.
 ENGINE_ONLY_SETTINGS: dict[str, Any] = {

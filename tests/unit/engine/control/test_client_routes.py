@@ -278,6 +278,7 @@ def test_new_connections_use_the_changed_route(
         assert proxies[node.host_id].now == SHARDS
         assert new_proxy.opened == 0
         assert session.cluster.metadata.get_host(node.address) is host
+        # Closing the old proxy breaks its connections. The pool opens new ones to the new proxy.
         proxies[node.host_id].close()
         until(lambda: new_proxy.now == SHARDS and all_connected(session.cluster))
     finally:
@@ -431,6 +432,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> TlsMaterial:
 def tls_contexts(material: TlsMaterial) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """Return the TLS contexts of nodes and of a client that verifies nothing."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # The client verifies nothing, so the nodes can use any certificate, here the client's.
     server.load_cert_chain(material.client_certificate, material.client_key)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
@@ -484,6 +486,7 @@ def test_check_hostname_needs_a_configured_server_hostname(material: TlsMaterial
             client_routes_config=config,
             ssl_options={"ca_certs": material.ca_certificate, "check_hostname": True},
         )
+    # These two settings are accepted: a configured name, and a context that checks no name.
     options = {"server_hostname": "nodes.example.com"}
     Cluster(client_routes_config=config, ssl_context=checking_context, ssl_options=options)
     checking_context.check_hostname = False
@@ -528,11 +531,13 @@ def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
     changed_row_a = route_row("a", HOST_A, "proxy-a", 3)
     row_b = route_row("b", HOST_A, "proxy-b", 2)
     assert client_routes.take([row_a, row_b], tls=False)
-    # The order of the rows decides, not the order of the configured ids.
+    # At first, the order of the rows decides, not the order of the configured ids: "a" comes first.
     assert client_routes.location_of(HOST_A) == ("proxy-a", 1)
+    # Now the row of "b" comes first, but the node keeps "a". Only its port has changed.
     assert client_routes.take([row_b, changed_row_a], tls=False)
     assert client_routes.location_of(HOST_A) == ("proxy-a", 3)
     assert not client_routes.take([row_b, changed_row_a], tls=False)
+    # No row with "a" is left, so the node gets the id "b".
     assert client_routes.take([row_b], tls=False)
     assert client_routes.location_of(HOST_A) == ("proxy-b", 2)
     assert client_routes.take([], tls=False)

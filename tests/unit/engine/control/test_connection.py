@@ -233,6 +233,7 @@ async def test_attempts_continue_until_a_host_answers() -> None:
     harness.fail("open 10.0.0.1", *errors)
     harness.opened[0].close()
     while harness.control.connection is None:
+        # This starts the next attempt at once.
         harness.control.on_host_up()
         await run_loop_turns(1)
     # `connect` opens one connection, and each reconnection attempt opens one more.
@@ -301,9 +302,11 @@ async def test_a_repeated_reason_is_logged_again_after_a_while(
     delay = 1.0  # seconds until the next attempt
     outage = _OutageLog()
     outage.report(NoHostAvailable("none", {"a": refused, "b": unreachable}), delay)
-    # The same reasons, in another order.
+    # The reasons are the same although the hosts are listed in reverse order, so no second warning
+    # is logged.
     outage.report(NoHostAvailable("none", {"b": unreachable, "a": refused}), delay)
     assert len(caplog.records) == 1
+    # With an interval of 0 seconds, the next warning is allowed at once.
     monkeypatch.setattr("cassandra.engine.control.connection.REMINDER_INTERVAL", 0.0)
     outage.report(NoHostAvailable("none", {"a": refused, "b": unreachable}), delay)
     assert len(caplog.records) == 2
@@ -362,6 +365,7 @@ async def test_topology_events_cause_no_reading_if_it_is_switched_off() -> None:
 
     A negative `topology_event_refresh_window` disables them, and so does disabled metadata.
     """
+    # `due` is None if no reading of the node list is scheduled.
     harness = ControlHarness(topology_event_refresh_window=-1)
     harness.control.on_topology_change({})
     assert harness.control._debouncer.due is None
@@ -403,6 +407,7 @@ async def test_after_close_no_connection_is_opened() -> None:
     harness.control.close()
     await run_loop_turns()
     assert harness.opened[0].closed
+    # "take" is the last step of `connect`. A reading of the node list would have added "read".
     assert harness.steps[-1] == "take"
     with pytest.raises(ConnectionShutdown):
         harness.control.required()

@@ -108,6 +108,8 @@ async def test_the_control_connection_does_not_use_ignored_hosts(
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
+        # `connected` has made all nodes contact points. Leave only the node in "east", so that the
+        # nodes in "west" could be candidates only because they are known hosts.
         contact_points = [DefaultEndPoint(two_datacenters[0].address, two_datacenters.port)]
         contacts = core.control._contacts
         contacts.named_endpoints = contacts.endpoints = contact_points
@@ -303,6 +305,8 @@ async def test_a_control_connection_that_is_often_lost_follows_the_policy(
 
     After later losses, the driver waits for the delays of the reconnection policy.
     """
+    # The driver counts losses of connections that were open for less than SHORT_LIFE seconds. Here,
+    # this is an hour, so each loss counts.
     monkeypatch.setattr("cassandra.engine.control.connection.SHORT_LIFE", 3600.0)
     with FakeNode() as node:
         delays: list[float] = []
@@ -420,12 +424,14 @@ async def test_events_during_errors_of_the_translator_add_no_attempts() -> None:
         ) as (_, _session):
             await call_in_thread(nodes.add_node)
             await asyncio.sleep(5)
+            # From now on, each call of the translator fails, and so does each reading.
             translator.answers = 0
             for event in range(1, 6):
                 change = ("NEW_NODE", f"10.0.0.{event}", nodes.port)
                 await call_in_thread(nodes[0].send_event, "TOPOLOGY_CHANGE", *change)
                 await until_on_loop(partial(translator.has_failed, event))
             failures = translator.failures
+            # In 3.5 intervals, there are three attempts, however many events arrived before.
             await asyncio.sleep(3.5 * NEXT_REFRESH)
             assert translator.failures - failures == 3
 

@@ -68,6 +68,8 @@ async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
             new_host(str(ENDPOINT_C.address)),
         ]
     )
+    # `endpoints` has the addresses of the contact points, `named_endpoints` their unresolved names.
+    # The address of A is also the address of a host that is down.
     contact_points = contacts(
         metadata,
         ignored="10.0.0.3",

@@ -150,6 +150,7 @@ async def test_each_page_is_requested_with_the_previous_paging_state() -> None:
     peer = Peer(rows_result(1, 2, state=b"next"), rows_result(3))
     assert await pages_of(peer, schema_metadata_page_size=2) == [[(1,), (2,)], [(3,)]]
     first, second = (body for _opcode, body, _timeout in peer.sent)
+    # 2 is the page size.
     assert int32(2) in first
     assert b"next" not in first
     assert int32(2) + value(b"next") in second

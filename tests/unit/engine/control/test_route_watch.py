@@ -18,7 +18,10 @@ pytestmark = pytest.mark.simulated
 
 
 class Watched:
-    """A `RouteWatch` on fakes; `readings` counts how often the routes were read."""
+    """A `RouteWatch` on fakes. `readings` counts how often the routes were read.
+
+    :param failures: so many readings fail with a timeout before the first reading succeeds.
+    """
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures
@@ -78,8 +81,12 @@ async def test_an_event_during_a_reading_causes_another_one() -> None:
 
 
 async def test_a_reading_makes_up_for_an_event_without_a_control_connection() -> None:
-    """If the routes were read after an event, `catch_up` does not read them once more."""
+    """If the routes were read after an event, `catch_up` does not read them once more.
+
+    `catch_up` reads them only if an event arrived after the last reading.
+    """
     watched = Watched()
+    # Without a control connection, the event alone causes no reading.
     watched.connection = None
     event(watched)
     watched.connection = fake_connection()

@@ -49,7 +49,8 @@ async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
     """
     contact = DefaultEndPoint("192.168.0.9")
     assert await new_resolver().of_local(contact, ROW) is contact
-    # The address is also kept if the host is already known, by this address or by another.
+    # The address is also kept if the host is already known: by the same address, or by an address
+    # that is neither the contact point's nor the row's.
     assert await new_resolver(new_host("192.168.0.9")).of_local(contact, ROW) is contact
     assert await new_resolver(new_host("172.16.0.1")).of_local(contact, ROW) is contact
 
@@ -99,9 +100,10 @@ async def test_a_name_with_one_address_is_a_nodes_end_point(
 
 
 async def test_a_factory_that_names_each_node_makes_the_local_end_point() -> None:
-    """If the factory names each node, the node that the driver is connected to gets this name, too.
+    """If `names_each_node` is True, the factory also makes the end point of the connected node.
 
-    `names_each_node` says that the factory knows a reachable address of each node.
+    Other factories do not: the node keeps the address that was connected to. `names_each_node` says
+    that the factory knows a reachable address of each node.
     """
 
     class NamingFactory(DefaultEndPointFactory):

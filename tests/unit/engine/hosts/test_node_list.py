@@ -1,6 +1,6 @@
-"""`NodeListReader`, which reads the node list from system tables, here from a fake node's tables.
+"""`NodeListReader`, which reads the node list from system tables.
 
-The fake nodes are not started.
+The tables come from fake nodes that are not started, so no connection is needed.
 """
 
 from __future__ import annotations

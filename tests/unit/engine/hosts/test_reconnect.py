@@ -35,7 +35,11 @@ class FixedDelays(ReconnectionPolicy):
 
 
 class FakeWatch:
-    """A fake of the host watch that records the calls of a `Reconnector` in `calls`."""
+    """A fake of the host watch that records the calls of a `Reconnector` in `calls`.
+
+    :param outcomes: what each attempt returns, in order; an attempt raises an outcome that is an
+        error.
+    """
 
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
@@ -147,6 +151,7 @@ async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
     """`hurry` makes an attempt at once, although the next attempt is due in an hour."""
     watch = FakeWatch(DOWN, True)
     reconnector = reconnector_for(watch, delays=[ONE_HOUR, ONE_HOUR])
+    # Each round waits until the `Reconnector` waits for the hour, and then ends this wait.
     for _ in range(2):
         await run_loop_turns()
         reconnector.hurry()
@@ -193,6 +198,7 @@ async def test_hurry_begins_a_new_schedule() -> None:
     """
     watch = FakeWatch(DOWN, DOWN, True)
     reconnector = reconnector_for(watch, delays=[0, 0, ONE_HOUR, ONE_HOUR])
+    # The first two attempts have no delay. After them, the `Reconnector` waits for an hour.
     await run_loop_turns(6)
     await until_on_loop(lambda: watch.calls.count("try") == 2)
     reconnector.hurry()
@@ -202,7 +208,7 @@ async def test_hurry_begins_a_new_schedule() -> None:
 async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> None:
     """If the attempt that `hurry` makes at once fails, the next attempts follow a new schedule.
 
-    The old schedule would wait for an hour.
+    The first schedule of `OnceSlowPolicy` waits for an hour, the second does not wait.
     """
     watch = FakeWatch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, OnceSlowPolicy())
@@ -215,6 +221,7 @@ async def test_restart_schedule_begins_a_new_schedule() -> None:
     """`restart_schedule` makes no attempt itself, but the next attempt follows the new schedule."""
     watch = FakeWatch(True)
     reconnector = Reconnector(watch, HOST, OnceSlowPolicy())
+    # The first schedule of `OnceSlowPolicy` waits for an hour, so there is no attempt yet.
     await run_loop_turns(6)
     assert watch.calls == []
     reconnector.restart_schedule()

@@ -134,7 +134,7 @@ async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeClust
 async def test_a_host_that_is_down_at_connect_is_used_when_it_comes_up(nodes: FakeCluster) -> None:
     """If a host is down at `connect`, an "up" event later makes the session open a pool to it.
 
-    When the first host is stopped, requests go to this host.
+    Query plans list the first node first. When it is stopped, requests go to the host that came up.
     """
     await call_in_thread(nodes[1].stop)
     async with connected(nodes) as (cluster, session):
@@ -177,6 +177,7 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await call_in_thread(nodes[1].stop)
         await events.expect("down", nodes[1].address)
         nodes[1].forget_requests()
+        # The node delays this response to STARTUP until `release` is called.
         held_ready = hold(message(Opcode.READY, b""))
         # The first STARTUP comes from the connection that checks the host. The second STARTUP comes
         # from the host's new pool.
@@ -274,6 +275,7 @@ async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
         async with connected(nodes) as (cluster, session):
+            # The session's new pools send USE for this keyspace.
             await session.set_keyspace("ks")
             events = HostEvents()
             cluster.register_listener(events)
@@ -281,6 +283,7 @@ async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
             await call_in_thread(nodes.stop_node, victim, tell=False)
             await events.expect("down", victim.address)
             missing_keyspace = error(ErrorCode.INVALID, "Keyspace 'ks' does not exist")
+            # The first USE of the new pool fails, the second succeeds.
             victim.prime('USE "ks"', missing_keyspace, times=1)
             await call_in_thread(nodes.start_node, victim, tell=False)
             await events.expect("up", victim.address)
@@ -306,6 +309,8 @@ async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
             # has ended.
             await until_on_loop(lambda: core.sessions._following is None)
             missing_keyspace = error(ErrorCode.INVALID, "Keyspace 'ks' does not exist")
+            # The first USE of the session's new pool fails. The other session has no keyspace, so
+            # its pools send no USE.
             victim.prime('USE "ks"', missing_keyspace, times=1)
             (pool,) = (
                 pool

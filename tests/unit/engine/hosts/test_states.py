@@ -20,13 +20,13 @@ DOWN_TRIED = State(Up.DOWN, tried=True)
 GIVEN_UP = State(Up.GIVEN_UP)
 GIVEN_UP_TRIED = State(Up.GIVEN_UP, tried=True)
 
-# Combinations of facts about a host.
-# no session has a pool to the host, but the host was not convicted of being down
-DISCONNECTED = Facts()
-LOST = Facts(convicted=True)
-CONNECTED = Facts(has_pool=True, is_served=True)
-HALF_SERVED = Facts(convicted=True, has_pool=True, is_served=False)
-IGNORED = Facts(is_ignored=True)
+# Combinations of facts about a host. "Convicted" means that the conviction policy considers the
+# host down. `is_served` means that each session that wants a pool to the host has one.
+DISCONNECTED = Facts()  # no session has a pool, but the host is not convicted
+LOST = Facts(convicted=True)  # no session has a pool, and the host is convicted
+CONNECTED = Facts(has_pool=True, is_served=True)  # each session that wants a pool has one
+HALF_SERVED = Facts(convicted=True, has_pool=True, is_served=False)  # only some sessions have one
+IGNORED = Facts(is_ignored=True)  # no policy wants connections to the host
 
 
 @pytest.mark.parametrize(

@@ -256,6 +256,7 @@ async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
             (host,) = cluster.metadata.all_hosts()
             connection = core.control.connection
             assert connection is not None
+            # Read the node list as if this other address had been used for the control connection.
             other_endpoint = DefaultEndPoint("127.0.0.77", node.port)
             node_list = await core.control._node_lists.read(connection, other_endpoint)
             core.hosts.take_node_list(node_list)
@@ -278,6 +279,7 @@ async def test_policies_follow_a_node_to_another_data_centre(
         events = HostEvents()
         cluster.register_listener(events)
         assert pooled_addresses(session) == {two_datacenters.nodes[0].address}
+        # Move a node from "west" to the local data centre, and later back.
         two_datacenters.nodes[2].datacenter = "east"
         await cluster.refresh_nodes()
         host = cluster.metadata.get_host(two_datacenters.nodes[2].address)

@@ -383,6 +383,7 @@ async def test_late_events_of_a_replaced_host_do_not_concern_the_new_one(report:
     """
     watched = WatchedHosts()
     watched.probe_error = LOST
+    # Remove the first host. Then add another host with the same address.
     replaced, new = watched.first, new_host("10.0.0.1", is_up=None)
     watched.watch.take_node_list(node_list_of(watched.second, existing=[replaced, watched.second]))
     watched.watch.take_node_list(node_list_of(watched.second, new, existing=[watched.second]))
@@ -425,7 +426,7 @@ async def test_a_new_host_is_tried_again_after_an_error_of_a_policy(
 async def test_an_event_is_handled_although_a_policy_raises_an_error(
     event: Callable[[WatchedHosts], None],
 ) -> None:
-    """If a policy raises an error when it is asked for a host's distance, the host counts as used.
+    """A host for which a policy's `distance` raises an error is treated as a host in use.
 
     The event is not lost: the host goes down, and is tried until it responds.
     """

@@ -93,6 +93,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             assert host is not None
             opening = session._engine._opening[host]
             nodes.nodes.remove(added)
+            # The node leaves the cluster: `_introduce` sets the peers of the remaining nodes.
             nodes._introduce()
             await cluster.refresh_nodes()
             await events.expect("remove", added.address)
@@ -172,6 +173,7 @@ async def test_a_name_with_an_unreachable_address_is_reached_at_another_one(
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
+            # This overrides the cluster's setting for the connections that are opened from now on.
             vars(core.settings)["connect_timeout"] = 1.0
             core.connector._environment.loop = LoopWithResolver(
                 core.loop, [unreachable, node.address]

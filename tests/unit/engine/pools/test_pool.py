@@ -210,6 +210,8 @@ async def test_max_waiting_requests_limits_the_queue(
 
     Cancelled requests leave the queue.
     """
+    # The pool removes cancelled requests from a full queue once per DROP_INTERVAL seconds. With 0,
+    # it does so whenever the queue is full.
     monkeypatch.setattr("cassandra.engine.pools.pool.DROP_INTERVAL", 0.0)
     held_answer = hold(int_row(7))
     node.prime(READ, held_answer)

@@ -1,6 +1,7 @@
 """Requests that wait for a free stream, or for the connection that a pool opens again.
 
 A request waits at the pools of at most MOST_AWAITED hosts. The pools call a free stream "room".
+If a connection was silent for SILENCE seconds, it may have broken before without being noticed.
 """
 
 from __future__ import annotations
@@ -186,6 +187,7 @@ async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
             pools = session._engine.pools.values()
             count = (shards or 1) * pool_size
             await until_on_loop(lambda: all(len(pool.connections) == count for pool in pools))
+            # After this silence, a broken connection counts as one that broke unnoticed.
             await asyncio.sleep(2 * SILENCE)
             # The client notices the closed connections only after it has sent its requests.
             for node in nodes.nodes:
@@ -200,6 +202,7 @@ async def test_a_request_waits_only_once() -> None:
     with FakeNode() as node:
         node.prime(READ, reset())
         async with connected(node) as (_, session):
+            # After this silence, a broken connection counts as one that broke unnoticed.
             await asyncio.sleep(2 * SILENCE)
             failure = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(failure, NoHostAvailable)
@@ -210,6 +213,7 @@ async def test_a_request_does_not_wait_for_a_host_that_is_gone() -> None:
     """If the host refuses the new connection, the request fails at once, not after its timeout."""
     with FakeNode() as node:
         async with connected(node) as (_, session):
+            # After this silence, a broken connection counts as one that broke unnoticed.
             await asyncio.sleep(2 * SILENCE)
             node.refuse_connections()
             node.drop_connections()
@@ -238,6 +242,7 @@ async def test_only_a_request_that_may_be_retried_waits(
     with FakeNode() as node:
         node.prime(READ, sequence(reset(), int_row(7)))
         async with connected(node, settings) as (_, session):
+            # After this silence, a broken connection counts as one that broke unnoticed.
             await asyncio.sleep(2 * SILENCE)
             await exception_of(session.execute(statement))
             assert len(node.queries(READ)) == 1
@@ -252,6 +257,7 @@ async def test_a_connection_in_use_that_breaks_makes_no_request_wait() -> None:
         node.prime("warm", int_row(1))
         node.prime(READ, reset())
         async with connected(node) as (_, session):
+            # This request keeps the connection from being silent.
             await session.execute("warm")
             failure = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(failure, NoHostAvailable)

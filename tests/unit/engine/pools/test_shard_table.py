@@ -23,7 +23,10 @@ MIN_TOKEN, MAX_TOKEN = -(1 << 63), (1 << 63) - 1
 
 
 class FakeConnection:
-    """A fake connection with a real stream table of the implementation under test."""
+    """A fake connection with a real stream table of the implementation under test.
+
+    :param wire_format: the protocol version, and bits for negotiated extensions.
+    """
 
     def __init__(self, implementation: Any, wire_format: int = 4) -> None:
         writer = implementation.frame.FrameWriter(4)
@@ -71,6 +74,7 @@ def test_the_table_computes_the_shard_of_a_token(implementation: Any) -> None:
 @pytest.mark.parametrize(("count", "ignore_msb"), [(0, 0), (-1, 0), (1 << 16, 0), (1, 64), (1, -1)])
 def test_impossible_tables_are_refused(implementation: Any, count: int, ignore_msb: int) -> None:
     """A table has 1 to 65535 shards and ignores 0 to 63 bits; other numbers raise ValueError."""
+    # The messages contain "1 to 65535" or "0 to 63".
     with pytest.raises(ValueError, match="to 6"):
         new_shard_table(implementation, count, ignore_msb)
 
