@@ -14,7 +14,8 @@ LONG_WINDOW = 3600.0  # seconds; the longest time for which further events may d
 async def test_events_in_quick_succession_cause_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
     """The action is called once for five events in quick succession.
 
-    It is called REFRESH_DELAY seconds after the last event; here, this delay is zero. Afterwards, nothing is due.
+    It is called REFRESH_DELAY seconds after the last event; here, this delay is zero. Afterwards,
+    nothing is due.
     """
     monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
     is_called = asyncio.Event()

@@ -29,8 +29,8 @@ from cassandra.protocol.opcodes import OPTIONS
 from tests.waiting import until_on_loop
 
 HOST = Host(DefaultEndPoint("127.0.0.1"))
-PORT = 19042
-TLS_PORT = 19142
+PORT = 19042  # the node's shard-aware port
+TLS_PORT = 19142  # the node's shard-aware port for TLS
 INFO = ShardingInfo(
     shards_count=4,
     partitioner="org.apache.cassandra.dht.Murmur3Partitioner",
@@ -272,6 +272,7 @@ async def test_refused_connections_are_opened_after_the_policys_delay(stub: Stub
     Here, the delay is one second.
     """
     pool = stub.pool()
+    # Begin with a pool that has one connection, to shard 0, and that knows the node's shards.
     pool.connections.append(await stub.open(HOST))
     pool._adopt_sharding(INFO)
     assert pool.shards is not None
@@ -293,6 +294,7 @@ async def test_refused_connections_are_opened_after_the_policys_delay(stub: Stub
 @pytest.mark.simulated
 async def test_a_node_without_shards_has_a_plain_pool(stub: StubNode) -> None:
     """A Cassandra node has no shards, so `size` is the number of connections of the whole pool."""
+    # Without sharding info, the stub acts as a Cassandra node.
     stub.info = None
     pool = stub.pool(size=2)
     await pool.fill()
@@ -334,6 +336,7 @@ async def test_a_shard_that_the_node_does_not_have_is_refused(stub: StubNode) ->
     pool = stub.pool()
     connection = await stub.open(HOST)
     features: Any = connection.features
+    # The node has the shards 0 to 3.
     features.shard_id = 4
     with pytest.raises(ConnectionShutdown, match="has no shard 4"):
         pool._adopt(connection)

@@ -149,8 +149,9 @@ def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
         assert info.shards_count == node.shards
         assert info.sharding_ignore_msb == 12
         assert info.shard_aware_port == node.shard_aware_port
-        # The node ignores the first 12 bits of a token. In the remaining bits, this token is half
-        # of the range, so it belongs to the middle shard.
+        # A token is shifted to 0 and above first, which makes this token 1 << 51. Then the first 12
+        # of its 64 bits are ignored. In the remaining 52 bits, 1 << 51 is half of the range, so the
+        # token belongs to the middle shard.
         assert info.shard_id_from_token(-(1 << 63) + (1 << 51)) == node.shards // 2
 
 
@@ -285,6 +286,7 @@ def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
     """With TLS, connections to chosen shards go to the node's shard-aware TLS port."""
     material = TlsMaterial.make(str(tmp_path), "required")
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # The client verifies nothing, so the node can use any certificate, here the client's.
     server.load_cert_chain(material.client_certificate, material.client_key)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
@@ -426,6 +428,7 @@ def test_every_read_reaches_its_shard(
         session = cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         prepared = session.prepare(SELECT.format(keyspace))
+        # After 1000 reads, the driver knows all tablets.
         warm_up(nodes, lambda key: session.execute(prepared, (key,)))
         for key in range(1000):
             session.execute(prepared, (key,))

@@ -1,4 +1,7 @@
-"""The body of a PREPARE request: native_protocol_v5.spec, section 4.1.5."""
+"""`prepare_body`, which encodes the body of a PREPARE request.
+
+See native_protocol_v5.spec, section 4.1.5.
+"""
 
 from __future__ import annotations
 

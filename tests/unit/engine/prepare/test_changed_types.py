@@ -48,6 +48,8 @@ def statement_with(cql_type: Any) -> PreparedStatement:
     return PreparedStatement(columns, b"id", None, INSERT, "ks", 5, None, None)
 
 
+# ADDRESS is ks.address. PERSON is ks.person, whose field `a` is a list of addresses. OTHER is the
+# type with the name "address" in another keyspace.
 ADDRESS = UserType.make_udt_class("ks", "address", ["street"], [UTF8Type])
 PERSON = UserType.make_udt_class("ks", "person", ["a"], [ListType.apply_parameters([ADDRESS])])
 OTHER = UserType.make_udt_class("other", "address", ["street"], [UTF8Type])
@@ -62,7 +64,8 @@ STATEMENTS = {
 class ChangedTypesHarness:
     """A `ChangedTypes` with fakes of everything that it uses.
 
-    `renewed` lists the renewals, each as the names of its statements in STATEMENTS.
+    `renewed` lists the renewals, each as the names of its statements in STATEMENTS. `agreements`
+    counts how often the harness was asked to wait for schema agreement.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -137,7 +140,8 @@ async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float)
     """Two hundred events in quick succession cause one renewal.
 
     The renewal follows when the nodes agree on the schema. The events are collected for a random
-    time. This holds even if the schema is not read after events (window -1).
+    time. With the window -1, the driver does not read the schema after events, but it still renews
+    statements.
     """
     harness = ChangedTypesHarness(schema_event_refresh_window=window)
     for _ in range(100):
@@ -167,7 +171,10 @@ async def test_statements_that_a_server_has_described_as_before_are_renewed_agai
 
 
 async def test_an_event_about_an_unused_type_sends_nothing() -> None:
-    """An event about a type that no statement uses causes no query, not even of versions."""
+    """An event about a type that no statement uses causes no query.
+
+    The driver does not even query the nodes' schema versions to wait for agreement.
+    """
     harness = ChangedTypesHarness()
     harness.changed_types.on_event(type_changed("unused"))
     await run_loop_turns()
@@ -212,7 +219,9 @@ async def test_after_missed_events_the_schema_decides() -> None:
     harness.keyspaces["ks"] = SimpleNamespace(
         user_types={name: SimpleNamespace(field_names=names) for name, names in fields.items()}
     )
+    # Now the schema has the field `city`, which the statements lack.
     await harness.changed_types.catch_up()
+    # Without `city`, the schema and the statements agree, so nothing is renewed.
     fields["address"].remove("city")
     await harness.changed_types.catch_up()
     assert harness.renewed[1:] == [["address", "person"], []]
@@ -268,6 +277,7 @@ async def test_after_alter_type_new_fields_can_be_bound() -> None:
                 insert.bind((1, ("s", "c")))
             await alter(session, node, STREET, CITY)
             prepares = prepare_count(node)
+            # The statement that was bound before sends only the old field.
             await session.execute(bound)
             for statement in (insert, equal_insert, INSERT):
                 await session.execute(statement, (1, {"street": "s", "city": "c"}))

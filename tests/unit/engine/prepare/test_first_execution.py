@@ -191,6 +191,7 @@ def test_what_a_listener_changes_is_sent(
         session.add_request_init_listener(change_settings)
         for is_dropped in (False, False, True):
             if is_dropped:
+                # The key of the cache is (keyspace, query string).
                 session._prepared_texts.drop((None, WRITE))
             session.execute_async(*statement_and_parameters(statement_form)).result()
     assert settings_sent(node) == [expected_settings(statement_form)] * 3
@@ -238,6 +239,7 @@ def test_attributes_that_a_listener_sets_reach_the_handler(
     """
     session.client_protocol_handler = ApplicationHandler
     session.add_request_init_listener(lambda future: setattr(future.message, "label", "mine"))
+    # The list belongs to the class, so earlier tests may have filled it.
     ApplicationHandler.encoded.clear()
     for _ in range(2):
         session.execute(*statement_and_parameters(statement_form))

@@ -1,6 +1,7 @@
 """If a statement's column types have changed on the server, bound values are encoded again.
 
-The first tests check `take_over` alone. The other tests use a fake node.
+The function `take_over` compares a prepared statement with the response of the server that has
+prepared it again. The first tests check this function alone. The other tests use a fake node.
 """
 
 from __future__ import annotations

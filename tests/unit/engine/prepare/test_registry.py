@@ -35,8 +35,8 @@ def test_one_of_several_statements_with_the_same_id_is_found() -> None:
     statements: list[Any] = [new_statement(b"a") for _ in range(3)]
     for statement in statements:
         registry.add(statement)
-        registry.add(statement)
-    # Otherwise, the loop variable would keep the last statement alive.
+        registry.add(statement)  # a statement may be added twice
+    # Delete the loop variable, which would keep the last statement alive.
     del statement
     while statements:
         assert any(registry.by_id(b"a") is statement for statement in statements)
@@ -127,6 +127,7 @@ def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
     first = new_statement(b"a")
     registry.add(first)
     previous_interval = sys.getswitchinterval()
+    # Let the interpreter switch between the threads very often.
     sys.setswitchinterval(1e-6)
     thread = threading.Thread(target=add_statements)
     thread.start()

@@ -62,7 +62,10 @@ def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:
 
 
 class RecordingRequest:
-    """A fake request that records the calls of its methods, with their arguments, in `calls`."""
+    """A fake request that records the calls of its methods in `calls`.
+
+    `fail` records only the class of the error. The other attributes are what `Reprepare` reads.
+    """
 
     done = False
     _retry_handle: Any = None
@@ -157,6 +160,7 @@ def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
     The request may time out, for example. It is not sent, and the statement keeps its old id.
     """
     request, statement, step, connection = reprepare_step()
+    # `done` is True when the request has ended, here as if it had timed out.
     request.done = True
     step.on_response(connection, RESULT, 0, prepare_answer())
     assert request.calls == []

@@ -205,6 +205,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
     The caller that starts a PREPARE sets its timeout. Each caller has its own deadline.
     """
     harness = PreparerHarness()
+    # A cache of statements that keeps nothing.
     recently_used: Any = SimpleNamespace(get=lambda key: None, put=lambda *added: None, drop=print)
     timeouts: list[float | None] = []
 
@@ -250,6 +251,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
         # 10 seconds.
         assert timeouts[1] is None or 9 < timeouts[1] < 10
         timeouts.clear()
+    # The second caller has less time (0.2 s) than the PREPARE takes (0.5 s).
     concurrent_calls = [
         prepare(is_query_string=False, timeout=10.0),
         prepare(is_query_string=True, timeout=0.2),
@@ -277,7 +279,7 @@ async def test_the_statements_of_query_strings_are_cached() -> None:
     """
     harness = PreparerHarness()
     recent: Any = RecentlyUsed(8)
-    policies: Any = (None, None, None)
+    policies: Any = (None, None, None)  # no load-balancing policy, retry policy and timeout
 
     async def prepare_text() -> Any:
         return await harness.preparer.prepare_text(harness.session, READ, None, recent, *policies)
@@ -407,7 +409,7 @@ def metadata(*key: str) -> Any:
 
 
 def test_positions_are_in_the_order_of_the_key() -> None:
-    """The positions are the indexes of the key columns' markers, in the order of the key."""
+    """`key_positions` returns the indexes of the key columns' markers, in the order of the key."""
     assert key_positions(metadata("a", "b"), markers("b", "v", "a")) == [2, 0]
     # If a key column has several markers, the first marker is used. For example, the statement may
     # be "BEGIN BATCH UPDATE t SET v = ? WHERE a = ?; DELETE FROM t WHERE a = ?; APPLY BATCH".

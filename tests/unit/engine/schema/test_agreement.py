@@ -69,7 +69,10 @@ def agreement_of(versions: FakeVersions, control: Any = None, is_over: bool = Fa
 
 
 async def test_nodes_that_are_down_do_not_count() -> None:
-    """A node that is down may have another version, and cannot be waited for."""
+    """A node that is down does not prevent agreement, although its version is "two" here.
+
+    A node that is down cannot change its version, so waiting for it would be useless.
+    """
     assert await agreement_of(FakeVersions()).wait(fake_connection())
 
 

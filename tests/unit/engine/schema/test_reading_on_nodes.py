@@ -418,8 +418,8 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         extensions = {
-            "paxos_grace_seconds": b"\x0a\0\0\0",  # 10
-            "scylla_tags": b"\0\0\0\0",
+            "paxos_grace_seconds": b"\x0a\0\0\0",  # 10, little-endian
+            "scylla_tags": b"\0\0\0\0",  # a map without entries
             "other": b"x",
         }
         node.schema["system_schema.tables"][0]["extensions"] = extensions

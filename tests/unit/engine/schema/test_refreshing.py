@@ -247,6 +247,7 @@ async def test_close_fails_all_waiting_refreshes() -> None:
         for name in ("a", "b")
     ]
     await until_on_loop(lambda: harness.reader.readings)
+    # The reading of "a" is running, and the refresh of "b" waits for its end.
     harness.refresher.close()
     for refresh in refreshes:
         with pytest.raises(ConnectionShutdown):
