@@ -195,6 +195,7 @@ async def test_damaged_rows_raise_at_each_access() -> None:
             # In this body with one row, the length of the int is 4 bytes, but only 1 byte follows.
             damaged_rows = b"\x00\x00\x00\x01\x00\x00\x00\x04\x00"
             metadata = result._answer.message().metadata
+            # The last argument is the offset of the rows in the body.
             result._answer = happy_path.RowsAnswer(metadata, damaged_rows, 0)
             for _ in range(2):
                 with pytest.raises(DecodeError, match='row 0, column "k"'):
@@ -213,6 +214,7 @@ async def test_the_rows_of_an_answer_are_read_without_its_message() -> None:
             result = await session.execute(select, (7,))
             metadata = result._answer.message().metadata
             one_row = b"\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x00\x09"
+            # The rows begin at offset 6, after b"before".
             answer = happy_path.RowsAnswer(metadata, b"before" + one_row, 6)
             assert answer.rows(tuple_factory) == [(9,)]
             assert answer.rows(dict_factory) == [{"k": 9}]
@@ -294,9 +296,9 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
 
 
 async def test_other_batches_take_the_ordinary_path() -> None:
-    """A batch takes the ordinary path unless all its statements are one prepared statement.
+    """A batch takes the ordinary path unless all its entries have the same prepared statement.
 
-    Each entry of such a batch has its values beside the prepared statement.
+    Each entry for the happy path is a pair of the prepared statement and its values.
     """
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)

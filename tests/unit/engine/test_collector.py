@@ -137,7 +137,10 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
 
 
 def test_a_late_outcome_blocks_its_position_in_the_ring(implementation: Implementation) -> None:
-    """A position of the collector's ring is reused only after its outcome was returned."""
+    """A position of the collector's ring is reused only after its outcome was returned.
+
+    The ring is the buffer for outcomes. It has ``2 * concurrency`` positions, here six.
+    """
     collector = new_collector(implementation, 3)
     source = statements(50)
     pending = take_positions(collector, source)

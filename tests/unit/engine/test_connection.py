@@ -102,6 +102,7 @@ async def test_malformed_events_are_logged_once_in_one_line(
         raise ValueError("no such event")
 
     connection.on_event = reject_event
+    # Events have the stream -1.
     for _ in range(1000):
         connection.on_unsolicited(-1, EVENT, 0, b"\xff" * 100)
     (record,) = caplog.records

@@ -40,6 +40,7 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 HEARTBEAT_INTERVAL = 10.0  # seconds
+# The first attempt to reconnect would be due in an hour (3600 s).
 NO_RECONNECTION = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
 
 

@@ -111,6 +111,7 @@ def test_insertion_ordered_keeps_the_order_of_adding() -> None:
     for item in items:
         items.discard(item)
         items.add(item + 10)
+    # The loop has replaced the items 3 and 2 by 13 and 12.
     assert list(items) == [13, 12]
 
 

@@ -17,7 +17,7 @@ import pytest
 from cassandra.engine.events import Event as PythonEvent
 from tests.conftest import Implementation
 
-WAIT = 5.0
+WAIT = 5.0  # seconds
 
 
 @pytest.mark.parametrize("method", ["set", "set_soon"])

@@ -22,7 +22,7 @@ COLUMNS = [("id", "int"), ("embedding", "vector<float, 3>")]
 
 
 def failure_of(node: FakeNode, answer: Answer, execute: Any) -> Any:
-    """Return the error that `execute(session)` raises for this error response."""
+    """Return the error that `execute(session)` raises if the node responds with `answer`."""
     node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
     node.prime_prepare(SEARCH, COLUMNS[1:])
     node.prime(Opcode.EXECUTE, answer)
@@ -75,9 +75,10 @@ def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
 
 
 def test_vectors_whose_length_does_not_fit_are_named(node: FakeNode) -> None:
-    """If a write fails and the vector's length is out of range, a note says so.
+    """If a write fails and the Euclidean length of the vector is out of range, a note says so.
 
-    Integers such as hashes make such vectors if they are written to a column of floats.
+    The square of a number must fit into a 32-bit float, and must not become zero. Integers such as
+    hashes make such vectors if they are written to a column of floats.
     """
     for vector, note in (
         ([2.0**64, -(2.0**64), 0.0], "is too long"),

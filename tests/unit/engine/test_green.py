@@ -36,6 +36,7 @@ from cassandra.concurrent import (
 )
 cluster = Cluster(["localhost"], port={port}, connect_timeout=10)
 """
+# This code is the end of each test program. The second call of `shutdown` must have no effect.
 END = """
 cluster.shutdown()
 cluster.shutdown()

@@ -391,7 +391,10 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
 
 
 async def test_changes_of_many_keyspaces_read_the_whole_schema() -> None:
-    """If more than MANY_KEYSPACES keyspaces change at once, the whole schema is read once."""
+    """If MANY_KEYSPACES or more keyspaces change at once, the driver reads the whole schema.
+
+    A reading may start while events still arrive, so there may be a few readings.
+    """
     names = [f"k{number}" for number in range(MANY_KEYSPACES * 2)]
     with FakeNode() as node:
         node.schema = schema()
@@ -425,7 +428,9 @@ async def test_a_failed_refresh_raises_the_reason() -> None:
             node.prime(re.compile("system_schema.tables"), silence())
             with pytest.raises(OperationTimedOut):
                 await cluster.refresh_schema_metadata()
+            # This refresh still waits for a response when the cluster is shut down below.
             refresh_in_flight = asyncio.ensure_future(cluster.refresh_schema_metadata())
+            # The first query comes from `connect`, and each of the three refreshes sends one.
             await node.wait_until(lambda node: len(schema_queries(node, "tables")) == 4)
         with pytest.raises(DriverException):
             await asyncio.wait_for(refresh_in_flight, WAIT)
@@ -437,6 +442,7 @@ async def test_if_nodes_do_not_agree_refresh_raises() -> None:
     With a wait of 0 seconds, their agreement is not checked.
     """
     with FakeCluster(2) as nodes:
+        # The host id serves as a UUID that differs from the other node's schema version.
         nodes[1].schema_version = nodes[1].host_id
         async with connected(nodes) as (cluster, _):
             with pytest.raises(
@@ -462,6 +468,7 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs(has_other_ver
             other_node = next(node for node in nodes.nodes if node.address != host.address)
             other_node.schema = schema("a", "b")
             if has_other_version:
+                # The host id serves as another UUID.
                 other_node.schema_version = other_node.host_id
             nodes.stop_node(nodes.node_at(host.address), tell=False)
 

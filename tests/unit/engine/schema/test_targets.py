@@ -45,7 +45,10 @@ def test_many_keyspaces_become_the_whole_schema() -> None:
 
 
 def test_each_target_is_covered_by_one_of_the_result() -> None:
-    """`grouped` maps each target to read to the original targets that it covers; random targets."""
+    """`grouped` maps each target to read to the original targets that it covers.
+
+    The original targets are random. Each of them must be covered by exactly one target to read.
+    """
     target_types = ("ALL", "KEYSPACE", "REPLICATION", "TABLE", "TYPE")
     weights = (1, 5, 10, 60, 20)  # how often each target type is chosen
     for seed in range(300):
