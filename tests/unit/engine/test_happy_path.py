@@ -759,15 +759,12 @@ class TestRequest:
 class TestExecutePayload:
     """`ExecuteBody`, which encodes EXECUTE requests.
 
-    It inherits from the pure Python or the compiled base class, whichever is in use, and most tests
-    cover only this one. `test_both_bases_render_the_same` compares the two.
+    Its base class is pure Python or compiled, depending on the installation. The tests of this
+    class use the installed base class. `test_both_bases_render_the_same` compares both.
     """
 
     def test_a_body_is_rendered_once_for_each_wire_format(self) -> None:
-        """`prerender` encodes the body, and `render` returns the same bytes.
-
-        This holds for the same wire format.
-        """
+        """`render` returns the bytes that `prerender` has encoded for the same wire format."""
         prepared = FakePrepared()
         request_body = execute_body(prepared, page_size=10)
         request_body.prerender(4)
@@ -815,6 +812,7 @@ class TestExecutePayload:
         Version 4 has no such ids, so the request asks for the metadata.
         """
         prepared = FakePrepared()
+        # The tuple replaces the metadata of the columns, which this test does not read.
         prepared.result_metadata_and_id = ((1, 2), b"metadata id")
         request_body = execute_body(prepared)
         v5: Any = SimpleNamespace(wire_format=5 | METADATA_IDS, version=5)
@@ -841,6 +839,7 @@ def test_both_bases_render_the_same(
     for implementation_name in ("python", "c"):
         base: Any = _impl.twin("happy_path", implementation_name).ExecuteBodyBase
         prepared = FakePrepared()
+        # The tuple replaces the metadata of the columns. The metadata's id has 16 bytes.
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
         request_body = base(prepared, [b"value", None])
         request_body.consistency = ConsistencyLevel.LOCAL_ONE

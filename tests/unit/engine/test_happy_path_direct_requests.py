@@ -45,7 +45,7 @@ from tests.unit.engine.direct import connected
 from tests.unit.loops import Loops
 from tests.waiting import until
 
-WAIT = 5.0
+WAIT = 5.0  # seconds
 WRITE = "INSERT INTO t (k, v) VALUES (1, 2)"
 READ = "SELECT v FROM t"
 
@@ -459,6 +459,7 @@ def test_an_error_of_the_server_reaches_the_retry_policy(node: FakeNode) -> None
             future.result()
 
 
+# The calling thread calls each of these methods before it writes a direct request.
 @pytest.mark.parametrize(
     ("interrupted_class", "method"),
     [(RoundRobinPolicy, "make_query_plan"), (BodyMethods, "cached_metadata")],

@@ -689,6 +689,7 @@ class StubConnection:
         self.version = 4
         self.streams = Streams()
         self.orphans = 0
+        # True if a caller has abandoned a request whose table names depend on the keyspace.
         self.left_text_behind = False
         self.has_room = True
         self.closed = False
@@ -862,6 +863,7 @@ async def test_a_use_is_sent_alone(gate: Gate) -> None:
         (5, responder(), True),
         (5, responder(names_keyspace=True), False),
         (5, responder(names_keyspace=True, is_use=True), True),
+        # A responder with `needs_keyspace` is a `Reprepare`, which sends a PREPARE.
         (5, SimpleNamespace(needs_keyspace=True), True),
         (4, SimpleNamespace(needs_keyspace=False), False),
         # A responder that does not belong to a request.
