@@ -264,6 +264,7 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
         assert failure.consistency == ConsistencyLevel.QUORUM
         assert failure.required_replicas == 3
         assert failure.alive_replicas == 2
+        # Each of the two requests was sent to the first node, and once more to the second node.
         assert nodes_reached(nodes) == [0, 1, 0, 1]
 
 
@@ -586,7 +587,7 @@ async def test_a_wrong_decision_does_not_hide_the_error_of_the_server(
 async def test_an_error_of_the_policy_has_the_error_of_the_server_as_cause(
     nodes: FakeCluster,
 ) -> None:
-    """If a policy raises an error for a server's error, the latter is the cause of the former."""
+    """If a policy raises an error while it handles a server's error, the latter is its cause."""
     nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
     policy = ScriptedRetryPolicy(ZeroDivisionError("mistake in the policy"))
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
@@ -1294,6 +1295,7 @@ async def test_a_request_that_waits_at_a_draining_host_is_planned_again(
         draining, next_by_address, owner = full.pools
         members = cluster.metadata.members
         assert members is not None
+        # Find a token of the ring that the third host owns.
         position = members.ring.owners().index(members.hosts.index(owner.host))
         target: Any = {"token": members.ring.tokens()[position]} if has_token else {}
         request = asyncio.ensure_future(session.execute(READ, timeout=None, **target))

@@ -479,6 +479,7 @@ def test_a_query_that_switches_the_keyspace_is_a_use() -> None:
     """A query that starts with USE, in upper or lower case, is a USE; a PREPARE of it is not."""
     assert QueryBody("use ks").is_use
     assert not QueryBody("SELECT used FROM t").is_use
+    # USE_ITSELF is equal to no keyspace, so no connection is in the keyspace that a USE expects.
     assert UseBody("USE ks").expected is USE_ITSELF
     assert UseBody("USE ks").keyspace is None
     assert not PrepareBody("USE ks", keyspace=None, custom_payload=None).is_use
@@ -547,7 +548,7 @@ def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> No
     assert expecting.carry_keyspace()
     assert expecting.names_keyspace
     assert encoded(expecting, version=5).endswith(b"\0\2ks")
-    # The protocol cannot express "no keyspace".
+    # USE_ITSELF, which stands in place of the keyspace of a USE, is no name that could be sent.
     without_keyspace = query_body(keyspace=None, expected=USE_ITSELF)
     assert not without_keyspace.carry_keyspace()
     assert not without_keyspace.names_keyspace

@@ -1,6 +1,6 @@
-"""`in_order`, which shows policies that a read has a serial consistency level.
+"""`in_order`, which gives policies a copy of a read that names its serial consistency level.
 
-With this knowledge, all clients can try the replicas in the same order.
+If a policy sees this level, it orders the replicas in the same way for all clients.
 """
 
 from __future__ import annotations

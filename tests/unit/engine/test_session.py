@@ -741,7 +741,7 @@ async def test_new_columns_are_remembered_for_the_prepared_statement(
     body = SimpleNamespace(prepared_statements=lambda: (prepared,))
     cached = FakeColumns((SimpleNamespace(),))
     columns = cached if is_same else FakeColumns((SimpleNamespace(),))
-    columns.raw = True
+    columns.raw = True  # the columns have the server's types
     response: Any = SimpleNamespace(metadata=columns, result_metadata_id=new_id)
     request: Any = SimpleNamespace(request_body=body)
     connection = partners.fake_connection(wire_format=5 | METADATA_IDS if has_ids else 4)
