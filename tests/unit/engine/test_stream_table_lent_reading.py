@@ -79,8 +79,8 @@ ODD = "SELECT odd FROM t"
 # The loop lets a thread read its responses itself after at most so many requests in a row.
 MANY = 60
 
-# Without the GIL, the compiled version can be interrupted, too, so the loop reads all responses
-# itself.
+# True if the loop lends the reading: in the compiled version, with the GIL. Without the GIL,
+# compiled code can be interrupted like Python code, so the loop reads all responses itself.
 LENDS = _impl.implementation == "c" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 pytestmark = [
@@ -122,7 +122,7 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 @pytest.fixture(params=[False, "lz4"], ids=["plain", "lz4"])
 def session_of_either_kind(node: FakeNode, request: pytest.FixtureRequest) -> Iterator[Session]:
-    """Yield a session with compression, and a session without."""
+    """Yield a session without compression in a test's first run, and with lz4 in its second run."""
     with connected(node, compression=request.param) as session:
         yield session
 
@@ -180,6 +180,7 @@ def test_a_caller_that_executes_one_by_one_reads_its_answers(
     """A thread that executes requests one after another reads its responses itself."""
     borrow(session_of_either_kind)
     if LENDS:
+        # `answers_read` counts the responses that calling threads have read themselves.
         read_before = streams_of(session_of_either_kind).answers_read
         for count in range(1, 11):
             assert session_of_either_kind.execute(READ).all() == [(7,)]

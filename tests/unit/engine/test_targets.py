@@ -217,6 +217,7 @@ def test_a_request_with_a_token_reaches_its_replicas_and_shards(
         session.execute(READ, token=token)
         session.execute(READ, token=Murmur3Token(token))
     arrivals = take_arrivals(nodes)
+    # Each of the six rounds has sent two requests.
     assert len(arrivals) == 2 * 6
     for index, shard in arrivals:
         assert replicas.get(hosts[index]) == shard
@@ -335,6 +336,8 @@ def test_a_token_on_cassandra_leads_to_the_owner(make_policy: Any) -> None:
                     session.execute(READ, token=token)
                     session.execute_async(READ, token=token.value).result()
                 # Without a keyspace, the owner of the token comes first in each query plan.
+                # Four rounds have sent two requests each. The only shard number of these nodes is
+                # 0.
                 assert take_arrivals(nodes) == [(hosts.index(owner), 0)] * 8
 
 

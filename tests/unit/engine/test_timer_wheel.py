@@ -394,5 +394,6 @@ def test_threads_add_while_the_loop_discards_and_expires(
     threads_loop.advance(10)
     assert len(wheel) == 0
     assert threads_loop.pending() == 0
+    # Three threads have added 1500 items each, and every other item was kept.
     assert len(kept_items) == 3 * 1500 // 2
     assert all(len(item.expired_at) >= 1 for item in kept_items)

@@ -265,6 +265,7 @@ def test_pools_of_workers_have_the_size_of_the_setting(node: FakeNode) -> None:
     with connected(node) as session:
         (worker,) = workers_of(session)
         cluster = session.cluster
+        # At first, each of the two loops has one connection.
         assert session.get_pool_state()[cluster.metadata.all_hosts()[0]]["open_count"] == 2
         # Each of the two loops must open two more connections.
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 3)
@@ -332,6 +333,7 @@ def test_requests_in_flight_on_all_loops_are_counted(node: FakeNode) -> None:
         on_worker(session, lambda: session.execute_async(insert, (2,)))
         until(lambda: core.in_flight(host) == 2)
         assert session.cluster.metrics is not None
+        # Each of the two loops has one connection.
         assert session.cluster.metrics.stats.open_connections == 2
 
 
