@@ -1,4 +1,7 @@
-"""Workers, the additional event loops of a cluster: how they follow the first loop's sessions."""
+"""Workers, the additional event loops of a cluster: how they follow the first loop's sessions.
+
+By default, `connected` makes a cluster with two loops: the first loop and one worker.
+"""
 
 from __future__ import annotations
 

@@ -46,10 +46,12 @@ def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, by
 
 def test_results(node: FakeNode, client: RawClient) -> None:
     """The node encodes each kind of result as the specification describes it."""
+    # The kind Set_keyspace (3), and the string "ks" after its length in two bytes.
     assert answer_body(node, client, set_keyspace("ks")) == (
         Opcode.RESULT,
         bytes.fromhex("00000003 0002 6b73"),
     )
+    # The kind Schema_change (5), and four strings, each after its length.
     table_created = schema_change("CREATED", "TABLE", "ks", "t")
     assert answer_body(node, client, table_created) == (
         Opcode.RESULT,
@@ -63,6 +65,9 @@ def test_results(node: FakeNode, client: RawClient) -> None:
         node, client, rows([("k", "int")], [(7,), (None,)], paging_state=b"\xaa")
     )
     assert opcode == Opcode.RESULT
+    # The kind Rows (2). The metadata: the flags 3 (Global_tables_spec and Has_more_pages), one
+    # column, the paging state aa, the table ks.t, and the column k with the type 9 (int). Then two
+    # rows: an int of 4 bytes, and a null (length -1).
     assert body == bytes.fromhex(
         "00000002 00000003 00000001 00000001 aa 0002 6b73 0001 74 0001 6b 0009 "
         "00000002 00000004 00000007 ffffffff"
@@ -157,6 +162,9 @@ def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
         client.start(5)
         client.send(in_segment(envelope(5, Opcode.PREPARE, bytes.fromhex("00000001 53 00000000"))))
         body = client.segment()[9:]
+    # The kind Prepared (4), and the ids "i" and "m". The bind markers: the flag 1
+    # (Global_tables_spec), one marker, one key index (0), the table ks.t, and k with the type 9
+    # (int). The columns: the flag 1, one column, ks.t, and v with the type 0d (text).
     assert body == bytes.fromhex(
         "00000004 0001 69 0001 6d 00000001 00000001 00000001 0000 0002 6b73 0001 74 0001 6b 0009"
         "00000001 00000001 0002 6b73 0001 74 0001 76 000d"
@@ -165,7 +173,8 @@ def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
 
 # -- errors ----------------------------------------------------------------------------------------
 
-# (answer, the body of the response in version 4, and in version 5)
+# Each entry is an answer, the body of its response in version 4, and in version 5. A body has the
+# error code, the message "m" after its length, and the fields of this error.
 ERRORS = [
     (error(ErrorCode.SYNTAX_ERROR, "m"), "00002000 0001 6d", "00002000 0001 6d"),
     (error(ErrorCode.UNAVAILABLE, "m", consistency=4, required=3, alive=1),

@@ -62,6 +62,7 @@ def test_options(node: FakeNode) -> None:
     assert flags == 0
     assert stream == 3
     assert opcode == Opcode.SUPPORTED
+    # A [string multimap] with four entries. The first entry lists the versions 3/v3, 4/v4 and 5/v5.
     assert body == (
         bytes.fromhex("0004 0011") + b"PROTOCOL_VERSIONS"
         + bytes.fromhex("0003 0004 332f7633 0004 342f7634 0004 352f7635")
@@ -110,6 +111,7 @@ def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_5_with_lz4(node: FakeNode) -> None:
     """A compressed request gets a compressed response, in version 5."""
+    # Two options: CQL_VERSION=3.0.0 and COMPRESSION=lz4.
     startup = bytes.fromhex("0002 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
     startup += bytes.fromhex("000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     select = "SELECT " + "x" * 1000
@@ -249,7 +251,7 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
     See native_protocol_v5.spec, section 4.1.4.
     """
     body = bytes.fromhex(
-        "00000001 51 0006 000001bf"
+        "00000001 51 0006 000001bf"  # query, consistency level, flags
         "0003 00000001 07 ffffffff fffffffe"  # values
         "00000064"  # page size
         "00000002 abcd"  # paging state
@@ -280,6 +282,7 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
 def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> None:
     """The node decodes named values and a custom payload; a traced request gets a tracing id."""
     payload = bytes.fromhex("0001 0001 61 00000001 62")
+    # The query "Q", the consistency level ONE, the flags 0x41 (values with names), and k = 7.
     body = payload + bytes.fromhex("00000001 51 0001 41 0001 0001 6b 00000001 07")
     _, flags, _, _, answer = client.ask(
         envelope(4, Opcode.QUERY, body, 0, flags=TRACING_FLAG | CUSTOM_PAYLOAD_FLAG)
@@ -310,10 +313,13 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
         "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
     )
+    # The consistency level ONE, the flag 1 (values), and one value of 4 bytes: 7.
     execute = envelope(
         4, Opcode.EXECUTE, b"\0\x10" + query_id + bytes.fromhex("0001 01 0001 00000004 00000007")
     )
     assert client.ask(execute)[3:] == (Opcode.RESULT, VOID)
+    # An unlogged batch (1) of two statements: the query "Q" without values, and the prepared
+    # statement with the value 8. The consistency level is QUORUM (4).
     batch = (
         bytes.fromhex("01 0002 00 00000001 51 0000 01 0010")
         + query_id

@@ -49,6 +49,8 @@ def test_the_payloads_bytes() -> None:
     tablet = Tablet(-2, 5, (replica,), 258)
     length_8 = "00000008"  # the length of a value of 8 bytes
     tokens = f"{length_8} fffffffffffffffe {length_8} 0000000000000005"
+    # A list of 36 (0x24) bytes with one replica, a tuple of 28 (0x1c) bytes: the host id of 16
+    # bytes, and the shard 3.
     replicas = f"00000024 00000001 0000001c 00000010 {host_id.hex} 00000004 00000003"
     expected = bytes.fromhex(tokens + replicas)
     assert routing_payload(tablet, 1) == {"tablets-routing-v1": expected}

@@ -59,6 +59,8 @@ def test_a_segment_with_compression() -> None:
     # If LZ4 does not shrink a payload, the payload is stored unchanged, with an uncompressed length
     # of 0.
     stored = segments.encode_segment(b"xyz", self_contained=True, compressed=True)
+    # The header has the length 3, the uncompressed length 0, and bit 34: the segment is
+    # self-contained.
     assert stored[:5] == bytes.fromhex("0300000004")
     assert stored[8:11] == b"xyz"
     assert segments.SegmentReader(True).feed(stored) == b"xyz"

@@ -103,7 +103,8 @@ def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: P
         with ReplayNode(path) as replayed:
             assert replayed.is_replay
             assert run_program(replayed) == results
-            # When all recorded responses of a query are used up, the last response is repeated.
+            # When all recorded responses of a query are used up, the last response is repeated. The
+            # first five results stay the same, because only the responses to COUNT differ.
             assert run_program(replayed)[:5] == results[:5]
             # `check` raises if the program made a request that is not in the recording.
             replayed.check()
