@@ -82,6 +82,7 @@ def test_a_required_login_without_a_password_is_an_error(servers: list[FixedServ
 
 def test_probe_shows_an_error_with_its_code(servers: list[FixedServer]) -> None:
     """An ERROR response raises ProbeError with the message and the code of the response."""
+    # An ERROR (opcode 0) with the code 0x100 and the message "bad".
     servers.append(FixedServer(bytes.fromhex("84 00 0000 00 00000009 00000100 0003 626164")))
     with pytest.raises(ProbeError, match="error 0x0100: bad") as caught:
         Probe("127.0.0.1", servers[0].port)
@@ -116,6 +117,7 @@ def test_the_view_skips_warnings_and_incomplete_peers(
     )
     peers += bytes.fromhex("00000002 00000004 7f000002 00000010") + version.bytes
     peers += bytes.fromhex("00000004 7f000003 ffffffff")
+    # In the first header, the flag 08 says that the body begins with warnings.
     frames = [bytes.fromhex("84 08 0000 08") + len(local).to_bytes(4, "big") + local]
     frames.append(bytes.fromhex("84 00 0000 08") + len(peers).to_bytes(4, "big") + peers)
     servers.append(FixedServer(READY, *frames))

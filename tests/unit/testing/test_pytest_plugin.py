@@ -424,5 +424,6 @@ def test_tests_may_kill_nodes(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(MORTAL_CLUSTER)
     (tmp_path / "test_it.py").write_text(KILLING_TESTS)
     output = run_pytest(tmp_path, "-c", os.devnull)
+    # KILLING_TESTS has eight tests.
     assert "8 passed" in output, output
     assert "error" not in output.lower().splitlines()[-1], output

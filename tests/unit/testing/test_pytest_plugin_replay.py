@@ -137,6 +137,7 @@ def test_a_recording_with_the_unchanged_name_of_a_function(tmp_path: Path) -> No
         run_pytest(tmp_path, f"--cassandra-record={node.address}:{node.port}", *selection)
     (recording,) = folder.glob("test_IT~*")
     recording.rename(folder / "test_IT.jsonl")
+    # The selection matches the five tests without parameters; the seven others are deselected.
     assert "5 passed" in run_pytest(tmp_path, *selection)
     (recording,) = folder.glob("TestB.test_it~*")
     recording.rename(folder / "TestB.test_it.jsonl")

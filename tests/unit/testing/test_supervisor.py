@@ -153,6 +153,7 @@ def test_a_process_has_stopped_when_the_signal_is_answered(tmp_path: Path) -> No
                 stat.read_text().rpartition(")")[2].split()[0]
                 for stat in Path(f"/proc/{pid}/task").glob("*/stat")
             ]
+            # The main thread and the 50 other threads are stopped ("T").
             assert states == ["T"] * 51
             # The supervisor also responds if the process was stopped before.
             assert supervisor.signal(pid, signal.SIGSTOP)

@@ -65,6 +65,8 @@ def test_rows_with_global_table_and_every_kind_of_type() -> None:
     # The values are an int, a null, an empty map, and two values of one byte.
     values = bytes.fromhex("00000004 00000007 ffffffff 00000000 00000001 aa 00000001 bb")
     body = (
+        # The kind Rows, the flag Global_tables_spec, five columns, the table k.t. One row follows
+        # the columns.
         bytes.fromhex("00000002 00000001 00000005 0001 6b 0001 74")
         + columns
         + bytes.fromhex("00000001")
@@ -77,6 +79,8 @@ def test_rows_with_global_table_and_every_kind_of_type() -> None:
 
 def test_rows_with_a_table_for_each_column_and_more_pages() -> None:
     """The paging state and the column descriptions are skipped, whatever they contain."""
+    # The kind Rows, the flag Has_more_pages (2), one column, the paging state ff, the column k.t.a
+    # with the type int, and no rows.
     body = bytes.fromhex(
         "00000002 00000002 00000001 00000001 ff 0001 6b 0001 74 0001 61 0009 00000000"
     )

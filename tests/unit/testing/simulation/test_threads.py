@@ -51,6 +51,7 @@ class SimulatedWorld:
         results = self.threads.run(*programs, timeout=600)
         assert self.loop.faults == []
         assert self.threads.alive == []
+        # The process is no longer in a simulation.
         assert _threads.simulation() is None
         return results
 
