@@ -156,11 +156,16 @@ async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int)
 @pytest.mark.parametrize(
     "answer",
     [
+        # These bytes are not a message of the protocol.
         garbage(b"HTTP/1.1 200 OK\r\n\r\n" * 10),
         garbage(b"\xff" * 64),
         garbage(bytes(64)),
+        # No request uses these streams.
         on_stream(int_row(7), 31_000),
         on_stream(int_row(7), -2),
+        # The opcode 0x7F and the kind 0x63 of a RESULT do not exist. The other bodies end too
+        # early: the third announces five columns, the fourth has half of an error code, and the
+        # fifth announces 65,535 options.
         message(0x7F, b""),
         message(Opcode.RESULT, b"\0\0\0\x63"),
         message(Opcode.RESULT, b"\0\0\0\x02\0\0\0\0\0\0\0\x05"),
@@ -205,7 +210,11 @@ async def test_an_invalid_answer_closes_the_connection(
 async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
     """A frame with one flipped bit makes the request fail.
 
-    The driver checks both checksums. See native_protocol_v5.spec, section 2.1.
+    The driver checks both checksums. See native_protocol_v5.spec, section 2.1: bytes 0 to 2 are the
+    length, bytes 3 to 5 the CRC24, and the last four bytes the CRC32 of the bytes between them.
+
+    :param position: the position of the byte with the flipped bit; negative numbers count from the
+        end.
     """
     with FakeNode() as node:
         node.prime(READ_OTHER, int_row(1))
@@ -267,7 +276,7 @@ async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> 
         (held,) = await call_in_thread(late.take)
         stream = held.request.stream
         assert (connection.orphans, connection.in_flight) == (1, 1)
-        # Until then, other requests use other streams.
+        # Until the late response arrives, other requests use other streams.
         for _ in range(5):
             assert (await session.execute(READ_OTHER)).one().k == 1
         assert all(request.stream != stream for request in node.queries(READ_OTHER))
@@ -388,6 +397,8 @@ def prepared_body(version: int) -> bytes:
     """
     metadata_id = b"\0\x01m" if version >= 5 else b""
     pk_count = b"\0\0\0\0" if version >= 4 else b""
+    # First come the kind and the id, then the metadata of the bind markers (no flags, no markers,
+    # no columns of the partition key), and of the result (the flag No_metadata, no columns).
     return (
         b"\0\0\0\x04" + b"\0\x02id" + metadata_id + bytes(8) + pk_count + b"\0\0\0\x04" + bytes(4)
     )
@@ -492,6 +503,7 @@ async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
     """
     # The highest bit of the version marks messages from a server.
     response_version = 0x80 | node.max_version
+    # The event says that the keyspace ks was created. All events have the stream -1.
     event = b"\0\x0dSCHEMA_CHANGE\0\x07CREATED\0\x08KEYSPACE\0\x02ks"
     envelope = (
         bytes((response_version, 0, 0xFF, 0xFF, Opcode.EVENT))

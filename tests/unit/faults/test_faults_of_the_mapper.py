@@ -90,6 +90,7 @@ def test_a_row_that_cannot_be_bound_fails_alone(connected: FakeNode, has_level: 
         rows_of_model.create_many([{"id": number, "name": str(number)} for number in range(9)])
     failed: Any = caught.value
     assert [number for number, _ in failed.failed_rows] == [5]
+    # The eight other rows of the nine were written.
     assert len([r for r in connected.requests if r.opcode == Opcode.EXECUTE]) == 8
 
 
@@ -107,6 +108,7 @@ async def test_a_row_that_cannot_be_bound_fails_alone_in_asyncio(node: FakeNode)
                 )
         finally:
             connection.unregister_connection(connection.DEFAULT_CONNECTION)
+    # The eight other rows of the nine were written.
     assert len([r for r in node.requests if r.opcode == Opcode.EXECUTE]) == 8
 
 
@@ -181,6 +183,7 @@ def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
     # ahead.
     assert len(connected.queries(ALL)) in (1, 2)
     assert [row.id for row in rows] == list(range(1, 25))
+    # 25 rows in pages of 10 are three pages.
     assert len(connected.queries(ALL)) == 3
     assert connected.count(Opcode.PREPARE) == 1
 
@@ -269,7 +272,9 @@ def test_after_a_change_of_types_values_are_bound_again(connected: FakeNode) -> 
         Row.create(id=number, name="b")
         request = connected.queries(INSERT)[-1]
         assert request.values[0] == number.to_bytes(8, "big")
-    # The first insert was bound again, and the second insert prepared the statement again.
+    # Insert 1 prepared the statement. The node had forgotten it at insert 2, so the driver prepared
+    # it again and bound the values again. Because its types had changed, the mapper dropped the
+    # statement, so insert 3 prepared it again. Insert 4 used the statement of insert 3.
     assert count_prepares(connected) == 3
 
 

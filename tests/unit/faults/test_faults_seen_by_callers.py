@@ -211,6 +211,7 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
         future.add_callback(make_blocking_calls)
         held.release()
         assert has_ended.wait(WAIT)
+        # Each of the four calls was refused.
         assert len(refusals) == 4
         assert session.execute(OTHER).one().k == 1
 
@@ -270,7 +271,7 @@ def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode
             concurrency=64,
             raise_on_first_error=False,
         )
-        # The results are in the order of the statements, so the positions of the errors are known.
+        # The results are in the order of the statements, so the errors are at the multiples of 10.
         failed_positions = [index for index, (success, _) in enumerate(results) if not success]
         assert failed_positions == list(range(0, 1000, 10))
 

@@ -157,6 +157,7 @@ async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() ->
             cluster.register_listener(events)
             request = asyncio.ensure_future(session.execute(SLOW, timeout=None))
             await until_on_loop(lambda: answers.held)
+            # `drain` returns the number of connections that have got the event.
             assert first.drain() == len(first.connections)
             await events.expect("down", first.address)
             host = host_of(cluster, first)
@@ -250,6 +251,7 @@ async def test_the_event_may_arrive_twice() -> None:
                 connection for connection in first.connections if EVENT in connection.event_types
             ]
             await until_on_loop(lambda: host.is_up)
+            # Both events were counted.
             assert cluster.metrics.graceful_disconnects == 2
             for connection in old_connections:
                 if connection in first.connections:

@@ -149,6 +149,7 @@ def test_statements_that_may_have_been_executed_are_repeated_only_if_idempotent(
     )
     until(lambda: any(not connection.closed for connection in pool.connections))
     execute(session, is_idempotent=True)
+    # The first node has received both statements, and the second node only the idempotent one.
     assert len(nodes[0].queries(WRITE)) == 2
     assert len(nodes[1].queries(WRITE)) == 1
 

@@ -164,6 +164,7 @@ def check(name: str, number: int, silence: Silence, failure: BaseException | Non
     description = f"{name}, request {number} of {silence.count}: {failure!r}"
     if failure is None:
         return
+    # These calls may raise exactly this class only if the nodes do not agree on the schema.
     if type(failure) is DriverException:
         assert "did not agree on the schema" in str(failure), description
         return

@@ -41,7 +41,8 @@ from tests.unit.engine.faults import (
 
 INSERT = "INSERT INTO t (k) VALUES (1)"
 # A message of each kind that no node may send in response to an INSERT. The driver must refuse the
-# kind of the message, whatever its body.
+# kind of the message, whatever its body. The bodies are valid: no options, an authenticator "A",
+# null tokens, and an event that 127.0.0.1:9042 is up.
 WRONG_ANSWERS = {
     "supported": message(Opcode.SUPPORTED, b"\0\0"),
     "ready": message(Opcode.READY, b""),
