@@ -35,7 +35,7 @@ INSERT = "INSERT INTO {}.t (k, v) VALUES (?, 'x')"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three fake ScyllaDB nodes with two keyspaces.
+    """Yield three fake ScyllaDB nodes, with 7, 5 and 8 shards, and two keyspaces.
 
     Each keyspace has the table t; one of them uses tablets.
     """
@@ -167,6 +167,7 @@ def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Sess
     ranges = session.scan(f"{TABLETS}.t", splits=11).token_ranges()
     # There are 8 tablets. Each tablet is read in two ranges, because 11 splits were requested.
     assert len(ranges) == 16
+    # Together, the ranges contain all tokens. No range contains its own start.
     assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
     for token_range in ranges:
         first = nodes.scylla.placement.tablet_of(TABLETS, "t", token_range.start + 1)
@@ -262,6 +263,7 @@ def test_requests_go_to_the_leader_of_a_tablet(nodes: FakeCluster) -> None:
                 assert isinstance(bound, bytes)
                 tablet = nodes.scylla.placement.tablet_of("sc", "t", token_of(bound))
                 assert tablet is not None
+                # The first replica of each tablet is its leader.
                 assert request.connection.node.host_id == tablet.replicas[0].host_id
 
 
@@ -292,6 +294,7 @@ def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Se
     other = session.cluster.connect(wait_for_all_pools=True)
     until(lambda: all_connected(session.cluster))
     learn_tablets(other)
+    # No response described a tablet, so the new session knew all tablets from its first request on.
     assert nodes.scylla.arrivals.payloads == 0
 
 

@@ -80,6 +80,7 @@ def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
     _, second, third = nodes.nodes
     with connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
+        # Before the exchange, the driver uses all three nodes.
         assert len(nodes_that_answer(session)) == 3
         # Pretend that the nodes have exchanged their addresses.
         second.host_id, third.host_id = third.host_id, second.host_id

@@ -28,6 +28,7 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
             assert all("USING TIMEOUT 7000ms" in query for query in schema_queries)
             assert not any("system_schema.indexes_" in query for query in queries)
             pool = session._engine.pools[host]
+            # The pool has one connection for each of the two shards, or a single connection.
             await until_on_loop(lambda: len(pool.connections) == (2 if shard_aware else 1))
             (control,) = (
                 connection for connection in nodes[0].connections if connection.event_types

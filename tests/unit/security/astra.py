@@ -24,7 +24,8 @@ class Astra:
     """The metadata service and the proxy, each running in its own thread.
 
     `request_count` counts the requests to the service. `received_server_names` lists the server
-    names that clients sent to the proxy.
+    names that clients sent to the proxy. A test may set `answer` to the status and the body that
+    the service returns; with None, the service returns `service_response()`.
 
     :param authority: the CA of all certificates.
     :param nodes: the addresses of the nodes, by host id.

@@ -179,7 +179,10 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
     """
 
     class FailingFile(io.BytesIO):
-        """A file whose seek number `count` fails, like a seek to before the beginning."""
+        """A file whose seek number `count` fails, like a seek to before the beginning.
+
+        If `count` is 0, no seek fails.
+        """
 
         seeks_left = count
 
@@ -236,7 +239,9 @@ def test_one_deadline_for_a_service_that_drips(
         peer, _ = listener.accept()
         with peer, contextlib.suppress(OSError):
             if endless_part == "the handshake":
-                # Send only the first byte of a TLS handshake record, repeatedly.
+                # Send only the first byte of a TLS handshake record, repeatedly. The client reads
+                # five of these bytes as the header of a record, whose version is wrong. So it
+                # raises an SSL error before the deadline.
                 while not is_over.wait(0.005):
                     peer.sendall(b"\x16")
                 return

@@ -139,6 +139,7 @@ def test_prepared_statements_encrypt_and_decrypt(
 ) -> None:
     """Prepared statements store encrypted values, and reads return the original values."""
     fill(session)
+    # In CQL, an int has four bytes: 1000 is 0x3e8, and all bits of -1 are set.
     assert decrypted_rows(node, policy) == [
         (1, b"\0\0\x03\xe8", b"ada"),
         (2, None, b""),
@@ -263,6 +264,8 @@ class TypedRow:
     d: str | None
 
 
+# Row factories, and a function that converts their rows to tuples of values. The third factory puts
+# the names of the three columns before the values of each row.
 FACTORIES: list[tuple[Any, Callable[[Any], Any]]] = [
     (dict_factory, lambda row: tuple(row.values())),
     (ordered_dict_factory, lambda row: tuple(row.values())),

@@ -70,8 +70,8 @@ def causes_of(failure: BaseException) -> Iterator[BaseException]:
 def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
     """Yield the reprs of a value, its items and its attributes, down to `depth` levels.
 
-    For a type, module, frame or string, only the repr is yielded. We do not look inside these
-    objects, nor inside objects that the tests define.
+    For a type, module, frame or string, and for an object that the tests define, only the repr is
+    yielded: this function does not look inside these objects.
     """
     yield repr(value)
     if not depth or isinstance(value, (type, ModuleType, FrameType, str, bytes)):
@@ -147,7 +147,8 @@ class Answers(AuthProvider, Authenticator):
 
 
 CHALLENGE = message(Opcode.AUTH_CHALLENGE, b"\0\0\0\x01?")
-# What the node does when the client sends its token.
+# What the node does when the client sends a token. With the last fault, it responds to each token
+# with another challenge.
 FAULTS: dict[str, Any] = {
     "refused": error(ErrorCode.BAD_CREDENTIALS, "no"),
     "closed": close(),
@@ -158,7 +159,8 @@ FAULTS: dict[str, Any] = {
     "another error": error(ErrorCode.SERVER_ERROR, "no"),
     "a challenge without an end": CHALLENGE,
 }
-# Auth providers with the password SECRET. Some of their tokens have a wrong type.
+# Auth providers with the password SECRET. Some passwords cannot be sent: UTF-8 has no lone
+# surrogates, and the mechanism PLAIN separates its fields by NUL. Some tokens have a wrong type.
 LOGINS: dict[str, AuthProvider] = {
     "plain": PlainTextAuthProvider("ada", SECRET),
     "surrogates": PlainTextAuthProvider("ada", SECRET + "\udcff"),

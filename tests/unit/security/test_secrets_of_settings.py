@@ -185,6 +185,8 @@ CONFIG = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
         json.dumps({**CONFIG, "host": "a\0b"}),
         json.dumps({**CONFIG, "username": 7}),
         json.dumps({**CONFIG, "password": [SECRET]}),
+        # These contents are not an object, are cut off, are larger than the maximum of 1 MiB, and
+        # are not UTF-8.
         json.dumps([SECRET]),
         json.dumps(CONFIG)[:-1],
         json.dumps(CONFIG) + "x" * (1 << 20),
@@ -218,6 +220,7 @@ def test_a_damaged_bundle_shows_no_password(tmp_path: Path) -> None:
     )
 
 
+# The last response is nested too deeply for the JSON decoder, which raises RecursionError.
 @pytest.mark.parametrize("answer", [(500, b""), (200, b"x"), (200, b"{}"), (200, b"[" * 99_999)])
 def test_errors_of_the_metadata_service_show_no_password(
     connect_and_read: Use, answer: tuple[int, bytes], authority: Authority, tmp_path: Path
@@ -260,6 +263,7 @@ def test_errors_of_encryption_policies_show_no_key(policy_class: Any, key: Any) 
     # For AESGCM, `add_column` takes an id of the key as another argument.
     extra = ("k",) if policy_class is AESGCMColumnEncryptionPolicy else ()
     assert_refused_without_secret(lambda: policy.add_column(column, key, "int", *extra))
+    # AES-256 needs a key of 32 bytes.
     full_key = (SECRET * 3)[:32].encode()
     assert_refused_without_secret(
         lambda: policy.add_column(column, full_key, "no such type", *extra)
