@@ -24,6 +24,7 @@ async def test_async_generators_are_read_as_rows_are_sent(
 
     The load closes the generator at the end, even if the generator raises or the load fails.
     """
+    # A chunk has at most 100 rows, and the reader asks the generator for at most 30 rows at once.
     monkeypatch.setattr(chunks, "OBJECT_ROWS", 100)
     monkeypatch.setattr(async_rows, "_ROWS", 30)
     furthest = 0

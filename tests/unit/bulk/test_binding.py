@@ -268,13 +268,16 @@ def test_the_last_row_of_a_partition_decides_about_its_static_columns(
 def test_the_last_row_of_a_partition_decides_when_its_static_columns_expire(
     implementation: Implementation,
 ) -> None:
-    """In one batch, the server would keep the longer time to live of two equal values."""
+    """A row with another TTL for the same static value is sent after the rows before it.
+
+    If the rows were in one batch, the server would keep the longer TTL of the two equal values.
+    """
     columns = [*COLUMNS[:3], Column("[ttl]", lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [0])
     new_binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1,)))
     new_binder.static_columns = [2]
     rows: list[Any] = [("a", 1, "z", 9), ("a", 2, "z", 9), ("a", 3, "z", 5), ("a", 4, "z", None)]
-    # These rows have no static value that could expire.
+    # Rows 4 to 6 set no static value (unset or null), so their TTLs do not matter.
     rows += [("a", 5, UNSET_VALUE, 7), ("b", 1, None, 8), ("b", 2, None, 9)]
     result = bound(new_binder, *rows)
     assert [
@@ -294,7 +297,10 @@ def test_the_last_row_of_a_partition_decides_when_its_static_columns_expire(
 def test_encrypted_static_values_are_compared_in_the_clear(
     implementation: Implementation, decrypts: bool, waves: list[list[int]]
 ) -> None:
-    """Encrypting a value twice gives different bytes."""
+    """Static values are decrypted before the binder compares them.
+
+    The policy is not deterministic: encrypting a value twice gives different bytes.
+    """
 
     class Salting:
         """Puts a number that grows before the bytes that it encrypts."""
@@ -411,7 +417,11 @@ def test_rows_with_only_static_columns_are_recognized(implementation: Implementa
 
 
 def test_an_empty_blob_is_not_missing_in_csv(implementation: Implementation) -> None:
-    """It is written as 0x, and a null as an empty field."""
+    """CSV writes an empty blob as 0x, and a null as an empty field.
+
+    Row 0 has the clustering key 0x. Row 1 has only a blank in this field, so it has no clustering
+    key, and the INSERT for static columns writes it.
+    """
     columns = [COLUMNS[0], Column("c", lookup_cqltype("blob"), is_key=True), *COLUMNS[2:]]
     prepared = prepared_insert(implementation, columns, [0])
     new_binder = binder_of(prepared, columns, Keys((0,), (1,)), {"c": "field"})
@@ -680,7 +690,7 @@ def test_the_first_write_time_is_checked(implementation: Implementation) -> None
                 assert bound(binder, ("a", write_time)).row_count == 1
         return [str(record.message) for record in records]
 
-    # Only the first of the two write times may cause a warning.
+    # A load warns once, so the second of these two write times causes no further warning.
     (warning,) = warnings_of_load(seconds_of_2023, seconds_of_2023 + 1)
     assert warning.startswith("row 0: its write time 1700000000 is in microseconds, so it is of 19")
     assert "if these are seconds, multiply by 1_000_000" in warning
@@ -827,7 +837,10 @@ def test_rows_without_strings_get_no_advice_for_strings() -> None:
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
     implementation: Implementation,
 ) -> None:
-    """A Binder warns once of a datetime that is not midnight, for each form of row."""
+    """A Binder warns once if a date column drops the time of a datetime, whatever the rows' type.
+
+    Midnight causes no warning, because nothing is lost.
+    """
     columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
     prepared = prepared_insert(implementation, columns, [0])
     NamedRow = collections.namedtuple("NamedRow", "d p")

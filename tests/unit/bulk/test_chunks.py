@@ -59,8 +59,8 @@ def test_the_rows_of_a_chunk_are_limited_in_number_and_bytes(
     """`rows_of_a_chunk` limits the rows of a chunk by their number and by their bytes."""
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 50)
-    # The arguments are the size of a table in bytes, and its number of rows. Rows of 100 bytes: ten
-    # of them are 1000 bytes.
+    # The arguments are the size of a table in bytes, and its number of rows. Here, a row has
+    # 100 bytes, so ten rows reach the limit of 1000 bytes.
     assert rows_of_a_chunk(10_000, 100) == 10
     # Each row has one byte, so the limit of 50 rows decides.
     assert rows_of_a_chunk(100, 100) == 50

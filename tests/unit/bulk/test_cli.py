@@ -94,6 +94,7 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls.settings["contact_points"] == ["10.0.0.1", "10.0.0.2"]
     assert calls.settings["auth_provider"].username == "ada"
     ((_, _, options),) = calls.method_calls
+    # "--batch none" becomes None, and "--max-errors -1" becomes None, which means no limit.
     assert options == {
         "columns": {"id": "id", "n": "total"}, "format": "csv", "header": False, "delimiter": ";",
         "quote": "'", "null": "NULL", "date_format": "%d.%m.%Y", "timestamp_format": "%c",

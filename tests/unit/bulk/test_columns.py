@@ -268,7 +268,7 @@ def test_a_part_of_the_partition_key_tells_rows_apart() -> None:
     ("markers", "options", "static"),
     [
         (("p", "c", "r", "s"), {}, [3]),
-        (("p", "s"), {}, []),  # In this test, all rows of a partition have the same key.
+        (("p", "s"), {}, []),  # rows with the same key, p, keep their order anyway
         (("p", "c", "r"), {}, []),
         (("p", "c", "s"), {"timestamp": 5}, []),
         # Each row has its own write time.
@@ -299,21 +299,24 @@ def test_the_order_of_rows_decides_about_static_columns(
         ("INSERT INTO t (p, c, r) VALUES (:p, :c, f(:x))", ("p", "c", "x"), []),
         # Any column may be in the JSON.
         ("INSERT INTO t JSON :x; UPDATE t SET r = 1 WHERE p=:p AND c=:c", ("x", "p", "c"), [0]),
-        # A name in quotes has its capitals, and strings have no names.
+        # The quoted name "S" is another column than s, and the string 's' is not a column's name.
         ("INSERT INTO t (p, c, \"S\") VALUES (:p, :c, f(:x, 's'))", ("p", "c", "x"), []),
     ],
 )
 def test_unknown_markers_are_static_if_the_statement_has_a_static_column(
     query: str, markers: tuple[str, ...], static: list[int]
 ) -> None:
-    """Rows that write no static column need no order."""
+    """A marker whose column is unknown is treated as static if the statement names a static column.
+
+    A statement without a static column has no static markers: its rows need no order.
+    """
     key = [markers.index("p")]
     assert static_columns(prepared(*markers, key=key, query=query), TABLE) == static
 
 
 @pytest.mark.parametrize("marker", ["x", "s"])
 def test_counters_need_no_order(marker: str) -> None:
-    """The sum of a counter is the same in any order, also that of a static one."""
+    """Rows that add to a static counter need no order: the sum is the same in any order."""
     query = "UPDATE t SET s = s + :x WHERE p = :p AND c = :c"
     statement = prepared(marker, "p", "c", key=[1], query=query)
     counter = statement.column_metadata[0]._replace(type=lookup_cqltype("counter"))
@@ -330,7 +333,10 @@ def static_columns(statement: PreparedStatement, table: TableMetadata) -> list[i
 
 
 def test_named_markers_stand_for_the_columns_of_their_places() -> None:
-    """A marker may have the name of another column."""
+    """A named marker belongs to the column at its position, even if it has another column's name.
+
+    In this test, the marker `:r` is at the position of the column `c`, for example.
+    """
     query = "INSERT INTO t (p, c, s, r) VALUES (:p, :r, :c, :s)"
     reading = reading_of_names(LoadOptions())
     statement = prepared("p", "r", "c", "s", query=query)
@@ -338,7 +344,8 @@ def test_named_markers_stand_for_the_columns_of_their_places() -> None:
     columns = Columns(statement, selection, TABLE, LoadOptions(), reading)
     assert columns.keys == Keys((0,), [1])
     assert columns.binder(None, lambda: None).static_columns == [2]
-    # If rows have write times, these decide.
+    # If each row has a write time, the server keeps the value with the latest write time, so the
+    # order of the rows does not matter.
     statement = prepared("p", "r", "c", "s", "at", query=f"{query} USING TIMESTAMP :at")
     columns = Columns(statement, selection, TABLE, LoadOptions(), reading)
     binder = columns.binder(None, lambda: None)
@@ -351,6 +358,6 @@ def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     columns = columns_of_table("p", "c", "s", "r")
     statement = prepared("p", "s")
     static_rows = columns.static_rows(TABLE, statement)
-    # After the statement follow positions in a row p, c, s, r: of the values that the statement
-    # binds, and of the static, clustering and regular columns.
+    # The four lists are positions in a row p, c, s, r: the values that the statement binds (p and
+    # s), the static columns, the clustering columns and the regular columns.
     assert static_rows == (statement, [0, 2], [2], [1], [3])

@@ -282,7 +282,7 @@ def test_a_copy_warns_that_its_checkpoint_is_complete(
 
 # -- times to live ---------------------------------------------------------------------------------
 
-# The same statements for a copy that keeps the times to live of the values.
+# The SELECT and the INSERT of a copy that keeps the times to live of the values.
 SELECT_TTL = SELECT.replace("id, c, v", "id, c, v, TTL(c), TTL(v)")
 INSERT_TTL = "INSERT INTO ks.u (id, c, v) VALUES (?, ?, ?) USING TTL ?"
 # How long the fake node takes to write a row, in seconds of the simulated time.
@@ -292,7 +292,7 @@ WRITE_SECONDS = 8
 def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
     """Prime a table of two rows, and a slow table to write to.
 
-    :param row: the id, which is 2, the values of c and v, and their TTLs in seconds.
+    :param row: the second row: the id (2), the values of c and v, and their TTLs in seconds.
     """
     prime(node, (0, None, None), {"id": "partition_key"})
     columns = [*COLUMNS, ("ttl(c)", "int"), ("ttl(v)", "int")]

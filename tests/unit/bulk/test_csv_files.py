@@ -376,7 +376,8 @@ def test_errors_of_damaged_files_name_file_and_line(
 def test_a_quote_that_is_never_closed_ends_the_file(files: Files, row: bytes, line: int) -> None:
     """A quote that is never closed ends the file, after all rows before the quote were read.
 
-    The error names the line of the quote.
+    The error names the line of the quote. The header and two rows take three lines, so `row` begins
+    in line 4.
     """
     message = (
         rf"a\.csv, line {line}: the quote that opens here is never closed: the rest of the file "

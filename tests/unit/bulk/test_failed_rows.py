@@ -361,7 +361,11 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     )
 
     def keep(source: str | None, row: int, size_at_checkpoint: int | None = None) -> None:
-        """Write a failed row to the file, unless it is in the file after this size (bytes)."""
+        """Write a failed row to the file.
+
+        With `size_at_checkpoint` (bytes), a row that is already in the file after this size is not
+        written again.
+        """
         file = FailedRows(path, COLUMNS, ["id", "name"], mapping={}, nulls=("",))
         if size_at_checkpoint is not None:
             file.skip_rows_after(size_at_checkpoint)

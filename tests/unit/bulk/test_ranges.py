@@ -107,8 +107,8 @@ def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
         weights = [rng.choice([0.0, 1.0, rng.random() * 1000]) for _ in ranges]
         split = split_ranges(ranges, weights, part_count)
         check_cover(split)
-        # Ranges are cut where the weights are even, and where the ring's own ranges end, so there
-        # cannot be more pieces than this number.
+        # A piece ends where a part has its share of the weight, or where a range of the ring
+        # ends. This limits the number of pieces.
         assert len(split) <= part_count * 2 + len(ranges)
         # A piece may only name replicas that every range it overlaps has.
         for piece in split:

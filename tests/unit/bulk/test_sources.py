@@ -575,7 +575,10 @@ def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> N
 
 
 def test_files_of_an_unload_are_known_by_its_manifest(tmp_path: Path) -> None:
-    """It lists them; other files in its folder are not of the unload."""
+    """`is_unloaded` is True for a folder with a manifest, and for files that the manifest lists.
+
+    Other files in the folder, and rows of the application, do not come from an unload.
+    """
     for name in ("part-00000.csv", "other.csv"):
         (tmp_path / name).write_text("id\n1\n")
     assert not is_unloaded(tmp_path)

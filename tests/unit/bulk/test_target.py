@@ -211,7 +211,11 @@ def test_a_statement_that_reads_is_refused() -> None:
 
 
 def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
-    """The rows of an unload have the same value, which would be added for each of them."""
+    """A load refuses or warns if each row of a partition would add to its static counter.
+
+    All rows that an unload writes for a partition contain the same value of the counter. A load of
+    these rows would add this value once for each row, so it is refused for files of an unload.
+    """
     table = table_metadata(customer="uuid", placed="int", hits="counter", all_hits="counter")
     options = {**NO_OPTIONS, "counters": True}
     plan = plan_of(table, (), **options)
@@ -223,13 +227,13 @@ def test_each_row_of_a_partition_adds_to_its_static_counters() -> None:
     with pytest.warns(RuntimeWarning, match=message):
         check_static_counters(table, plan, is_unloaded=False)
     check_static_counters(table, plan_of(table, ("customer", "placed", "hits"), **options), True)
-    # The counter by itself needs no clustering column, and servers refuse one.
+    # An UPDATE of only the static counter has no clustering column: servers refuse it there.
     plan = plan_of(table, ("customer", "all_hits"), **options)
     assert plan.text == ('UPDATE ks."Orders" SET all_hits = all_hits + ? WHERE customer = ?')
     check_static_counters(table, plan, is_unloaded=True)
     check_static_counters(table, plan, True, [("a.csv", ["customer", "all_hits"])])
-    # If the columns of an unload's file are left out, it still has a row for each of their values.
-    # The fields of a file of JSON are not known.
+    # The load leaves out the clustering column `placed`, but the file "b" has this column, so "b"
+    # has several rows for a partition. Or the fields of "b" are unknown (None), as in JSON lines.
     for names in (["customer", "placed", "all_hits"], None):
         fields = [("a", ["customer", "all_hits"]), ("b", names)]
         with pytest.raises(ValueError, match=r"in b, .* must be reduced to one for each partition"):
@@ -282,6 +286,10 @@ KEY_AND_TOTAL = ["customer", "placed", "total"]
 def test_markers_belong_to_columns(
     query: str, markers: tuple[str, ...], names: list[str | None]
 ) -> None:
+    """`names_of_markers` returns the column of each bind marker; None if the column is unknown.
+
+    The query may be only a part of a statement.
+    """
     table = table_metadata(
         customer="uuid", placed="timestamp", total="int", m="map<int, int>", u="type"
     )

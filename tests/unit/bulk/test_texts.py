@@ -335,7 +335,11 @@ def test_json_keeps_all_digits_and_has_each_name_once() -> None:
 
 @pytest.mark.parametrize("other_value", ["0", "9" * 6000])
 def test_a_negative_zero_of_json_keeps_its_sign(other_value: str) -> None:
-    """An int has no negative zero, and floats have one."""
+    """The JSON number -0 is read as -0.0 for float columns, and as 0 for columns of integers.
+
+    It makes no difference whether the document also has an integer of 6000 digits, for which the
+    parser reads numbers in another way.
+    """
     zero, name, _ = parsed_json(f'[-0, "x-0", {other_value}]')
     assert name == "x-0"
     for type_name in ("FloatType", "DoubleType"):

@@ -350,7 +350,11 @@ def test_empty_texts_that_no_load_takes_for_nulls_are_not_warned_of(
 
 @pytest.mark.parametrize("is_static", [True, False])
 def test_empty_clustering_columns_are_warned_of_if_a_row_may_lack_them(is_static: bool) -> None:
-    """Only a table with static columns has such rows."""
+    """An unload warns of empty strings in a clustering column only if the table has static columns.
+
+    Only such a table can have rows without clustering columns (with static values only), which a
+    load could not tell from rows whose clustering column is an empty string.
+    """
     table = TableMetadata("a", "t0")
     for name in ("p", "c", "s"):
         table.columns[name] = ColumnMetadata(

@@ -208,9 +208,9 @@ def test_without_a_level_the_sessions_level_is_not_changed(clusters: list[FakeCl
 def test_a_session_with_profiles_keeps_its_settings(
     clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`setup` works with a session that has execution profiles, although it refuses a row factory.
+    """`setup` works with a session that has execution profiles and so refuses a row factory.
 
-    The mapper ignores the error, because it sets the row factory of each result.
+    The mapper ignores the session's error, because the mapper sets the row factory of each result.
     """
 
     def refuse(session: Any, value: Any) -> None:
@@ -413,7 +413,10 @@ def test_a_missing_connection_is_named_with_those_that_there_are(
 
 
 def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) -> None:
-    """`set_default_connection` changes the default; removing it keeps other connections."""
+    """`set_default_connection` chooses the default connection.
+
+    If the default connection is removed, the other connections are kept.
+    """
     for host in ("10.0.0.1", "10.0.0.2"):
         connection.register_connection(host, [host])
     connection.set_default_connection("10.0.0.2")
@@ -429,7 +432,10 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
 
 
 def test_labels_of_connections() -> None:
-    """In messages, a connection is shown by its quoted name, and the default by its constant."""
+    """In messages, a connection has its name in quotes; the default connection is the exception.
+
+    It is called DEFAULT_CONNECTION, like the constant for its name.
+    """
     assert connection.Connection("here", hosts=None).label == "'here'"
     default = connection.Connection(connection.DEFAULT_CONNECTION, hosts=None)
     assert default.label == "DEFAULT_CONNECTION"

@@ -28,7 +28,10 @@ class Item(Model):
     ],
 )
 def test_columns_of_tables(queryset: object, selected: str, names: list[str]) -> None:
-    """`_listing` returns the queryset and the selected columns by their attribute names."""
+    """`_listing` returns a queryset that names each column in its SELECT, and the attributes' names.
+
+    In the database, the column of the attribute `name` is called "n".
+    """
     narrowed, columns = queryset._listing()  # type: ignore[attr-defined]
     assert columns == names
     assert str(narrowed).startswith(f"SELECT {selected} FROM ks.item")

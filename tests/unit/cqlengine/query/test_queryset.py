@@ -284,7 +284,10 @@ def test_querysets_are_equal_if_they_ask_for_the_same(index: int) -> None:
 def test_filters_say_if_they_choose_rows_by_a_key_and_by_one_value(
     filters: dict[str, Any], is_lookup: bool, is_fixed: bool
 ) -> None:
-    """`is_lookup` says if an index can find a filter's rows, and `is_fixed` if it has one value."""
+    """`is_lookup` is True if a key or index can find the rows of a filter.
+
+    `is_fixed` is True if the filter allows only one value of its column.
+    """
     (clause,) = Car.objects.filter(**filters)._where
     assert queryset_module.is_lookup(clause) is is_lookup
     assert queryset_module.is_fixed(clause) is is_fixed
