@@ -120,6 +120,7 @@ def test_none_is_not_checked_if_the_column_accepts_it() -> None:
 def test_pk_is_an_alias_of_a_single_key_column() -> None:
     """The name "pk" also refers to the key column if the key has only one column."""
     assert TRIP.column_of("town") is TRIP.columns["town"]
+    # "nt" is a name in the database and not an attribute, and the key of `Trip` has two columns.
     assert TRIP.column_of("nt") is None
     assert TRIP.column_of("pk") is None
     assert Visits.__mapping__.column_of("pk") is Visits.__mapping__.columns["page"]
@@ -127,9 +128,9 @@ def test_pk_is_an_alias_of_a_single_key_column() -> None:
 
 
 def test_names_of_tables() -> None:
-    """The table's name has the keyspace of the argument, or else the default keyspace.
+    """`table_name` uses the keyspace of its argument, or else the default keyspace.
 
-    One of them must be set.
+    If there is neither, it raises an error.
     """
     with pytest.raises(CQLEngineException, match=r"keyspace is not set .* Visits\.__keyspace__"):
         Visits.__mapping__.table_name(None)
@@ -337,6 +338,7 @@ def test_set_discriminator_fills_in_the_class_s_value() -> None:
     Cat.__mapping__.set_discriminator(values)
     assert values == [1, "cat", 0.5]
     assert values.explicit == 0b10  # `save` has to write it.
+    # The column already has the value, so it is not marked again.
     values.explicit = 0
     Cat.__mapping__.set_discriminator(values)
     assert values.explicit == 0

@@ -426,6 +426,7 @@ def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> N
     api = Api(is_async=False)
     try:
         api.session.return_row(**{"[applied]": False})
+        # The second result has no row factory that could be set. This must not be an error.
         results = [api.session.execute(WRITE), SimpleNamespace()]
         monkeypatch.setattr(
             running, "execute_concurrent", lambda *_: [(True, result) for result in results]

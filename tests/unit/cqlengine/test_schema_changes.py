@@ -200,7 +200,7 @@ def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
 
 
 def test_names_of_indexes_contain_only_ascii_letters() -> None:
-    """The name of an index contains only ASCII letters."""
+    """The name of an index leaves out letters of its column's name that are not ASCII."""
 
     class Odd(Model):
         id = columns.Integer(primary_key=True)

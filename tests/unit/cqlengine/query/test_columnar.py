@@ -28,7 +28,7 @@ class Item(Model):
     ],
 )
 def test_columns_of_tables(queryset: object, selected: str, names: list[str]) -> None:
-    """`_listing` returns a queryset that names each column in its SELECT, and the attributes' names.
+    """`_listing` returns a queryset whose SELECT names each column, and the attributes' names.
 
     In the database, the column of the attribute `name` is called "n".
     """
