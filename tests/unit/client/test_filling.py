@@ -22,6 +22,11 @@ class Collector:
         self.off_path: Any = None
 
     def requests(self, statements: Any, burst: list[Any], limit: int) -> None:
+        """Add requests to `burst`, until it has `limit` requests or all slots are taken.
+
+        A string ends the burst. It is stored in `off_path` with its parameters (None), because the
+        caller has to execute this statement alone.
+        """
         self.off_path = None
         while self.sent < self.free_slots and len(burst) < limit:
             statement = next(statements, None)

@@ -20,9 +20,9 @@ from cassandra.client.lwt import applied
     ],
 )
 def test_all_rows_must_be_applied(rows: list[Any], expected: bool) -> None:
-    """A conditional batch counts as applied only if all its rows say so.
+    """A conditional batch counts as applied only if all rows of its result say so.
 
-    It returns a row for each of its statements.
+    The result has a row for each statement of the batch.
     """
     applied_index = 1
     assert applied(rows, applied_index) is expected

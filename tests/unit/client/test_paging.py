@@ -143,6 +143,7 @@ def test_pages_that_are_requested_by_hand_cause_no_warning(session: Session) -> 
         while future.has_more_pages:
             future.start_fetching_next_page()
             values += [row.k for row in future.result().current_rows]
+        # The last page has the rows from 40 on.
         assert [row.k for row in future.result()] == list(range(40, ROW_COUNT))
     assert values == list(range(ROW_COUNT))
 

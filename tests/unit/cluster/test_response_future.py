@@ -299,12 +299,13 @@ class OvertakenFuture(ResponseFuture[Any]):
     def __getattribute__(self, name: str) -> Any:
         if name == "__dict__" or name != self.__dict__.get("attribute"):
             return super().__getattribute__(name)
-        # Do this for the first read only, because the code below reads the attribute again.
+        # Only the first read of the attribute is special. Later reads, also by the request for the
+        # next page below, return the attribute as it is.
         del self.attribute
         old_value = super().__getattribute__(name)
         self.start_fetching_next_page()
-        # `_done` is read before the other thread requests the page, and `_response` is read
-        # afterwards.
+        # The caller gets the value of `_done` from before the request for the next page, and the
+        # values of the other attributes from after this request.
         return old_value if name == "_done" else super().__getattribute__(name)
 
 

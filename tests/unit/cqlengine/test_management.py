@@ -307,7 +307,7 @@ def test_options_that_differ_are_set(server: Server) -> None:
 
 
 def test_a_table_is_created_in_all_keyspaces_on_all_connections(server: Server) -> None:
-    """With several keyspaces and connections, each connection creates the table in each keyspace."""
+    """With several keyspaces and connections, each connection creates each keyspace's table."""
     server.schema["keyspaces"] = [{"keyspace_name": name} for name in ("k1", "k2")]
     statements = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
     # Every second statement creates an index. Compare only the CREATE TABLE statements.

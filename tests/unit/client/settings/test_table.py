@@ -233,10 +233,7 @@ MAY_PRECEDE = """
 
 
 def test_settings_have_their_defaults() -> None:
-    """Settings in `DEFAULTS` have the values of this table.
-
-    Settings in `NONE` have None.
-    """
+    """Each setting in `DEFAULTS` has this default; the default of settings in `NONE` is None."""
     simple = {
         name: setting.default
         for name, setting in TABLE.items()
