@@ -96,6 +96,7 @@ MORE = {"a": 1, "b": "x", "c": 2, 5: "not a name"}
     "row", [MORE, OrderedDict(MORE), MappingProxyType(MORE), ChainMap(MORE)], ids=type
 )
 def test_names_without_a_marker_are_ignored(row: Any, implementation: Implementation) -> None:
+    """Keys of a mapping that have no bind marker are ignored, also in batches."""
     statement = with_plan(prepared(INT, TEXT), implementation)
     assert implementation.binding.bind(statement, row).values == [ONE, b"x"]
     batch = BatchStatement().add(statement, row).add_many(statement, [row, row])
@@ -109,6 +110,7 @@ def test_names_without_a_marker_are_ignored(row: Any, implementation: Implementa
 def test_a_strict_statement_refuses_names_without_a_marker(
     row: Any, implementation: Implementation
 ) -> None:
+    """With strict names, keys without a bind marker are refused, whatever binds the mapping."""
     statement = with_plan(prepared(INT, TEXT), implementation, strict_names=True)
     for bind in (
         lambda: implementation.binding.bind(statement, row),
@@ -121,6 +123,7 @@ def test_a_strict_statement_refuses_names_without_a_marker(
 
 
 def test_strict_names_can_be_set_on_a_statement() -> None:
+    """The application can switch `strict_names` of a prepared statement on and off again."""
     statement = prepared(INT, TEXT)
     assert statement.strict_names is False
     statement.strict_names = True
@@ -154,6 +157,7 @@ def test_values_that_a_mapping_computes_are_bound(implementation: Implementation
 
 
 def test_an_unset_partition_key_is_refused(implementation: Implementation) -> None:
+    """An unset value for the partition key raises an error: the server needs the whole key."""
     row: Any
     statement = with_plan(prepared(INT, TEXT), implementation)
     for row in ({"a": UNSET_VALUE}, MappingProxyType({"a": UNSET_VALUE})):
@@ -189,6 +193,7 @@ def test_a_string_of_one_character_is_bound_to_a_single_marker(
 def test_a_dict_bound_to_a_set_or_list_is_its_keys(
     collection_type: Any, implementation: Implementation
 ) -> None:
+    """A dict for a set or list column is encoded like the list of its keys."""
     of_dict, of_ordered_dict, of_list = values(
         implementation,
         collection_type.apply_parameters([TEXT]),
@@ -300,6 +305,8 @@ def values_sent(node: FakeNode) -> list[list[Any]]:
 
 
 def test_every_api_accepts_a_dict_with_more_keys() -> None:
+    """The blocking API, futures and asyncio bind a dict that has a key without a bind marker."""
+
     async def execute_with_asyncio() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()

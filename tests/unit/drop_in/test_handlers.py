@@ -198,6 +198,7 @@ class Raw(ResultMessage):
         result_metadata: Any,
         column_encryption_policy: Any,
     ) -> None:
+        """Read the columns and the rows of a result, without decoding the values."""
         self.recv_results_metadata(f, user_type_map)
         columns = self.column_metadata or result_metadata
         count = read_int(f)
@@ -345,6 +346,7 @@ class ForeignMessage:
 
 
 def test_rows_set_by_a_result_class_cannot_become_columns(node: FakeNode) -> None:
+    """If a result class reads the rows itself, the driver has no encoded page for columns."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         session.client_protocol_handler = handler_of(Raw)

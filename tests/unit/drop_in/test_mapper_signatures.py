@@ -79,6 +79,7 @@ def test_parameters_of_cassandra_driver_are_accepted(
 
 
 def test_exceptions_can_be_imported_from_the_module_that_they_name() -> None:
+    """Each exception of the mapper can be imported from the module that its `__module__` names."""
     for module in ("models", "query", "usertype", "statements", "connection", "operators"):
         public_module = importlib.import_module(f"cassandra.cqlengine.{module}")
         for name, value in vars(public_module).items():

@@ -27,6 +27,8 @@ def test_various_names_can_be_imported_and_used() -> None:
 
 
 def test_run_in_executor_submits_the_method() -> None:
+    """A method with `run_in_executor` is submitted to the object's attribute `executor`."""
+
     class Executor:
         def submit(self, function: Any, *args: Any) -> Any:
             return "submitted", function(*args)

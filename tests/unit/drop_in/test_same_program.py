@@ -78,6 +78,7 @@ class TestParameters:
     def test_a_bound_statement_keeps_its_values(
         self, node: FakeNode, session: Session, parameters: Any
     ) -> None:
+        """Parameters that are passed together with a bound statement are ignored."""
         bound = session.prepare(INSERT).bind((1, "a"))
         session.execute(bound, parameters)
         execute_concurrent(session, [(bound, parameters)])
@@ -163,6 +164,10 @@ class TestErrors:
     def test_a_timeout_of_zero_or_less_fails_before_sending(
         self, node: FakeNode, session: Session, timeout: float
     ) -> None:
+        """With a timeout of 0 seconds or less, each kind of request times out, and nothing is sent.
+
+        This holds for the timeout of a call and for the session's default timeout.
+        """
         prepared = session.prepare(INSERT)
         for query, parameters in ((prepared, (1, "a")), ("SELECT 1", None), ("SELECT ?", (1,))):
             errback_errors: list[Any] = []
@@ -204,6 +209,10 @@ class TestErrors:
             other_session.execute("SELECT 1")
 
     def test_the_server_decides_about_counters_in_the_wrong_batch(self, node: FakeNode) -> None:
+        """The driver sends batches of the wrong type for their counters.
+
+        The server refuses such a batch, and the driver raises the server's error.
+        """
         counter_update = "UPDATE n SET n = n + ? WHERE k = 1"
         node.prime_prepare(counter_update, [("n", "counter")])
         refusal = error(ErrorCode.INVALID, "a counter statement in a logged batch")
@@ -237,6 +246,10 @@ class TestErrors:
 
 class TestSettings:
     def test_empty_settings_mean_the_defaults(self, node: FakeNode) -> None:
+        """An empty dict of profiles, an empty keyspace and a paging state of None count as not set.
+
+        Without profiles, old-style settings such as `load_balancing_policy` are allowed.
+        """
         policy = RoundRobinPolicy()
         with Cluster(
             [node.address], port=node.port, load_balancing_policy=policy, execution_profiles={}
@@ -357,6 +370,7 @@ class TestAttributes:
     def test_timed_out_requests_are_counted_as_orphans(
         self, node: FakeNode, session: Session
     ) -> None:
+        """Requests that timed out keep their streams: they are orphans of their connection."""
         node.prime("SELECT 1", hold())
         orphans: Any = ()
         for _ in range(100):
@@ -383,6 +397,7 @@ class TestRowFactories:
     def test_a_row_factory_that_returns_none_makes_an_empty_result(
         self, node: FakeNode, session: Session
     ) -> None:
+        """If the row factory returns None for the rows, the result is empty."""
         node.prime("SELECT k", answer([("k", "int")], [(1,)]))
         session.row_factory = lambda names, rows: None
         result = session.execute("SELECT k")

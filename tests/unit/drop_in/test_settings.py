@@ -54,6 +54,7 @@ def cluster_class(request: pytest.FixtureRequest) -> Any:
 async def test_the_negotiated_protocol_version_is_an_attribute(
     cluster_class: Any, version: int
 ) -> None:
+    """After `connect`, `protocol_version` is the highest version that the node supports."""
     with FakeNode(max_version=version) as node:
         cluster = cluster_class([node.address], port=node.port, protocol_version=None)
         assert cluster.protocol_version == ProtocolVersion.MAX_SUPPORTED
@@ -77,6 +78,7 @@ async def test_a_protocol_version_argument_is_not_negotiated(cluster_class: Any)
 async def test_a_protocol_version_can_be_set_before_connect(
     cluster_class: Any, node: FakeNode
 ) -> None:
+    """A `protocol_version` that is assigned before `connect` is used."""
     cluster = cluster_class([node.address], port=node.port)
     cluster.protocol_version = 4
     try:
@@ -190,6 +192,7 @@ async def test_refresh_nodes_rebuilds_the_token_map_only_if_forced(
 
 
 async def test_adding_a_profile_waits_for_its_pools(cluster_class: Any) -> None:
+    """`add_execution_profile` returns when the pools to all hosts of the new profile are open."""
     with FakeCluster(3) as nodes:
         first_address = nodes.contact_points[:1]
         only_first = WhiteListRoundRobinPolicy(first_address)
@@ -206,6 +209,10 @@ async def test_adding_a_profile_waits_for_its_pools(cluster_class: Any) -> None:
 
 
 async def test_adding_a_profile_fails_if_its_pools_take_too_long(cluster_class: Any) -> None:
+    """If the pools of a new profile do not open in time, OperationTimedOut is raised.
+
+    The profile is added nevertheless.
+    """
     with FakeCluster(2) as nodes:
         first, second = nodes.nodes
         only_first = HostFilterPolicy(
@@ -256,6 +263,10 @@ def addresses_by_name(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 
 
 def test_names_are_resolved_at_construction(addresses_by_name: dict[str, list[str]]) -> None:
+    """The constructor resolves the names of contact points, and leaves unknown names out.
+
+    `contact_points` still has what was passed.
+    """
     addresses_by_name["db"] = ["10.0.0.1", "10.0.0.2"]
     cluster = Cluster(["db", "unknown", "10.0.0.2", ("db", 9043)])
     assert cluster.endpoints_resolved == [
@@ -284,6 +295,10 @@ def test_no_contact_points(cluster_class: Any) -> None:
 def test_hosts_have_addresses_and_names_stay_contact_points(
     addresses_by_name: dict[str, list[str]], node: FakeNode
 ) -> None:
+    """A host has the address that its name was resolved to.
+
+    The control connection also keeps the name, because it may be resolved to another address later.
+    """
     addresses_by_name["db"] = [node.address]
     with Cluster(["db"], port=node.port) as cluster:
         cluster.connect()
@@ -300,6 +315,7 @@ def test_hosts_have_addresses_and_names_stay_contact_points(
 
 
 def test_hosts_compare_with_addresses_and_among_themselves() -> None:
+    """A host equals its address, and hosts are ordered by their end points."""
     first, second = Host("10.0.0.1"), Host(DefaultEndPoint("10.0.0.2"))
     assert first == "10.0.0.1"
     assert first != "10.0.0.2"
@@ -339,6 +355,10 @@ def add_address_type(node: FakeNode) -> None:
 async def test_types_can_be_registered_before_connect(
     cluster_class: Any, node: FakeNode, reads_schema: bool
 ) -> None:
+    """A class that is registered before `connect` is used for values that are read and written.
+
+    This holds whether or not the cluster reads the schema.
+    """
     add_address_type(node)
     node.prime("SELECT place", rows([("place", ADDRESS)], [(("Mall", 1),)]))
     cluster = cluster_class([node.address], port=node.port, schema_metadata_enabled=reads_schema)
@@ -355,6 +375,7 @@ async def test_types_can_be_registered_before_connect(
 
 
 async def test_a_type_created_later_can_be_registered(cluster_class: Any, node: FakeNode) -> None:
+    """A type that is created after `connect` can be registered once the schema was read again."""
     cluster = cluster_class([node.address], port=node.port)
     try:
         session = await result_of(cluster.connect())
@@ -382,6 +403,7 @@ async def test_a_cluster_that_is_shut_down_registers_nothing(cluster_class: Any)
 async def test_reading_a_trace_is_limited_by_setting_and_argument(
     cluster_class: Any, node: FakeNode
 ) -> None:
+    """`get_query_trace` gives up after its argument in seconds, or else after `max_trace_wait`."""
     cluster = cluster_class([node.address], port=node.port)
     try:
         session = await result_of(cluster.connect())

@@ -75,6 +75,7 @@ def test_a_tracer_s_attributes_stay_on_the_future(session: Session) -> None:
 
 
 def test_wrapped_completion_is_called_for_each_page(session: Session) -> None:
+    """A wrapped `_set_final_result` is called once for each page, with the rows of the page."""
     completions: Completions = []
     session.add_request_init_listener(wrap, completions)
     future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
@@ -103,6 +104,7 @@ def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) ->
 
 
 def test_a_wrapper_sees_a_complete_result(session: Session) -> None:
+    """When a wrapped `_set_final_result` is called, the future already has the page and host."""
     results: list[Any] = []
 
     def wrap_completion(future: Any) -> None:
@@ -124,6 +126,8 @@ def test_a_wrapper_sees_a_complete_result(session: Session) -> None:
 
 
 def test_a_wrapper_may_change_the_rows(session: Session) -> None:
+    """If a wrapper passes on other rows, the result has these rows."""
+
     def wrap_completion(future: Any) -> None:
         complete = future._set_final_result
         future._set_final_result = lambda page: complete([*page, "one more"])
@@ -165,6 +169,7 @@ def test_a_wrapper_that_fails_or_does_not_call_the_original_blocks_nobody(sessio
 
 
 def test_a_wrapper_can_be_removed(session: Session) -> None:
+    """After a wrapper was deleted from a future, it is not called any more."""
     completions: Completions = []
     future: Any = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     future.result()
@@ -208,6 +213,7 @@ class Proxy:
 def test_proxies_of_execute_async_are_called_by_all_that_execute(
     session: Session, monkeypatch: pytest.MonkeyPatch, target: Any
 ) -> None:
+    """A proxy around `execute_async` is called by `execute` and `execute_concurrent`, too."""
     target = target or session
     calls: list[str] = []
     monkeypatch.setattr(target, "execute_async", Proxy(target.execute_async, calls))
@@ -229,6 +235,7 @@ def test_a_proxy_of_result_is_called_by_execute(
 def test_a_proxy_of_the_factory_of_connections_is_called(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A proxy around `Connection.factory` is called for the connections that a cluster opens."""
     calls: list[str] = []
     kind = connection_module.Connection
     monkeypatch.setattr(kind, "factory", Proxy(inspect.getattr_static(kind, "factory"), calls))
@@ -238,6 +245,7 @@ def test_a_proxy_of_the_factory_of_connections_is_called(
 
 
 def test_proxies_of_the_methods_of_types_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proxies around `serialize` and `deserialize` of a type are called, also inside a list."""
     calls: list[str] = []
     # The first call replaces the methods by faster methods, for which a proxy must also work.
     Int32Type.serialize(7, 4)
@@ -304,6 +312,7 @@ def test_proxies_of_the_readers_of_an_own_message_class_are_called(
 
 
 def test_readers_of_a_mixin_are_called(session: Session) -> None:
+    """If a result class gets `recv_results_rows` from a mixin class, this method reads the rows."""
     calls: list[str] = []
 
     class Mixin:
@@ -369,6 +378,10 @@ def test_a_tracer_can_read_a_batch_s_statements(session: Session) -> None:
 
 
 def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session: Session) -> None:
+    """An application may assign `_statements_and_parameters` of a batch, and execute the batch.
+
+    A batch with the same rows that were added in the usual way sends the same statements.
+    """
     prepared = session.prepare("INSERT INTO ks.t (k) VALUES (?)")
     values_of_rows = [prepared.bind((number,)).values for number in range(3)]
     entries: list[Any] = [(True, prepared.query_id, values) for values in values_of_rows]
@@ -399,6 +412,7 @@ def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session
 
 
 def test_connections_are_opened_by_a_patched_factory(node: FakeNode) -> None:
+    """If a test patches `Connection.factory` to raise an error, `connect` fails with this error."""
     with (
         mock.patch.object(
             connection_module.Connection, "factory", side_effect=OSError("no way there")
@@ -439,6 +453,11 @@ def test_an_application_s_connection_class_is_used(node: FakeNode) -> None:
 
 
 def test_connection_classes_without_a_factory_are_accepted(node: FakeNode) -> None:
+    """A `connection_class` that defines no `factory` has no effect, and the cluster connects.
+
+    Such a class cannot be used to open a connection directly.
+    """
+
     class ApplicationConnection(cluster_module.DefaultConnection):  # type: ignore[misc]
         pass
 
@@ -524,6 +543,7 @@ def test_the_control_connection_has_the_methods_that_tools_call(
     ],
 )
 def test_classes_can_be_mocked_and_patched(name: str) -> None:
+    """Each class can be the `spec` of a mock, and can be replaced by `mock.patch`."""
     module, _, attribute = name.rpartition(".")
     cls = getattr(__import__(module, fromlist=[attribute]), attribute)
     assert isinstance(mock.MagicMock(spec=cls), cls)
@@ -547,6 +567,7 @@ def test_a_mocked_session_has_the_session_s_methods_only() -> None:
 
 
 def test_setting_a_keyspace_is_not_passed_to_request_listeners(node: FakeNode) -> None:
+    """The driver's own USE requests call neither request listeners nor a patched `execute`."""
     futures_of_listener: list[ResponseFuture] = []
     with (
         Cluster([node.address], port=node.port) as cluster,
@@ -561,6 +582,11 @@ def test_setting_a_keyspace_is_not_passed_to_request_listeners(node: FakeNode) -
 
 
 def test_a_replaced_deserializer_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If an application replaces `DateType.deserialize`, other types are not affected.
+
+    The driver can still read the schema.
+    """
+
     def fail(cls: type, byts: bytes, version: int) -> None:
         raise AssertionError("the application's own")
 

@@ -20,6 +20,7 @@ def findings_in(*paths: Path) -> list[tuple[str, int, int, str]]:
 
 
 def test_findings_have_positions_and_are_sorted(tmp_path: Path) -> None:
+    """Findings have the line and column of the missing name, and are sorted by file and line."""
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     (tmp_path / "a.py").write_text("x = 1\nif x:\n    from cassandra import (\n        Other,\n"
                                    "        More,\n    )\n")  # fmt: skip

@@ -46,6 +46,7 @@ def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_without_the_subcommand_the_error_shows_the_full_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """If the word `check` is missing, the error shows the command with this word."""
     for arguments, command in (
         (["p/a.py"], "check p/a.py"),
         (["p/a b.ipynb", "--format", "json"], "check 'p/a b.ipynb' --format json"),
@@ -135,6 +136,7 @@ def test_the_checked_files_are_not_executed(tmp_path: Path) -> None:
 def test_the_documentation_quotes_the_command_s_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The upgrade guide quotes exactly what the command prints for the program in the guide."""
     page = UPGRADING.read_text()
     # The page quotes a program, and the command's output for it. Both are indented.
     program_text, quoted_output = (

@@ -9,6 +9,7 @@ from cassandra.migrate import files
 
 
 def test_folders_of_environments_and_tools_are_left_out(tmp_path: Path) -> None:
+    """`walk` leaves out hidden files, and the folders of virtual environments and tools."""
     read_paths = ["a.py", "b.pyw", "c.ipynb", "deep/er/d.py"]
     left_out_paths = [
         "x.txt", ".hidden.py", ".git/x.py", ".venv/x.py", "venv/x.py", "node_modules/x.py",
@@ -31,6 +32,7 @@ def test_files_that_name_no_driver_are_not_parsed(tmp_path: Path) -> None:
 
 
 def test_unreadable_files_are_reported(tmp_path: Path) -> None:
+    """A file that cannot be parsed, decoded or opened is returned as `Unread`."""
     path = tmp_path / "a.py"
     path.write_text("import cassandra\nprint 'python 2'\n")
     (unread,) = files.read(path)

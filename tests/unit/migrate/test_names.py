@@ -39,6 +39,7 @@ def test_is_there_finds_existing_names(name: str, expected: bool) -> None:
 def test_a_module_that_cannot_be_imported_is_not_called_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """`find` returns UNKNOWN if the import of a module fails, so the check does not report it."""
     # Look up the package before `importlib` is replaced, because the result is cached for other
     # tests and must be right.
     names.find(names.PACKAGE)
@@ -134,6 +135,7 @@ def test_misspelt_settings(owner: str, name: str, expected: bool) -> None:
 
 
 def test_attributes_documented_by_other_drivers_exist() -> None:
+    """`has_attribute` finds each documented attribute of the classes in `OBJECTS`."""
     lines = (Path(__file__).parents[1] / "drop_in" / "names.txt").read_text().splitlines()
     module, count = "", 0
     for line in lines:

@@ -45,6 +45,10 @@ print(json.dumps([cassandra.implementation, findings, unread]))
 def test_both_implementations_have_the_same_findings(
     compiled: Implementation, tmp_path: Path
 ) -> None:
+    """The check has the same findings in a process of each implementation.
+
+    It reads all example programs, and functions that read attributes of compiled classes.
+    """
     # Code objects of Cython name source files such as this one, which a clone of the repository
     # contains.
     cython_source = tmp_path / "cassandra" / "_accel" / "plans.pyx"

@@ -8,6 +8,7 @@ from cassandra.testing.fake import FakeNode
 
 
 def test_each_attribute_in_dir_is_found() -> None:
+    """`has_attribute` is never False for an attribute that `dir` lists for an object."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         future = session.execute_async("SELECT 1")

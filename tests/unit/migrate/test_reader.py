@@ -44,6 +44,7 @@ def test_imports_of_the_program_itself_are_not_the_drivers() -> None:
 
 
 def test_imports_are_guarded_by_handlers_of_import_errors() -> None:
+    """An import is guarded if a handler of ImportError lets the program run without the module."""
     try_and_except = "try:\n    import cassandra.nothing\nexcept "
     one_guarded_name = [("cassandra.nothing", True)]
     one_unguarded_name = [("cassandra.nothing", False)]

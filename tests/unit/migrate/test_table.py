@@ -17,6 +17,10 @@ from tests.unit.migrate.programs import CASES, CLEAN, checked
 
 
 def test_keys_are_unique_and_texts_are_sentences() -> None:
+    """Each difference has its own key, and its texts are sentences.
+
+    A difference with matchers can cause findings, so it must say what to do (`do`).
+    """
     assert len(BY_KEY) == len(DIFFERENCES)
     for difference in DIFFERENCES:
         assert difference.what.endswith("."), difference.key

@@ -58,6 +58,7 @@ def test_buckets_must_rise(buckets: tuple[float, ...]) -> None:
 
 
 def test_requests_and_responses_are_counted() -> None:
+    """Three successful requests are counted with their attempts, durations (seconds) and bytes."""
     counters = RequestCounters()
     with FakeNode() as node, observed_cluster(node, counters) as cluster:
         node.prime(QUERY, rows(COLUMNS, [(1,)]))
@@ -114,6 +115,10 @@ def test_several_loops_may_count_at_the_same_time() -> None:
 
 
 def test_failures_are_counted_by_host_and_kind() -> None:
+    """Each failed attempt is counted for its host, and each failed request once for the cluster.
+
+    The first request fails on both nodes. The second request times out on node 0.
+    """
     counters = RequestCounters()
     with FakeCluster(2) as nodes:
         nodes[0].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
@@ -198,6 +203,7 @@ def test_forget_removes_the_counts_of_a_host() -> None:
 
 
 def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
+    """The gauges count reads of the schema, and attempts to reconnect to a host."""
     tried = threading.Event()
 
     class SignallingPolicy(ReconnectionPolicy):
@@ -241,6 +247,7 @@ def connect_and_fail(node: FakeNode, **settings: Any) -> dict[str, int]:
 
 
 def test_refused_logins_are_not_counted_as_nodes_that_are_down(authority: Authority) -> None:
+    """Failed connections are counted by kind: a refused login is not counted as a network error."""
     wrong_login = PlainTextAuthProvider("ada", "wrong")
     with FakeNode(username="ada", password="right") as node:
         assert connect_and_fail(node) == {"authentication": 1}
@@ -272,6 +279,7 @@ def test_a_missing_client_certificate_is_counted_as_a_failure_of_tls(
 
 
 async def test_refused_logins_are_counted_with_asyncio() -> None:
+    """On asyncio, too, each `connect` with a refused login is counted once."""
     counters = RequestCounters()
     with FakeNode(username="ada", password="right") as node:
         async with aio.Cluster(

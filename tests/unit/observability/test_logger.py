@@ -75,6 +75,7 @@ def test_quick_requests_are_not_logged(node: FakeNode, caplog: pytest.LogCapture
 
 
 def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    """With a limit of 0 seconds, each request counts as slow, and is logged as a warning."""
     with observed_cluster(node, RequestLogger(slow=0.0)) as cluster:
         cluster.connect().execute(QUERY)
     (record,) = records_of(caplog)
@@ -96,6 +97,7 @@ def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixtu
 def test_thresholds_can_be_changed_at_run_time(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """New values of `slow` and `sample` apply to the next request."""
     logger = RequestLogger(slow=None)
     with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
@@ -113,6 +115,7 @@ def test_thresholds_can_be_changed_at_run_time(
 def test_failed_requests_are_logged_with_their_attempts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """A request that fails on both nodes is logged once as an error, with both attempts."""
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
@@ -163,6 +166,7 @@ def test_errors_are_logged_without_the_server_s_message(
     form: str,
     structured: bool,
 ) -> None:
+    """The log has the error's code, but not the server's message, which may quote values."""
     node.prime(QUERY, error(code, server_message))
     with observed_cluster(node, RequestLogger(structured=structured)) as cluster:
         session = cluster.connect()
@@ -203,6 +207,7 @@ def test_a_request_that_was_not_sent_is_logged_with_the_full_hosts(
 def test_failed_false_disables_the_log_of_failures(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """With `failed=False`, failed requests are not logged."""
     node.prime(QUERY, error(ErrorCode.INVALID))
     with observed_cluster(node, RequestLogger(failed=False)) as cluster:
         session = cluster.connect()
@@ -214,6 +219,7 @@ def test_failed_false_disables_the_log_of_failures(
 async def test_cancelled_requests_are_not_logged_as_failed(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A request whose asyncio task is cancelled is not logged."""
     held_answer = hold(rows(ONE_COLUMN, []))
     node.prime(QUERY, held_answer)
     async with aio.Cluster(
@@ -230,6 +236,7 @@ async def test_cancelled_requests_are_not_logged_as_failed(
 
 
 def test_values_are_not_logged_by_default(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    """No log record has a value, whether the value is bound or written into the query string."""
     with observed_cluster(node, RequestLogger(slow=0.0)) as cluster:
         session = cluster.connect()
         session.execute("INSERT INTO t (k, s) VALUES (%s, %s)", (987654, "hidden"))
@@ -251,6 +258,10 @@ def test_values_are_not_logged_by_default(node: FakeNode, caplog: pytest.LogCapt
 def test_values_are_logged_shortened_on_request(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """With `values=True`, values are logged, cut to `longest_value` characters.
+
+    At most `most_values` values of a request are logged.
+    """
     logger = RequestLogger(slow=0.0, values=True, longest_value=10)
     with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
@@ -272,6 +283,7 @@ def bound_insert(node: FakeNode) -> Any:
 def test_passwords_of_roles_are_never_shown(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Even with `values=True`, the password in ALTER ROLE is replaced by a question mark."""
     statement = "ALTER ROLE r WITH PASSWORD = 'hidden'"
     node.prime_prepare(statement, [])
     with observed_cluster(node, RequestLogger(slow=0.0, values=True)) as cluster:
@@ -288,6 +300,7 @@ def test_passwords_of_roles_are_never_shown(
 def test_values_of_encrypted_columns_are_never_shown(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Even with `values=True`, a value of an encrypted column is not logged."""
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(ColDesc("ks", "t", "s"), bytes(32), "text")
     with observed_cluster(
@@ -326,6 +339,7 @@ def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFix
 
 @pytest.mark.parametrize("slow", [0.0, 1e-9])
 def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode, slow: float) -> None:
+    """If the Python logger passes no warnings, the fields of a line are not even collected."""
     quiet = logging.getLogger("tests.quiet")
     quiet.setLevel(logging.CRITICAL)
     logger = RequestLogger(slow=slow, logger=quiet, repeat_interval=1000)
@@ -352,6 +366,7 @@ def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode, slow: float)
 def test_wrong_limits_are_refused(
     options: dict[str, Any], error_class: type[Exception], message: str
 ) -> None:
+    """A wrong limit is refused by the constructor and when it is assigned."""
     with pytest.raises(error_class, match=message):
         RequestLogger(**options)
     ((name, value),) = options.items()
@@ -364,6 +379,7 @@ def test_wrong_limits_are_refused(
 
 
 def test_invalid_requests_are_warnings(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    """A request that the server calls invalid is logged as a warning, other failures as errors."""
     node.prime(QUERY, error(ErrorCode.INVALID))
     node.prime("SELECT broken", error(ErrorCode.READ_FAILURE))
     with observed_cluster(node, RequestLogger()) as cluster:
@@ -410,6 +426,7 @@ class _BrokenHandler(ProtocolHandler):
 def test_errors_of_policies_and_handlers_are_failures(
     node: FakeNode, caplog: pytest.LogCaptureFixture, place: str
 ) -> None:
+    """An error in an application's policy or handler is logged as a failure of the request."""
     node.prime(QUERY, error(ErrorCode.OVERLOADED))
     plan = _BrokenPlan()
     profile = ExecutionProfile(
@@ -433,6 +450,10 @@ def test_errors_of_policies_and_handlers_are_failures(
 def test_slow_requests_are_counted_like_failures(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Slow requests that repeat within `repeat_interval` (seconds) are counted and not logged.
+
+    `flush` logs one line for the counted requests.
+    """
     # Each request takes longer than this limit.
     logger = RequestLogger(slow=1e-9, repeat_interval=1000)
     with observed_cluster(node, logger) as cluster:
@@ -472,6 +493,10 @@ def test_a_line_about_a_single_repetition_is_in_the_singular(
 def test_the_slowest_request_and_the_first_failure_are_shown(
     caplog: pytest.LogCaptureFixture, failure: Exception | None, shown: str, seconds: float
 ) -> None:
+    """The line for counted requests shows the slowest request, or the first failed request.
+
+    The first request (9 seconds) is logged at once, so three requests are counted.
+    """
     logger = RequestLogger(repeat_interval=1000)
     for latency in (9.0, 1.0, 3.0, 2.0):
         logger.on_end(ended_request(latency, failure))
@@ -505,6 +530,7 @@ def ended_request(latency: float = 1.0, failure: Exception | None = None) -> Any
 @pytest.mark.parametrize("code", [None, ErrorCode.INVALID, ErrorCode.WRITE_TIMEOUT])
 @pytest.mark.parametrize("form", ["bound", "batch"])
 def test_counted_requests_are_not_kept(node: FakeNode, code: ErrorCode | None, form: str) -> None:
+    """The logger does not keep references to the requests that it has only counted."""
     answer = rows(COLUMNS, [(1, "a")]) if code is None else error(code)
     node.prime(INSERT, answer)
     node.prime(Opcode.BATCH, answer)
@@ -564,6 +590,7 @@ class _WatchedLock:
 
 
 def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixture) -> None:
+    """A `flush` in another thread, while `on_end` counts a request, loses no request."""
     logger = RequestLogger(repeat_interval=1000)
     for _ in range(2):
         logger.on_end(ended_request())
@@ -618,6 +645,7 @@ def test_copies_have_the_parameters_and_count_for_themselves(
 def test_a_forked_child_leaves_the_counted_requests_to_its_parent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """In a forked child, the parent's counted requests are dropped, and the lock is replaced."""
     logger = RequestLogger(repeat_interval=1000)
     for _ in range(2):
         logger.on_end(ended_request())
@@ -634,6 +662,10 @@ def test_a_forked_child_leaves_the_counted_requests_to_its_parent(
 async def test_shutdown_logs_what_was_counted(
     cluster_class: Any, owner: str, node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The shutdown of a cluster logs the counted requests, wherever the logger was registered.
+
+    The first of three failures is logged at once, so two are counted.
+    """
     node.prime(QUERY, error(ErrorCode.READ_FAILURE))
     logger = RequestLogger(repeat_interval=1000)
     profile = ExecutionProfile(request_observers=[logger] if owner == "profile" else ())
@@ -657,6 +689,7 @@ async def test_shutdown_logs_what_was_counted(
 def test_without_an_event_loop_the_next_request_logs_what_is_due(
     node: FakeNode, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """After `repeat_interval`, the end of any request makes the logger log what it has counted."""
     now = 100.0
     monkeypatch.setattr(logger_module, "monotonic", lambda: now)
     logger = RequestLogger(slow=1e-9, repeat_interval=10)
@@ -683,6 +716,7 @@ def test_without_an_event_loop_the_next_request_logs_what_is_due(
 def test_repeated_failures_are_counted_and_logged_once_per_interval(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Failures of the same query cause one line per interval, which has the number of failures."""
     node.prime(re.compile("SELECT k FROM|SELECT other"), error(ErrorCode.SERVER_ERROR))
     with observed_cluster(node, RequestLogger(repeat_interval=0.3)) as cluster:
         session = cluster.connect()
@@ -724,6 +758,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
 def test_repeat_interval_0_logs_each_failure(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """With `repeat_interval=0`, each failure is logged."""
     node.prime(QUERY, error(ErrorCode.INVALID))
     with observed_cluster(node, RequestLogger(repeat_interval=0)) as cluster:
         session = cluster.connect()

@@ -99,6 +99,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
+    """A request is a client span with the standard attributes, and an event for its attempt."""
     with observed_cluster(node, telemetry.observer) as cluster:
         cluster.connect().execute(QUERY)
         host = cluster.metadata.all_hosts()[0]
@@ -133,6 +134,7 @@ def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
 
 
 def test_a_prepared_statement_names_its_table(node: FakeNode, telemetry: Telemetry) -> None:
+    """The span of a prepared statement has its table, and the statement's own settings."""
     with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         prepared = session.prepare(INSERT)
@@ -148,6 +150,7 @@ def test_a_prepared_statement_names_its_table(node: FakeNode, telemetry: Telemet
 
 
 def test_a_batch_has_its_size(node: FakeNode, telemetry: Telemetry) -> None:
+    """The span of a batch has the number of its statements, but no query string."""
     with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         batch = BatchStatement()
@@ -180,6 +183,7 @@ def test_query_text_false_omits_the_text(node: FakeNode) -> None:
 def test_the_parent_of_a_span_is_the_current_span_of_the_calling_thread(
     node: FakeNode, telemetry: Telemetry
 ) -> None:
+    """A request's span is a child of the span that is current in the thread of the call."""
     tracer = telemetry.tracers.get_tracer("program")
     with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
@@ -209,6 +213,7 @@ def test_the_parent_of_a_span_is_the_current_span_of_the_calling_thread(
 async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
     node: FakeNode, telemetry: Telemetry
 ) -> None:
+    """A request's span is a child of the span that is current in the asyncio task of the call."""
     tracer = telemetry.tracers.get_tracer("program")
     async with aio.Cluster(
         [node.address], port=node.port, request_observers=[telemetry.observer]
@@ -256,6 +261,10 @@ def test_an_error_sets_status_and_error_type(
     error_type: str,
     status_code: str | None,
 ) -> None:
+    """An error sets the span's status and the attributes for its class and the server's code.
+
+    A request that times out has no code of the server.
+    """
     node.prime(QUERY, answer)
     with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
@@ -275,6 +284,7 @@ def test_an_error_sets_status_and_error_type(
 def test_a_status_does_not_contain_the_server_s_message(
     node: FakeNode, telemetry: Telemetry
 ) -> None:
+    """The span has the error's code, but not the server's message, which quotes the password."""
     statement = "CREATE ROLE bob WITH PASSWORD = 'hunter2' AND LOGIN = truee"
     server_message = "line 1:56 no viable alternative at input 'AND' (...= 'hunter2' AND ...)"
     node.prime(statement, error(ErrorCode.SYNTAX_ERROR, server_message))
@@ -288,6 +298,7 @@ def test_a_status_does_not_contain_the_server_s_message(
 
 
 def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
+    """A retry is an event between the two attempts, with the error and the policy's decision."""
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
@@ -314,6 +325,10 @@ def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
 
 
 def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
+    """A speculative execution is an event of the span, and is counted in an attribute.
+
+    The first node does not respond, so the request is also sent to the second node.
+    """
     with FakeCluster(2) as nodes:
         held_answer = hold(rows(ONE_COLUMN, []))
         nodes[0].prime(QUERY, held_answer)
@@ -332,6 +347,7 @@ def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
 
 
 def test_durations_are_a_histogram(node: FakeNode, telemetry: Telemetry) -> None:
+    """The durations of requests (seconds) are exported as a histogram with fixed bounds."""
     with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         for _ in range(3):
@@ -366,6 +382,7 @@ def test_two_observers_have_a_span_each(node: FakeNode) -> None:
 
 
 def test_a_suppressed_call_has_no_span(node: FakeNode, telemetry: Telemetry) -> None:
+    """If the application suppresses instrumentation in its context, a request has no span."""
     with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         token = context.attach(context.set_value("suppress_instrumentation", True))

@@ -80,6 +80,7 @@ def metrics_page() -> str:
 
 
 def test_requests_are_on_the_page(metrics_page: str) -> None:
+    """The page counts one successful and one failed request, and has their durations."""
     samples_by_name = parse_samples(metrics_page)
     requests = {
         labels["outcome"]: value
@@ -104,6 +105,7 @@ def test_requests_are_on_the_page(metrics_page: str) -> None:
 
 
 def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
+    """The metrics page can be read before `connect` and after `shutdown`."""
     registry = CollectorRegistry()
     with FakeNode() as node:
         cluster = Cluster([node.address], port=node.port)
@@ -123,6 +125,7 @@ def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
 
 
 def test_two_clusters_have_different_labels() -> None:
+    """Two clusters that share a registry differ in the label `cluster`."""
     registry = CollectorRegistry()
     with (
         FakeNode() as node,
@@ -138,6 +141,7 @@ def test_two_clusters_have_different_labels() -> None:
 
 
 def test_a_collector_does_not_keep_its_cluster_alive() -> None:
+    """A cluster can be freed although its collector is registered; its metrics are then gone."""
     registry = CollectorRegistry()
     cluster = Cluster()
     registry.register(ClusterCollector(cluster))
@@ -149,6 +153,7 @@ def test_a_collector_does_not_keep_its_cluster_alive() -> None:
 
 
 def test_each_query_of_the_dashboard_names_metrics_of_the_page(metrics_page: str) -> None:
+    """Each query of the Grafana dashboard uses only metrics and labels that the page has."""
     samples_by_name = parse_samples(metrics_page)
     dashboard: Any = json.loads(DASHBOARD.read_text())
     queries = [
@@ -195,6 +200,8 @@ def clusters_on(families: dict[str, Any], name: str = "cassandra_driver_requests
 
 
 def test_clusters_of_one_registry_share_their_metrics() -> None:
+    """Collectors of one registry put their samples into shared metrics, told apart by a label."""
+
     class WrappedCollector(ClusterCollector):
         def collect(self) -> Any:
             yield from super().collect()
@@ -336,6 +343,7 @@ def all_families() -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def test_the_guide_lists_all_metrics() -> None:
+    """The table in the guide has each metric with its type and labels."""
     text = (DOCS / "guides" / "observing.rst").read_text()
     table = text[text.index("All metrics") :]
     listed = {}
@@ -347,6 +355,7 @@ def test_the_guide_lists_all_metrics() -> None:
 
 
 def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
+    """Each alarm rule uses only metrics and labels that a collector exports."""
     text = (DOCS / "_static" / "prometheus-rules.yml").read_text()
     expressions = re.findall(r"expr: (?:>-\n)?(.*?)\n        (?:for|annotations):", text, re.S)
     assert len(expressions) == text.count("- alert:")
@@ -420,6 +429,7 @@ def test_the_run_book_has_the_times_of_the_rules() -> None:
 
 
 def test_the_alarm_for_failures_leaves_out_invalid_requests() -> None:
+    """The alarm rules leave out exactly the error classes that `is_invalid` calls invalid."""
     rules = (DOCS / "_static" / "prometheus-rules.yml").read_text()
     ((left_out, invalid),) = re.findall(
         r'outcome!~"success\|([\w|]+)".*outcome=~"([\w|]+)"', rules, re.S

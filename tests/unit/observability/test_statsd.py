@@ -45,6 +45,7 @@ class FakeClient:
 
 
 def test_a_report_contains_what_happened_since_the_last_one() -> None:
+    """Each report has the counts since the report before, and the current gauges."""
     client = FakeClient()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT wrong", error(ErrorCode.INVALID))
@@ -70,6 +71,7 @@ def test_a_report_contains_what_happened_since_the_last_one() -> None:
 
 
 def test_refused_logins_are_reported() -> None:
+    """A refused login is reported as a failed connection of its host."""
     client = FakeClient()
     with FakeNode(username="ada", password="right") as node:
         cluster = Cluster([node.address], port=node.port)
@@ -97,6 +99,7 @@ def test_reports_in_the_background() -> None:
 def test_an_error_of_the_client_is_logged_and_reports_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """If the StatsD client raises an error, the error is logged, and later reports are sent."""
     calls: list[int] = []
 
     def fail_once() -> None:
@@ -116,6 +119,7 @@ def test_an_error_of_the_client_is_logged_and_reports_continue(
 
 
 def test_reports_end_with_the_cluster() -> None:
+    """A reporter whose cluster was freed stops at its next report."""
     cluster = Cluster()
     reporter = StatsReporter(cluster, FakeClient())
     reporter.start(interval=1000.0)

@@ -184,6 +184,7 @@ def test_long_errors_are_cut() -> None:
 
 
 def test_the_cache_of_shapes_is_bounded() -> None:
+    """The cache of analyzed query strings has a limited size in bytes."""
     texts._shapes.clear()
     for number in range(200):
         # The query string has 100,000 digits.
@@ -218,6 +219,7 @@ def test_the_cache_of_shapes_is_bounded() -> None:
     ],
 )
 def test_secrets_of_statements_are_left_out(text: str) -> None:
+    """Passwords and other secrets are removed from statements and from the server's messages."""
     text_without_secrets = texts.without_secrets(text)
     assert SECRET not in text_without_secrets
     # Removing secrets a second time changes nothing.
