@@ -76,6 +76,7 @@ def test_another_absent_field_is_logged_once(caplog: pytest.LogCaptureFixture) -
 def test_the_reports_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     """After 1,000 reports, the earlier reports are forgotten, so a class is reported again."""
     types = [f"type{number}" for number in range(1001)]
+    # At the end, report the last type, which is remembered, and the first, which is forgotten.
     for type_name in [*types, types[-1], types[0]]:
         absent_fields.report_absent(Address(street="s"), type_name, FIELDS, ("zip_code",))
     reported = [message.rpartition("field of ")[2].split()[0] for message in caplog.messages]

@@ -160,6 +160,7 @@ def test_an_original_method_may_replace_an_overridden_one() -> None:
     class OrdinaryTextType(UpperType):
         pass
 
+    # UTF8Type has the method itself, or inherits it from CassandraType.
     OrdinaryTextType.serialize = t.UTF8Type.__dict__.get(  # type: ignore[method-assign]
         "serialize", t.CassandraType.__dict__["serialize"]
     )

@@ -25,7 +25,7 @@ from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vecto
 
 
 class Pairs(dict[Any, Any]):
-    """A mapping whose keys need not be hashable, because pandas' NA and others are not."""
+    """A mapping whose keys need not be hashable, because NumPy's masked values are not."""
 
     def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
         super().__init__()

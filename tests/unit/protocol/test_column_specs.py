@@ -430,6 +430,7 @@ def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
     assert columns[0].type.mapped_class is dict
     head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 1) + specs
     assert columns.rows_at(head, 0, user_types) == len(head)
+    # A copy of the dict is another object, although it is equal.
     assert columns.rows_at(head, 0, {**user_types}) == 0
     assert columns.same_specs(specs, pos=0, is_global=True, count=1, user_types=user_types)
     assert not columns.same_specs(specs, pos=0, is_global=True, count=1, user_types={**user_types})

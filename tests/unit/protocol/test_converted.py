@@ -50,8 +50,8 @@ def registry(
 
     During the test, all types use the codecs of the implementation under test.
     """
-    # Types cache their codecs and fast methods (see `calls`). Clear these caches, because they
-    # belong to another implementation.
+    # Types cache their codecs and fast methods (see `cassandra.cqltypes.calls`). Clear these
+    # caches, because their content belongs to another implementation.
     withdraw()
     monkeypatch.setattr("cassandra._impl.codecs", implementation.codecs)
     monkeypatch.setattr("cassandra._impl.rows", implementation.rows)
@@ -352,6 +352,7 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
     result = converting(metadata, registry.converters)
     plan: Any = object()
     assert result.types == [UTF8Type]
+    # Columns of a page, as for Arrow, are read without converters, so the plan is unchanged.
     assert list(result.page_columns) == list(metadata.columns)
     assert result.page_reader(plan) is plan
     assert result.columns_key != metadata.columns_key

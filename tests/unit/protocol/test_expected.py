@@ -9,7 +9,7 @@ from cassandra.protocol import opcodes
 from cassandra.protocol.connection import _STEPS, State
 from cassandra.protocol.expected import ALLOWED, check_answer, first_word, is_allowed
 
-# All opcodes of responses. In ANSWERS, each kind of RESULT counts as another answer.
+# All opcodes of responses. ANSWERS has an entry for each kind of RESULT instead of one for RESULT.
 RESPONSES = [
     opcodes.ERROR, opcodes.READY, opcodes.AUTHENTICATE, opcodes.SUPPORTED, opcodes.RESULT,
     opcodes.EVENT,

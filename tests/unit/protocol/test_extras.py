@@ -102,7 +102,8 @@ def test_each_envelope_opts_in_to_a_beta_version(
     """
     writer = implementation.frame.FrameWriter(version)
     writer.add(stream=1, opcode=QUERY, flags=TRACING_FLAG, body=b"")
-    # The second byte of an envelope contains the flags.
+    # The second byte of an envelope contains the flags. `standing_flags` returns "Use beta" for a
+    # beta version, or else 0.
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)
     # The writer sets the beta flag only in requests, not in responses.
     writer = implementation.frame.FrameWriter(version, responses=True)

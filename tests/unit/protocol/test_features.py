@@ -97,7 +97,7 @@ def test_options_that_cannot_be_read_are_absent() -> None:
 
 
 def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
-    """A mask may be sent as a negative number; the flag is set if all bits of the mask are set."""
+    """A negative mask is read as unsigned; the flag is set only if all bits of the mask are set."""
     signed_mask = "LWT_OPTIMIZATION_META_BIT_MASK=-2147483648"
     assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[signed_mask]).lwt_info == LwtInfo(0x80000000)
     two_bits = LwtInfo(0b101)

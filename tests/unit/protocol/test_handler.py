@@ -194,7 +194,7 @@ def test_a_handler_may_be_made_of_a_parser() -> None:
 
 
 class TypedNumpyHandler(NumpyProtocolHandler):
-    """A handler that returns arrays of the most precise dtype."""
+    """A handler with `typed`: booleans, tinyints, dates and times have their exact dtypes, too."""
 
     typed = True
 
@@ -224,9 +224,9 @@ KINDS = {
 
 @pytest.mark.parametrize("type_name", KINDS)
 def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
-    """NumpyProtocolHandler returns masked arrays for numbers, and object arrays for other types.
+    """NumpyProtocolHandler returns masked arrays for six number types, and else object arrays.
 
-    cassandra-driver returns the same.
+    cassandra-driver returns the same; for example, it has object arrays for tinyint.
     """
     code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)

@@ -68,7 +68,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_compiled_modules_are_used_whatever_is_imported_first(first_import: str) -> None:
     """Compiled modules are used, whichever module is imported first.
 
-    The modules import each other. A wrong order would fall back to the Python modules.
+    The modules import each other. In a wrong order, the import would fall back to Python modules.
     """
     code = f"import cassandra.{first_import}, cassandra._impl as impl\n"
     code += "print(impl.implementation, impl.fallback_reason)"

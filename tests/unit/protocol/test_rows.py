@@ -454,10 +454,10 @@ def test_the_end_of_columns(implementation: Implementation, shape: str, is_globa
 def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
     implementation: Implementation,
 ) -> None:
-    """`columns_end` also returns 0 for other results, and for columns that bytes do not define.
+    """`columns_end` returns 0 if the bytes alone do not determine where the columns end.
 
-    These are user-defined types (for which a class may be registered), unknown types, other flags,
-    and a wrong number of columns.
+    This is the case for other responses than rows, user-defined types (for which a class may be
+    registered), unknown types, other flags, and a wrong number of columns.
     """
     columns_end = implementation.rows.columns_end
     body = specs(INT, TEXT)

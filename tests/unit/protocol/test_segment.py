@@ -287,6 +287,7 @@ def test_a_damaged_payload_is_found_by_the_reader(
 ) -> None:
     """The reader detects a flipped bit of a segment's payload, by its checksum."""
     damaged = bytearray(expected_segment(message(4), self_contained=True, algorithm=algorithm))
+    # The CRC32 takes the last four bytes, so this byte belongs to the payload.
     damaged[-6] ^= 1
     with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):
         reader_of(implementation, algorithm).feed(bytes(damaged))

@@ -44,7 +44,7 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
     position: int,
     new_length: int,
 ) -> None:
-    """A sequence that changes its size while it is encoded is encoded unchanged or refused.
+    """A sequence whose size changes while it is encoded is encoded as it was before, or refused.
 
     :param position: the index, of 100, of the number whose conversion resizes the sequence.
     """

@@ -443,6 +443,7 @@ def test_elements_of_another_size_are_malformed(
     implementation: Implementation, cqltype: Any, width: int
 ) -> None:
     """An element of a wrong size raises DecodeError, even if the list's total size is right."""
+    # For a width of 1, the second element has two bytes, because no bytes would be a null.
     # The two elements have wrong sizes, which together are the size of two valid elements.
     body = list_body(bytes(width + 1), bytes(width - 1) or bytes(2))
     with pytest.raises(DecodeError, match=f"takes {width} bytes, got {width + 1}"):

@@ -168,6 +168,7 @@ def test_the_encoder_holds_no_buffer_while_an_element_is_converted(
     """
     data = bytearray(b"\x01\x02\x03")
     codec = list_of(list_of(t.ByteType)).build_codec(implementation.codecs)
+    # When the iterable is read, `data` gets the number 4, so the third list has one number more.
     body = codec.encode([data, AppendingIterable(data), data])
     assert codec.decode(body) == [[1, 2, 3], [5], [1, 2, 3, 4]]
     # This raises BufferError if the encoder still holds a buffer.

@@ -97,7 +97,7 @@ class Exported:
 class Streamed:
     """An object that exports columns like a stream of Arrow.
 
-    :param next_columns: returns the next columns, or None at the end.
+    :param next_columns: a function that returns the next page's struct column, or None at the end.
     """
 
     def __init__(
@@ -249,12 +249,12 @@ def test_an_error_in_a_stream_is_the_consumers_error(implementation: Implementat
     )
     with pytest.raises(Exception, match="the third page is lost"):
         reader.read_next_batch()
-    # The fixture then checks that no export is left.
+    # `_nothing_stays` then checks that no export is left.
     del reader
 
 
 def test_streams_are_read_by_other_threads(implementation: Implementation) -> None:
-    """Several threads can read streams at once, because pyarrow may use any thread."""
+    """Several threads read streams at once: pyarrow may call a stream from any thread."""
     pyarrow = pytest.importorskip("pyarrow")
     row_counts: list[int] = []
 

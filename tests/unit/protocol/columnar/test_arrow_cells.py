@@ -89,7 +89,7 @@ def test_uuids(implementation: Implementation) -> None:
 
 
 def test_a_varint_of_thousands_of_digits(implementation: Implementation) -> None:
-    """A varint of thousands of digits must become an int, despite Python's limit for digits."""
+    """A varint of 5001 digits must become an int, although Python limits strings to 4300 digits."""
     number = -(10**5000)
     data = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
     (item,) = cells(array_of(implementation, t.IntegerType, data), layout_of(t.IntegerType))

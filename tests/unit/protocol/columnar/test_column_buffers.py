@@ -223,7 +223,7 @@ def test_varints_of_any_length(implementation: Implementation) -> None:
     numbers = [*small_numbers, 2**63, -(10**5000)]
     column = read(implementation, t.IntegerType, [shortest_bytes(number) for number in numbers])
     assert values_by_pyarrow(column) == [str(Decimal(number)) for number in numbers]
-    # Leading zero bytes must not count.
+    # Leading zero bytes must not count: this number has 13 bytes, but it fits into 64 bits.
     five = b"\x00" * 12 + b"\x05"
     options = ColumnOptions(varints="int64")
     cells = [five, *[shortest_bytes(number) for number in small_numbers], None]
@@ -246,7 +246,7 @@ def test_decimals_of_a_chosen_scale(implementation: Implementation, precision: i
     cells = [*map(encode, numbers), None, b""]
     column = read(implementation, t.DecimalType, cells, options)
     assert values_by_pyarrow(column) == [*numbers, None, None]
-    # These have too many decimal places, too many digits, or exponents that are far too large.
+    # These decimals have too many decimal places, too many digits, or far too large exponents.
     for string in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
         with pytest.raises(DecodeError, match=r'row 1, column "c0" \(decimal\): .*without loss'):
             read(implementation, t.DecimalType, [None, encode(Decimal(string))], options)
@@ -254,7 +254,7 @@ def test_decimals_of_a_chosen_scale(implementation: Implementation, precision: i
 
 def test_durations_as_structs(implementation: Implementation) -> None:
     """With the option `durations="struct"`, durations become structs of three integers."""
-    # Months, days and nanoseconds are integers of variable length: 1, 2 and 3.
+    # Months, days and nanoseconds are zigzag-encoded: the bytes 2, 4 and 6 mean 1, 2 and 3.
     cell = b"\x02\x04\x06"
     column = read(implementation, t.DurationType, [cell, None], ColumnOptions(durations="struct"))
     assert values_by_pyarrow(column) == [{"months": 1, "days": 2, "nanoseconds": 3}, None]
@@ -367,7 +367,7 @@ def test_objects(implementation: Implementation) -> None:
 
 
 def test_plans_check_their_arguments(implementation: Implementation) -> None:
-    """Plans refuse lists of different lengths, and a plan without columns refuses rows."""
+    """A plan refuses names, codecs and layouts of unequal number, and rows if it has no columns."""
     with pytest.raises(ValueError, match="1 names, 0 codecs and 0 layouts"):
         implementation.column_buffers.ColumnPlan(["a"], codecs=[], layouts=[])
     # A plan without columns can read only a page of zero rows.
@@ -397,10 +397,11 @@ def outcome(plan: Any, page: bytes) -> tuple[str, Any]:
 
 @pytest.mark.slow
 def test_both_implementations_decode_mutated_values_alike(compiled: Implementation) -> None:
-    """Both implementations give the same columns or error for bytes of any type read as any other.
+    """Both implementations read any bytes as any type with the same result: columns or an error.
 
-    Rows give the same error as columns. The second cell of each page is the first cell with changed
-    bytes.
+    The first cell of each page is an encoded value of some type, often not of the column's type.
+    The second cell is the first cell with changed bytes. If columns raise an error, rows raise it,
+    too.
     """
     rng = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]

@@ -66,7 +66,7 @@ def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
 
 
 def test_options_choose_another_form() -> None:
-    """Options store decimals, varints and durations as numbers, also as elements of other types."""
+    """Options choose other layouts for decimals, varints and durations, also inside containers."""
 
     def layout_with(cqltype: Any, **options: Any) -> Layout:
         return layout_of(cqltype, ColumnOptions(**options))

@@ -28,7 +28,7 @@ IDENTITY = uuid.UUID(int=5)
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run each test twice: with the compiled modules that read pages, and in Python."""
+    """Run each test twice: with the compiled and with the pure Python modules that read pages."""
     for name in ("column_buffers", "arrow_capsules"):
         monkeypatch.setattr(_impl, name, getattr(implementation, name), raising=False)
 
@@ -61,8 +61,8 @@ def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
 (DATE,) = pack_numbers("I", 2**31 + 1)  # 1970-01-02
 # This is 5 ns after midnight.
 (TIME,) = pack_numbers("q", 5)
-# Each entry has a type, the bytes of two values, the values in pandas, and the dtype of the NumPy
-# array.
+# Each entry has a type, the bytes of two values, the two values in the array (times as integers, in
+# the unit of the dtype), and the dtype of the NumPy array.
 NUMBERS: list[tuple[Any, list[bytes], list[Any], str]] = [
     (t.ByteType, pack_numbers("b", 1, -1), [1, -1], "int8"),
     (t.ShortType, pack_numbers("h", 1, -1), [1, -1], "int16"),
@@ -342,7 +342,7 @@ def test_frames_of_pandas_through_arrow() -> None:
 def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> None:
     """A `types_mapper` that maps durations is refused; the error names the column and what to pass.
 
-    pandas accepts this type for durations, but cannot print such a frame.
+    pandas would accept the mapped type of durations, but could not print such a frame.
     """
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -379,7 +379,7 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
 
 
 def test_frames_of_pandas_without_pyarrow() -> None:
-    """Without pyarrow, integers and booleans with nulls get nullable dtypes; floats get NaN.
+    """Without pyarrow, integers and booleans get nullable dtypes for nulls; null floats become NaN.
 
     Columns without nulls get NumPy's dtypes.
     """

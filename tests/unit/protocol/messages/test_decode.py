@@ -1,4 +1,4 @@
-"""`decode_response` decodes a response, and the tracing id, warnings and payload before it.
+"""`decode_response` decodes a response's content, and the tracing id, warnings and payload before.
 
 Truncated or malformed messages are refused.
 """
@@ -83,7 +83,7 @@ def test_bytes_after_a_message_are_ignored() -> None:
 
 # Each entry has an opcode, a complete body, and the protocol version.
 WHOLE = [
-    # The rows themselves are left out, except for their number, because they are decoded later.
+    # The body is cut off after the number of rows: decoding a message does not read its rows yet.
     (
         RESULT,
         rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"page"))[: -len(ONE_ROW) + 4],

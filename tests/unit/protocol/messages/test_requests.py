@@ -120,7 +120,7 @@ def test_query() -> None:
 
 
 def test_prepare() -> None:
-    """From version 5 on, PREPARE must have a keyspace."""
+    """From version 5 on, PREPARE may have a keyspace, for which a flag is set."""
     assert body_of(PrepareMessage("Q"), version=4) == b"\x00\x00\x00\x01Q"
     assert (
         body_of(PrepareMessage("Q", "ks"), version=5)

@@ -129,7 +129,7 @@ def test_a_truncated_metadata_id_is_refused() -> None:
 def test_columns_of_the_prepared_statement_are_used_if_the_response_has_none(columns: Any) -> None:
     """A response without columns is decoded by the prepared statement's columns.
 
-    These may be any tuples, because only their first four items are used.
+    The prepared statement's columns may be any tuples: only their first four items are used.
     """
     message = read(rows_body(b"", NO_METADATA), PlainResult, {}, columns, None)
     assert message.column_metadata is None
