@@ -29,7 +29,7 @@ TYPES = [
     "int", "text", "bigint", "uuid", "timestamp", "double", "map<text, text>", "frozen<list<int>>",
     "set<text>", "boolean",
 ]  # fmt: skip
-# The options of each table, which system_schema.tables has beside the names.
+# The options of a table, which are further columns of its row in system_schema.tables.
 OPTIONS: Row = {
     "additional_write_policy": "99p", "bloom_filter_fp_chance": 0.01,
     "caching": {"keys": "ALL", "rows_per_partition": "NONE"}, "comment": "",

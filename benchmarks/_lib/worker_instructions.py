@@ -22,13 +22,13 @@ from cassandra import _impl
 
 
 def _use_python_twin(pair: str) -> None:
-    """Use the pure Python version of a module.
+    """Use the pure Python version of the module `pair` of `cassandra._impl`.
 
-    The function must be called before the import of modules that use this module.
+    Call this function before modules are imported that use `pair`.
     """
     module = vars(_impl)[pair] = _impl.twin(pair, "python")
     if pair == "binding":
-        # When the package was imported, the class got the compiled method, so replace the method.
+        # PreparedStatement got the compiled method when it was imported, so replace the method.
         from cassandra.query.prepared import PreparedStatement
 
         PreparedStatement.bind = module.bind  # type: ignore[method-assign]

@@ -42,6 +42,7 @@ class Stub(CompatCluster):
 
 
 def test_reported_states_are_passed_to_the_engine() -> None:
+    """`on_up` and `on_down` pass a host's state to the engine, and refuse anything but a host."""
     cluster = Stub()
     cluster.on_up(HOST)
     # The engine needs neither of the two further arguments that cassandra-driver passes.
@@ -87,6 +88,7 @@ def test_the_owners_of_connections() -> None:
 
 
 def test_a_session_submits_work_to_the_threads_of_its_cluster() -> None:
+    """`session.submit` runs a function in the thread pool of the session's cluster."""
     session = CompatSession()
     cluster = session.cluster = Stub()
     executor = cluster.executor

@@ -19,6 +19,7 @@ from cassandra.connection import (
 
 
 def test_due_timers_are_called_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`service_timeouts` calls the timers that are due, in order, except for cancelled timers."""
     now = [1000.0]
     monkeypatch.setattr("time.time", lambda: now[0])
     called: list[str] = []
@@ -46,6 +47,7 @@ def test_compressed_bodies_can_be_decompressed() -> None:
 
 
 def test_a_failing_method_makes_its_connection_defunct() -> None:
+    """An error of a method with `defunct_on_error` is passed to the connection's `defunct`."""
     class Connection:
         failed: BaseException | None = None
 

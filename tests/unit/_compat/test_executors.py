@@ -33,6 +33,7 @@ PAIRS = [(f"SELECT {number}", None) for number in range(20)]
 
 
 def test_methods_of_a_session_execute_many_statements(session: Session) -> None:
+    """Each method returns an outcome for each statement; only the refused statement fails."""
     for outcomes in (
         session.execute_concurrent(PAIRS, raise_on_first_error=False),
         list(session.execute_concurrent(PAIRS, 5, False, results_generator=True)),
@@ -45,6 +46,7 @@ def test_methods_of_a_session_execute_many_statements(session: Session) -> None:
 
 
 def test_executor_classes_execute_many_statements(session: Session) -> None:
+    """Each class of executors reports an outcome for each statement, or raises the first error."""
     future: Future[Any] = Future()
     # The arguments of `execute` are the concurrency and whether the first error is raised.
     ConcurrentExecutorFutureResults(session, PAIRS, None, future).execute(5, False)

@@ -157,6 +157,7 @@ def test_types_by_their_names(policy: Policy, name: str) -> None:
 
 
 def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
+    """If a column is added to a policy, prepared statements that follow the policy are renewed."""
     class Prepared:
         renewed = 0
 
@@ -184,6 +185,7 @@ def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
 
 
 def test_a_fork_leaves_no_lock_held(policy: Policy) -> None:
+    """After a fork, a policy gets a new lock, because a thread may have held the old lock."""
     lock = policy._lock
     with lock:
         # A child process makes this call after a fork. Without it, the child's copy of the lock

@@ -81,6 +81,7 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 def test_values_have_the_format_of_cassandra_driver(
     type_name: str, value: Any, encrypted: str
 ) -> None:
+    """This driver encrypts a value to the same bytes as cassandra-driver, and decrypts them."""
     policy = AES256ColumnEncryptionPolicy(iv=IV)
     policy.add_column(COLUMN, KEY, type_name)
     stored = IV + bytes.fromhex(encrypted)
@@ -261,6 +262,7 @@ def test_decrypting_a_value_as_that_of_another_column_fails(
 def test_values_stay_readable_until_their_key_is_removed(
     sealed: AESGCMColumnEncryptionPolicy,
 ) -> None:
+    """A value can be read as long as the policy has the key with which it was encrypted."""
     old_ciphertext = sealed.encrypt(COLUMN, b"old")
     sealed.add_key(COLUMN, OTHER_KEY, "2025")
     new_ciphertext = sealed.encrypt(COLUMN, b"new")
@@ -330,6 +332,7 @@ def locals_of(error: BaseException) -> str:
 def test_a_key_is_in_no_repr_log_or_error(
     policy: Policy, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """No repr, log, output, error or local variable of the driver contains a key."""
     caplog.set_level(logging.DEBUG)
     policy.add_column(COLUMN, SECRET, "int")
     stored = policy.encrypt(COLUMN, b"x")

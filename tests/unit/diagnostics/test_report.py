@@ -25,6 +25,7 @@ FACES = [Cluster, aio.Cluster]
 
 @pytest.mark.parametrize("face", FACES)
 async def test_reports_before_connect_while_connected_and_after_shutdown(face: Any) -> None:
+    """`report` works in each state, and says "not connected", "connected" or "shut down"."""
     with FakeNode() as node:
         cluster = face([node.address], port=node.port)
         report_before: ClusterReport = cluster.report()
@@ -73,6 +74,7 @@ def test_requests_in_flight_are_seen() -> None:
     ("node_count", "phrase"), [(1, "its only host is"), (2, "all 2 hosts are")]
 )
 def test_the_report_of_a_connected_cluster_mentions_an_outage(node_count: int, phrase: str) -> None:
+    """If all nodes go down, the report of a connected cluster says since when they are down."""
     profile = ExecutionProfile(RoundRobinPolicy())
     with (
         FakeCluster(node_count) as nodes,
@@ -98,6 +100,7 @@ def test_the_report_of_a_connected_cluster_mentions_an_outage(node_count: int, p
 
 
 def test_hosts_that_are_down_have_their_error() -> None:
+    """The report has the error of a host to which no connection can be opened."""
     profile = ExecutionProfile(RoundRobinPolicy())
     with FakeCluster(2) as nodes:
         nodes[1].refuse_connections()
@@ -126,6 +129,7 @@ def test_shards_are_counted() -> None:
 
 
 def test_secrets_are_never_shown() -> None:
+    """The report names the classes of settings such as `auth_provider`, but shows no secret."""
     cluster = Cluster(
         ["127.0.0.1"],
         auth_provider=PlainTextAuthProvider("user", "hidden"),

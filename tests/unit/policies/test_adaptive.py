@@ -156,6 +156,7 @@ def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
         assert set(query_plan) == set(hosts)
     # The busy host is not the first host of any plan.
     assert hosts[2] not in {query_plan[0] for query_plan in plans}
+    # A statement without a routing key has a plan, too.
     assert plan(attached_policy()[0], statement(key=None))
     # With no host or a single host, there is nothing to compare.
     empty = AdaptivePolicy(RoundRobinPolicy())

@@ -40,6 +40,7 @@ def test_percentiles_are_at_most_one_sixteenth_too_high(seed: int, percent: floa
     tracker = LatencyTracker()
     for seconds in latencies:
         tracker.record(None, seconds)
+    # This is the latency at the rank ceil(count * percent / 100), counted from 1.
     exact_percentile = sorted(latencies)[max(-int(-len(latencies) * percent // 100) - 1, 0)]
     estimate = tracker.percentile(percent)
     assert estimate is not None

@@ -1,4 +1,4 @@
-"""Policies that skip hosts of another policy's plan end, although that plan is endless."""
+"""The plans of wrapping policies end, even if the plan of the policy inside is endless."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_wrapping_policy_that_leaves_out_all_hosts_ends(
 
 
 def test_replicas_of_an_endless_plan(implementation: Implementation) -> None:
-    """The hosts from a child's endless plan are limited, with and without replicas."""
+    """A plan with one replica ends, although the child's plan repeats this host endlessly."""
     hosts = hosts_at([("dc1", "r1")] * 2)
     child = EndlessPolicy()
     child.populate(None, hosts)  # type: ignore[arg-type]

@@ -475,6 +475,7 @@ def test_the_order_of_a_tablet_is_kept_if_all_clients_need_the_same(
 
     Otherwise replicas are shuffled, and the less busy host of the first two comes first.
     """
+    # The hosts b, c and a have 0, 1 and 2 requests in flight.
     planner, tablets, _ = plan_with_tablets(
         implementation, shuffle=True, in_flight=lambda host: "bca".index(host.name)
     )
@@ -517,6 +518,7 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(
     assert list(make_plan(Policy(planner), "ks", "text")) == [("ks", "text")]
     assert list(make_plan(Policy(planner), working_keyspace="ks", query=None)) == [("ks", None)]
 
+    # The function can also be a method of an application's class.
     class OwnPolicy:
         make_query_plan = make_plan
 

@@ -357,6 +357,7 @@ def test_replicas_of_remote_data_centres_have_the_order_of_preference(
         planned = plan(policy, statement(key))[: len(owners)]
         assert set(planned) == set(owners)
         assert [host.datacenter for host in planned] == expected
+        # AdaptivePolicy uses the same order, and the number of replicas in the nearest data centre.
         ranked, nearest = policy._ranked_replicas("ks", key, statement(key))
         assert [host.datacenter for host in ranked] == expected
         assert nearest == int(replicas_per_dc)

@@ -176,6 +176,7 @@ class TestAdd:
         batch.add(SimpleStatement("INSERT ?", keyspace="other"), (3,))
         batch.add_many("INSERT ?", iter([(4,), (5,)]))
         assert batch.entries == ["INSERT 'it''s'", *["INSERT ?"] * 6]
+        # The batch prepares each different query string with bind markers once.
         assert texts_of(batch.sealed_entries()) == [(None, "INSERT ?"), ("other", "INSERT ?")]
         # A query string may have placeholders or bind markers, but not both kinds.
         with pytest.raises(ValueError, match="one kind"):

@@ -257,7 +257,8 @@ def test_values_of_another_form_get_advice(cql_type: Any, value: Any, advice: st
 def test_the_bytes_of_a_vector_get_advice(packed_type: Any) -> None:
     """Bytes in place of a vector get advice on how to convert them, if their size fits.
 
-    Other drivers return blobs as such objects. Their bytes are numbers, and so count as elements.
+    Other drivers return blobs as bytearrays or memoryviews, whose bytes count as elements. So 12
+    bytes are not a vector of three floats, but `numpy.frombuffer` can convert them to one.
     """
     with pytest.raises(ValueError, match=r"write numpy\.frombuffer\(value, 'float32'\)"):
         vector_statement().bind((packed_type(b"x" * 12),))

@@ -189,8 +189,8 @@ def test_a_copy_uses_the_same_encryption_policy(duplicate: Callable[[Any], Any])
 def test_a_policy_that_is_assigned_later_encrypts() -> None:
     """If an application assigns a policy to a statement, the values bound later are encrypted.
 
-    cassandra-driver reads the attribute each time it binds: without this, values that the
-    application believes to be encrypted would be sent in clear.
+    cassandra-driver reads the attribute at each `bind`. If this driver did not follow, values that
+    the application believes to be encrypted would be sent in clear.
     """
     column = ColDesc("ks", "t", "b")
     policy = AES256ColumnEncryptionPolicy()
@@ -208,7 +208,7 @@ def test_a_policy_that_is_assigned_later_encrypts() -> None:
 
 
 def test_a_policy_that_cannot_be_applied_is_not_assigned() -> None:
-    """If the new policy raises, the statement keeps its old policy, and binds by it."""
+    """If the new policy raises an error, the statement keeps its old policy, which is None here."""
 
     class Failing:
         def contains_column(self, column: Any) -> bool:
@@ -219,6 +219,7 @@ def test_a_policy_that_cannot_be_applied_is_not_assigned() -> None:
     with pytest.raises(OSError, match="no keys"):
         statement.column_encryption_policy = policy
     assert statement.column_encryption_policy is None
+    # An assignment to `strict_names` builds the bind plan again.
     statement.strict_names = True
     assert statement.bind((1, "a")).values[1] == b"a"
 

@@ -80,6 +80,7 @@ async def test_a_mapping_is_a_row_in_both_apis(node: FakeNode) -> None:
     """
 
     def by_number(names: list[str], page: list[tuple[int, str]]) -> dict[int, str]:
+        # The last page has only the row with the number 4, so its mapping is empty.
         return {number: text for number, text in page if number != 4}
 
     profile = ExecutionProfile(row_factory=by_number)

@@ -178,6 +178,8 @@ def test_the_blocking_api_sends_assigned_values(node: FakeNode) -> None:
     """Each call of the blocking API must send the values that were assigned."""
     with Cluster([node.address], port=node.port) as cluster:
         send_with_blocking_api(cluster.connect())
+    # Two calls send an EXECUTE each, and two batches one and two rows. The last EXECUTE has the
+    # unset value.
     assert values_sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]
 
 

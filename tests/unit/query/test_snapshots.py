@@ -298,6 +298,7 @@ def test_values_with_declared_fields_are_copied(make_value: Any) -> None:
 
     These are attrs, pydantic, msgspec and registered classes, and dataclasses with slots.
     """
+    # Register the class for a user-defined type, as an application does.
     UserTypes(Metadata()).add("ks", "registered", Registered)
     value = make_value([1])
     row = [1, {"x": value}]
@@ -380,7 +381,7 @@ def test_elements_of_object_arrays_are_copied() -> None:
         snapshot(value) for value in (flat, square, structured, masked, series)
     )
     record = snapshot([structured[0]])[0]
-    # The array of this value has no dimensions.
+    # This array has no dimensions, and a single element.
     scalar = snapshot([flat[:1].reshape(())])[0]
     # All originals contain this list, so its change affects all of them, but must not affect the
     # copies.

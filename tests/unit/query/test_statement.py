@@ -68,6 +68,7 @@ class TestSimpleStatement:
         assert statement.routing_key == expected
         batch = BatchStatement().add(SimpleStatement("SELECT 2")).add(statement)
         assert batch.routing_key == expected
+        # A batch takes its keyspace from the statement that gives it a routing key.
         assert batch.keyspace == (None if expected is None else "ks")
         batch = BatchStatement()
         batch.routing_key = key

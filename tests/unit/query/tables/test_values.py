@@ -69,6 +69,7 @@ def test_arrays_of_moments_are_bound_to_vectors() -> None:
     days = numpy.array([["1600-01-01", "1970-01-02"], ["NaT", "NaT"]], "M8[D]")
     mask = [[False, False], [True, True]]
     vector = vector_of(t.SimpleDateType, 2)
+    # CQL stores a date as the number of days since 1970, plus 2**31.
     numbers = [-135_140 + 2**31, 1 + 2**31]
     assert array_values(numpy.ma.masked_array(days, mask), vector) == [numbers, None]
     assert array_values(days[:1], list_of(t.SimpleDateType)) == [numbers]
@@ -256,9 +257,11 @@ def test_moments_near_the_smallest_number_do_not_overflow() -> None:
     for array, expected in (
         (np.array([least, "NaT", 0], "M8[ns]"), [day, None, 2**31]),
         (masked, [day, None]),
+        # 2**63 picoseconds are 106.75 days.
         (np.array([-(2**63) + 1, 5 * 86_400 * 10**12], "M8[ps]"), [-107 + 2**31, 5 + 2**31]),
     ):
         assert array_values(array, t.SimpleDateType) == expected
+    # As a timestamp, the moment is rounded down to milliseconds.
     assert array_values(np.array([least]), t.DateType) == [-9_223_372_036_855]
     frame = pandas.Series([pandas.Timestamp.min], dtype=object)
     assert series_values(frame, t.SimpleDateType) == [day]
@@ -409,8 +412,8 @@ def test_moments_are_refused_by_columns_of_other_types(
 ) -> None:
     """Dates and times raise TypeError for a column of another type, such as bigint.
 
-    NumPy also offers nanoseconds as Python integers. They would be stored as numbers in the
-    column's own unit.
+    NumPy converts nanoseconds to plain Python integers, which would be stored as if they were in
+    the column's unit.
     """
     numpy = pytest.importorskip("numpy")
     pandas = pytest.importorskip("pandas")
@@ -421,6 +424,7 @@ def test_moments_are_refused_by_columns_of_other_types(
     sources = [records, numpy.ma.masked_array(records, [(True,), (False,)])]
     if dtype != "m8[M]":  # pandas has no time deltas in months
         sources += [pandas.DataFrame({"c0": array}), pandas.DataFrame({"c0": [[array], None]})]
+    # In these sources, row 0 is NaT or masked, which is bound as null. Row 1 is refused.
     for source in sources[:3]:
         with pytest.raises(TypeError, match=r'row 1: column "c0".*64'):
             bound(implementation, cqltype, source)
@@ -444,6 +448,7 @@ def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> Non
         page = column_plan(implementation, [cqltype]).read(
             page_of([[cqltype.codec().encode(item)], [None]]), 0, 2
         )
+        # Put the same page twice into the frame, which then has four rows.
         column = pandas_of_arrow(pyarrow, page.layout, [page, page], {})["c0"].tolist()
         assert column[1] is None
         assert len(column) == 4
