@@ -42,7 +42,7 @@ WORKER = LIBRARY / "worker_loops.py"
 CORES = (1, 2, 4, 8)  # the numbers of cores that are simulated
 IN_FLIGHT = 100  # the number of inserts that each thread has in flight
 SHARED = 3  # an object counts as shared if at least this many threads use it
-OBJECT_TYPE = "+0(+40(+24(%di)))"  # the name of the type of the object that is the first argument
+OBJECT_TYPE = "+0(+40(+24(%di)))"  # object->ob_type->tp_name; %di has the first argument
 # The probes of `perf` by name: a function, and the arguments to record with each call.
 PROBES = {
     "decrement": f"_Py_DecRefShared object=%di:x64 type={OBJECT_TYPE}:string",

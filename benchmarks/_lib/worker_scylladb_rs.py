@@ -123,6 +123,7 @@ def in_flight(
     """
     started: collections.deque[Any] = collections.deque()
     for number in range(count + IN_FLIGHT):
+        # Wait for the oldest request before the next request starts; at the end, only wait.
         if number >= IN_FLIGHT:
             outcome = started.popleft().result()
             if use_result is not None:

@@ -209,8 +209,8 @@ def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
 def test_copy_keeps_empty_values(session: Session) -> None:
     """`copy` keeps empty values, which types other than text and blob may have, too.
 
-    A SELECT shows empty values as null, but a row with an empty clustering column is not a static
-    row.
+    A SELECT shows empty values as null. A row with an empty clustering column must not be taken for
+    a partition that has only static values.
     """
     types = ("int", "timestamp", "double", "uuid", "inet", "varint", "boolean", "decimal")
     columns = ", ".join(f"v_{name} {name}" for name in types)

@@ -72,6 +72,7 @@ def test_lines_of_a_program_have_the_same_numbers_as_in_the_page(tmp_path: Path)
     """`program_of` puts empty lines in place of the page's text."""
     page = tmp_path / "page.rst"
     page.write_text("Head\n====\n\n.. code-block:: python\n\n   a = 1\n\n   b = 2\n\nEnd.\n")
+    # The first line of code is line 6 of the page, so it has the index 5.
     assert program_of(page).splitlines()[5:8] == ["a = 1", "", "b = 2"]
     assert re.search(r"^a = 1$", page.read_text(), re.M) is None
 

@@ -163,6 +163,7 @@ def test_values_come_back(session: Session, column: str) -> None:
 
 
 def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
+    """A str subclass is written as `str` returns it: here as CQL, which must stay one literal."""
     session.execute("INSERT INTO t (a, x) VALUES (7, %s)", (subclass_with_evil_texts(str)("mild"),))
     row: Any = session.execute("SELECT x FROM t WHERE a = 7").one()
     assert row.x == EVIL  # the driver uses str(), as cassandra-driver does

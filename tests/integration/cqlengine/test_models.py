@@ -298,8 +298,9 @@ def test_counters() -> None:
 
 
 def test_lightweight_transactions_raise_if_a_condition_is_not_met() -> None:
-    """A condition that fails raises LWTException. The row does not change, and the change stays on
-    the instance.
+    """If a condition is not met, LWTException is raised, and the row does not change.
+
+    The change stays on the instance.
     """
     key = {"country": "es", "year": 1, "name": "a"}
     Place.if_not_exists().create(**key, size=1)
@@ -461,7 +462,7 @@ def test_filters() -> None:
 
 
 def test_paging_by_token_reads_all_rows_once() -> None:
-    """A model without a clustering column limit is read in pages by `pk__token__gt`.
+    """A table can be read in pages with the filter `pk__token__gt`.
 
     Each page begins after the token of the partition key of the last row of the page before.
     """
@@ -478,7 +479,7 @@ def test_paging_by_token_reads_all_rows_once() -> None:
 
 
 def test_min_and_max_time_uuid_filter_by_time() -> None:
-    """`MinTimeUUID` and `MaxTimeUUID` select events by a time range around now, or after it."""
+    """`MinTimeUUID` and `MaxTimeUUID` select the events within a minute of now, or after that."""
     minute_before = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(minutes=1)
     Event.create(source=100, at=uuid.uuid1(), what="now")
     minute_after = minute_before + datetime.timedelta(minutes=2)

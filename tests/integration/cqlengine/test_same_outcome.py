@@ -393,7 +393,7 @@ def test_later_changes_of_an_instance_go_to_its_batch_until_it_is_executed() -> 
     batch = BatchQuery()
     row = M.batch(batch).create(p=1, a=1)
     row.a = 2
-    row.save()  # the greater value remains, which is the later value here
+    row.save()  # both writes have the batch's timestamp, so the greater value remains
     assert M.objects.count() == 0
     batch.execute()
     assert M.get(p=1).a == 2
