@@ -69,6 +69,7 @@ def test_a_driver_that_prepares_queries_of_system_tables_gets_their_columns() ->
         _, _, opcode, body = answer(null_server.PREPARE, query.encode())
         kind, id_size = struct.unpack_from(">iH", body)
         assert (opcode, kind) == (null_server.RESULT, null_server.PREPARED_KIND)
+        # The id follows the kind, an [int], and its own size, a [short].
         _, _, opcode, page = answer(null_server.EXECUTE, body[6 : 6 + id_size])
         kind, _, column_count = struct.unpack_from(">iii", page)
         assert (opcode, kind) == (null_server.RESULT, null_server.ROWS_KIND)

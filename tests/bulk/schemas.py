@@ -36,10 +36,10 @@ Maker = Callable[[random.Random], Any]
 
 
 def _text(rng: random.Random, letters: str = LETTERS) -> str:
-    """Return a random string of these letters."""
+    """Return a random string of these letters, or one of SPECIAL."""
     # No text here is empty: a CSV file has the same field for null and for an empty string.
-    # Some strings mean something else in a file, for example NULL. Outside of LETTERS, only those
-    # without punctuation are used.
+    # Some strings mean something else in a file, for example NULL. If the letters are not LETTERS,
+    # use only those of SPECIAL that have no punctuation.
     if rng.random() < 0.1:
         return rng.choice([text for text in SPECIAL if letters is LETTERS or text.isalnum()])
     return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))

@@ -180,7 +180,7 @@ def test_an_unload_that_was_killed_has_no_manifest_and_whole_files(
     """
     operation = KilledOperation(node, "unload", tables.keyspace or "", tmp_path)
     has_finished = operation.run(random.Random(seed).randrange(2, 40))
-    # If so, the unload was quicker than the kill.
+    # If the process has finished, the unload was quicker than the kill.
     if has_finished:
         assert (tmp_path / "out" / "_manifest.json").exists()
         return

@@ -87,6 +87,7 @@ def load(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> Loa
         delimiter=None,
         quote='"',
         is_closed=True,
+        # 5 is the version of the protocol.
         binding=(prepared.bind_plan, 5),
     )
 

@@ -370,6 +370,7 @@ class Recorder:
                 if statement is not None:
                     with self._lock:
                         self._requests_seen.append(statement)
+                # From now on, the driver sends segments.
                 if opcode == STARTUP and version >= SEGMENTS_SINCE:
                     frames.is_segmented = True
             writer.write(data)
@@ -399,6 +400,7 @@ class Recorder:
                 if not was_segmented:
                     if opcode == SUPPORTED:
                         body = without_compression(body)
+                        # The size of the body is in the last 4 bytes of the header.
                         envelope = envelope[: HEADER.size - 4] + struct.pack(">i", len(body)) + body
                     relayed += envelope
             writer.write(bytes(relayed))

@@ -129,7 +129,8 @@ class Names:
         names = []
         for base in cls.__mro__:
             is_ours = base.__module__.startswith("cassandra")
-            # Leave out classes such as Exception, because they catch nearly every error.
+            # Leave out classes such as Exception, because they catch nearly every error. Also leave
+            # out classes of the driver that have no public name.
             if base in (object, BaseException, Exception) or (
                 is_ours and self.of(base) == "object"
             ):

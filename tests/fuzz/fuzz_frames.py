@@ -107,6 +107,7 @@ def resegmented(lz4: bool, rng: random.Random) -> bytes:
 
     :param lz4: True if the segments have the form for compression.
     """
+    # 0x85 is version 5 with the bit that marks a response.
     envelopes = b"".join(
         envelope(0x85, 0, stream, RESULT, b"ab" * size)
         for stream, size in enumerate((0, 3, 40, 700, 90))
@@ -238,7 +239,8 @@ def run_messages(
     number = 0
     messages = [
         *WHOLE,
-        # The list contains each of CUSTOM_TYPES three times, as (opcode, body, protocol version).
+        # The list contains each of CUSTOM_TYPES three times, so that it is chosen more often. The
+        # items are (opcode, body, protocol version).
         *((RESULT, custom_type(name, data), 4) for name, data in CUSTOM_TYPES for _ in range(3)),
     ]
     user_types = [None, {}, {"ks": {"pair": dict}}]

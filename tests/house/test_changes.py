@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHANGES = ROOT / "changes"
-# tomllib came with Python 3.11.
+# tomllib came with Python 3.11, but these tests also run with Python 3.10. So search the text.
 PROJECT = (ROOT / "pyproject.toml").read_text()
 TYPES = re.findall(r'\[\[tool\.towncrier\.type\]\]\ndirectory = "(\w+)"', PROJECT)
 

@@ -1,7 +1,4 @@
-"""Tests that docstrings of the documentation have a ``:param:`` field for each parameter.
-
-They belong to functions and classes.
-"""
+"""Tests that each parameter of a documented function or class has a ``:param:`` field."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ def imported_at_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
         if isinstance(node, ast.Call) and called(node) == "at_first_cluster":
             for keyword in node.keywords:
                 name, module_name = str(keyword.arg), keyword.value.value  # type: ignore[attr-defined]
+                # The name is that of the module itself, such as `ssl`.
                 if module_name == name:
                     yield name, module_name, name
                 # `_impl` chooses the compiled or the Python class at run time. Type checkers must

@@ -227,6 +227,7 @@ def is_upward(module: str, target: str) -> bool:
     package, target_package = package_of(module), package_of(target)
     # cassandra/__init__.py re-exports names of the lowest layers, up to "versions".
     highest = LEVEL[package] if package else LEVEL["versions"]
+    # A module that is in no layer counts as if it were in a higher one.
     return LEVEL.get(target_package, len(LAYERS)) > highest
 
 

@@ -129,7 +129,9 @@ def run_routes(python: str, program: str) -> list[str]:
                 # Each node has three shards, and the driver must open a connection to each of them.
                 node.wait_for(lambda proxied: proxies[proxied.host_id].now == 3, timeout=20)
             readings_before = _readings(nodes)
+            # Change the route to the first node. The driver must then read the routes again.
             nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 1)
+            # Wait only for the node with the control connection, which has registered for events.
             for node in nodes.nodes:
                 if any(connection.event_types for connection in node.connections):
                     node.wait_for(lambda _: _readings(nodes) > readings_before, timeout=20)

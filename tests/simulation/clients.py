@@ -55,7 +55,7 @@ class Operation:
     """The timestamp that the application set; None for a timestamp of the driver's generator."""
     begun: int = 0
     ended: int = 0
-    """Logical times at which the client began and ended it; `ended` is 0 if that is unknown."""
+    """Logical times at which the client began and ended the operation; `ended` is 0 if unknown."""
     earliest: int = 0
     """The time of the machine's clock at the beginning, in microseconds."""
 

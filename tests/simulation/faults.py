@@ -517,6 +517,7 @@ class Faults:
             if request.connection not in node.withholding:
                 node.withholding.append(request.connection)
             if event.parameter % 2:
+                # This executes the request and records its fate.
                 node.answer_of(request, "unclear")
                 return ALREADY_RECORDED, None
             return "unclear", None

@@ -147,7 +147,7 @@ class Simulation:
         self.stalled = 0.0
         """How long the loops were blocked by `Faults.do_stall` so far, in virtual seconds."""
         self.stalled_until = 0.0
-        """The virtual time until which they are blocked."""
+        """The virtual time until which the loops are blocked."""
         self.store = Store(self.loop.time, self.log)
         if settings.get("jitter"):
             self.store.jitter = random.Random(f"{plan.seed}/store")

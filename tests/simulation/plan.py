@@ -185,6 +185,7 @@ def _settings(rng: random.Random) -> dict[str, Any]:
         "compression": rng.random() < 0.3,
         "balancing": rng.choice(("token_aware", "round_robin", "dc_aware", "adaptive")),
         "retry": rng.choice(("default", "default", "fallthrough", "backoff", "downgrading")),
+        # None, (delay in seconds, most further attempts), or ("percentile", the percentile)
         "speculation": rng.choice(
             (None, None, (0.02, 2), (0.0, 1), (0.2, 3), ("percentile", 50.0))
         ),
@@ -192,9 +193,9 @@ def _settings(rng: random.Random) -> dict[str, Any]:
         "connections": rng.choice((1, 1, 2, 3)),
         "streams": rng.choice((None, None, 4, 16)),  # the most requests in flight of a connection
         "waiting": rng.choice((None, 5, 50)),  # the most requests that wait for a connection
-        "reconnection": rng.choice(((0.1, 2.0), (0.5, 4.0), (1.0, 1.0))),
+        "reconnection": rng.choice(((0.1, 2.0), (0.5, 4.0), (1.0, 1.0))),  # shortest, longest delay
         "connect_timeout": rng.choice((1.0, 2.0, 5.0)),
-        "heartbeat": rng.choice(((1.0, 1.0), (3.0, 2.0), (10.0, 3.0))),
+        "heartbeat": rng.choice(((1.0, 1.0), (3.0, 2.0), (10.0, 3.0))),  # interval and timeout
         "request_timeout": rng.choice((0.5, 2.0, 5.0, 5.0, None)),
         "abrupt": rng.random() < 0.25,  # shut the clusters down while requests are in flight
         "windows": rng.choice((0.0, 0.2, 2.0)),  # the seconds in which the driver collects events
@@ -205,9 +206,9 @@ def _settings(rng: random.Random) -> dict[str, Any]:
         "reprepare_on_up": rng.random() < 0.7,
         "wait_for_all": rng.random() < 0.3,
         "metrics": rng.random() < 0.1,
-        "blocking": rng.random() < 0.2,
+        "blocking": rng.random() < 0.2,  # clients use the blocking API
         "tls": rng.random() < 0.1,
-        "jitter": rng.random() < 0.4,
+        "jitter": rng.random() < 0.4,  # nodes execute requests after random delays
         "graceful": not scylla and rng.random() < 0.6,  # nodes support GRACEFUL_DISCONNECT
     }
 

@@ -16,10 +16,10 @@ _MOST_RUNS = 400  # the most simulations that run to shrink a plan
 
 
 def kind_of(violation: str) -> str:
-    """Return the kind of a violation: its message with ``#`` in place of numbers.
+    """Return the kind of a violation: the beginning of its message without the parts that vary.
 
-    Violations of one kind differ only in numbers. All violations about a wrong keyspace are of the
-    same kind.
+    ``#`` takes the place of each number, keyspace and address. All violations about a wrong
+    keyspace are of the same kind.
     """
     if " ran in [" in violation or " read from k" in violation or "No keyspace" in violation:
         return IN_ANOTHER_KEYSPACE

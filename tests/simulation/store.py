@@ -49,7 +49,7 @@ _RANGE = "token("  # only the statements of a scan contain this string
 # The number of the operation in an unprepared statement, and a query of a trace.
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
-_EVENT_ID = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")
+_EVENT_ID = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")  # of the one event in a trace
 # The columns of the tables `events` and `sessions` in the keyspace `system_traces`.
 _EVENTS = [
     ("activity", "text"),
@@ -174,6 +174,8 @@ def op_of(text: str, values: Any, prepared: Prepared | None) -> int | None:
         names = [name for name, _ in prepared.columns]
         if "op" not in names:
             return None
+        # For the mapper's table, the value is the number of the first operation on the row
+        # (see `tests.simulation.mapped`).
         number = number_of(values[names.index("op")])
         return number + VERBS.index(text.split()[0]) if prepared.table == TABLE else number
     match = _OP.search(text)

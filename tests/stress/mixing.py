@@ -158,6 +158,7 @@ class Mix:
                 outcome = "done"
             except (ConnectionException, OperationTimedOut) as error:
                 outcome = type(error).__name__
+                # Only `hurried` may time out; all other calls have the timeout LONG.
                 if isinstance(error, OperationTimedOut) and action != self.hurried:
                     outcome = f"late {action.__name__}"
             except BaseException as error:

@@ -97,6 +97,7 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
                     begin()
                     end()
     names = [name for name, _, _ in faults]
+    # "rolling" and "a" are the first words of the two slow faults.
     assert {name.split()[0] for name in names} == {*short_faults, "rolling", "a"}
     # The first slow fault, a rolling restart, must come after three quick faults.
     assert names.index("rolling restart") == 3

@@ -1,6 +1,6 @@
 """Test the code of the differential tests: the comparison, the list of differences, the recorder.
 
-They use invented outcomes and requests, and need no node.
+The tests use invented outcomes and requests, and need no node.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tests of the fixture of tests/leftovers.py, which fails a test that leaves something open.
 
-It fails no other test. Each test here writes a small test module into a folder, and runs pytest
-there.
+The fixture fails no other test. Each test here writes a small test module into a folder, and runs
+pytest there.
 """
 
 from __future__ import annotations

@@ -288,7 +288,8 @@ def actions(context, seed):
         state = rng.getstate()
         context.record_call(f"{step} {name}", getattr(actor, name))
         # An action that raises may have drawn fewer random numbers with one driver than with
-        # another. Reset the generator, so that later choices are the same for all drivers.
+        # another. Reset the generator, so that later choices are the same for all drivers. Then
+        # draw one number, so that the next step does not draw the same numbers as this step.
         rng.setstate(state)
         rng.random()
     for index, held in enumerate(actor.held):

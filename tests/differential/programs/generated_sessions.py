@@ -41,6 +41,8 @@ class _Sessions:
 
     `keyspaces` has the names of both keyspaces, and `prepared` the prepared statements. `sessions`
     has a session without a keyspace, and a session for each keyspace.
+
+    :param version: of the native protocol; None for a random version of VERSIONS.
     """
 
     def __init__(self, context, seed, version=None):
@@ -121,6 +123,7 @@ class _Sessions:
         session, key = self.session(), (self.rng.randrange(2),)
         way = self.rng.choice(["values", "bound", "concurrent", "async"])
         statement = self.rng.choice(self.prepared) if self.prepared else None
+        # The statement is None if its PREPARE failed, or if no statement was prepared yet.
         if statement is None:
             return
         if way == "values":

@@ -94,6 +94,7 @@ VALUES = {
 def _type(rng, depth=0, *, is_key=False, is_item=False):
     """Draw a type: the name of a simple type, or a tuple of a kind and the types of its items.
 
+    :param depth: how many types contain this type.
     :param is_key: whether the type must have an order, like the types of keys and of set items.
     :param is_item: whether the items of a set have this type.
     """

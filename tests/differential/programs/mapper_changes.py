@@ -29,9 +29,11 @@ class Row(Model):
     i = columns.Integer(index=True)
 
 
+# Values of all columns but the key: values that are not empty, empty values, and nulls.
 FULL = {"a": 1, "n": 2, "s": {5}, "l": [5], "m": {"k": 5}, "r": 6, "i": 7}
 EMPTY = {"a": None, "n": None, "s": set(), "l": [], "m": {}, "r": None, "i": None}
 NULL = dict.fromkeys(FULL)
+# Functions that return an instance with the key `p`, each in another way.
 MADE = {
     "created": lambda p: Row.create(p=p),
     "created empty": lambda p: Row.create(p=p, s=set(), l=[], m={}),
@@ -45,6 +47,7 @@ MADE = {
     "saved new": lambda p: Row(p=p).save(),
     "updated blindly": lambda p: Row(p=p).update(a=1),
 }
+# The values that programs give to the columns.
 GIVEN = {
     "null": NULL,
     "empty": EMPTY,

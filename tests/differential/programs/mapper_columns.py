@@ -16,6 +16,7 @@ from cassandra.cqlengine.management import sync_table
 from cassandra.cqlengine.models import Model
 
 STATEMENTS = False  # do not compare the requests that the node receives
+# Use the same values as the programs of types_bound.py.
 _HERE = os.path.join(os.environ["DIFFERENTIAL_PROGRAMS"], "types_bound.py")
 VALUES = runpy.run_path(_HERE, run_name="values of types")["VALUES"]
 KINDS = {

@@ -43,6 +43,7 @@ SETTINGS = [
     "status_event_refresh_window", "timestamp_generator", "token_metadata_enabled",
     "topology_event_refresh_window", "address_translator", "default_retry_policy", "contact_points",
 ]  # fmt: skip
+# Values that most settings do not accept, by label.
 ODD = {
     "None": None,
     "0": 0,
@@ -318,6 +319,7 @@ def reconnecting(context):
         if policy is not None:
             context.record_call(
                 f"{name} schedule",
+                # Delays are random. So record only whether the first delay is near its base.
                 lambda p=policy: [
                     0.8 <= delay / base <= 1.2
                     for delay, base in zip(

@@ -27,6 +27,7 @@ class _Text(str):
     pass
 
 
+# The values that `encoding` encodes, by label.
 ODD = {
     "None": None,
     "True": True,

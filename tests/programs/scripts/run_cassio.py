@@ -88,6 +88,7 @@ def stores(session: Session) -> None:
 
 
 def main() -> None:
+    """Use the tables and the history of cassio in a new keyspace."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

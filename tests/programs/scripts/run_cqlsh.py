@@ -99,6 +99,7 @@ DESCRIBE TABLE nowhere
 USE nowhere;
 """
 
+# The empty lines press Enter, which shows the next page.
 PAGES = "\n".join(
     [f"USE {KEYSPACE};", "PAGING 3", "PAGING", "SELECT * FROM many;", *[""] * 5, "PAGING OFF",
      "SELECT * FROM many LIMIT 4;"]
@@ -138,6 +139,7 @@ def section(name: str, text: str) -> None:
 
 def without_times(text: str) -> str:
     """Return a report of COPY without its variable parts: rates, times, progress and paths."""
+    # Progress that cqlsh has overwritten ends with a carriage return.
     text = re.sub(r"[^\r\n]*\r", "", text)
     text = re.sub(r"Processed: [^\n]*?(\d+) rows;[^\n]*", r"Processed: \1 rows", text)
     # If COPY takes long, cqlsh prints several progress lines. Keep only the last line.
@@ -154,13 +156,16 @@ def stable_trace(text: str) -> str:
     prefixes = ("Execute CQL3 query", "Parsing ", "Preparing statement", "Request complete")
     lines = []
     for line in text.splitlines():
+        # The columns of a row are activity, timestamp, source, source_elapsed and client.
         if line.count(" | ") == 4 and "source_elapsed" not in line:
             activity, _, source, _, client = (part.strip() for part in line.split(" | "))
             if not activity.startswith(prefixes):
                 continue
             lines.append(" | ".join((re.sub(r"\[.*\]", "", activity), source, client)))
+        # This is the line of the column names, whose widths depend on the rows.
         elif "source_elapsed" in line:
             lines.append(re.sub(" +", " ", line))
+        # Leave out lines of dashes, but keep all other lines.
         elif not set(line) <= set("-+"):
             lines.append(line)
     return "\n".join(lines)

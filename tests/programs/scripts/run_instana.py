@@ -39,6 +39,7 @@ def main() -> None:
     type(agent).can_send = lambda self: True
     type(agent).get_from_structure = lambda self: {}
     recorder.clear_spans()
+    # The name of the type shows whether Instana has wrapped `Session.__init__`.
     print(type(Session.__init__).__name__, type(agent).__name__, StanRecorder.__name__)
     with make_cluster() as cluster:
         session = cluster.connect()

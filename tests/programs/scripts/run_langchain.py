@@ -98,6 +98,7 @@ def tables(session: Session) -> None:
 
 
 def main() -> None:
+    """Use the stores of langchain, from asyncio too, and read tables."""
     with make_cluster() as cluster:
         session = cluster.connect()
         new_keyspace(session)

@@ -139,6 +139,7 @@ async def users_and_settings() -> None:
 
 
 def main() -> None:
+    """Run the steps of each store, and of trustgraph's older store of quads."""
     with make_cluster() as cluster:
         new_keyspace(cluster.connect())
     graph = cassandra_kg.EntityCentricKnowledgeGraph([HOST], KEYSPACE)
