@@ -48,6 +48,7 @@ def test_compressed_bodies_can_be_decompressed() -> None:
 
 def test_a_failing_method_makes_its_connection_defunct() -> None:
     """An error of a method with `defunct_on_error` is passed to the connection's `defunct`."""
+
     class Connection:
         failed: BaseException | None = None
 

@@ -32,6 +32,7 @@ def test_a_collection_of_a_program_s_own() -> None:
 
 def test_statistics_declared_in_a_class_belong_to_its_instances() -> None:
     """Each instance of a class has its own values of the statistics that the class declares."""
+
     class Handler:
         hits = metrics.IntStat("hits")
 

@@ -158,6 +158,7 @@ def test_types_by_their_names(policy: Policy, name: str) -> None:
 
 def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
     """If a column is added to a policy, prepared statements that follow the policy are renewed."""
+
     class Prepared:
         renewed = 0
 
