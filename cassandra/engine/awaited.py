@@ -1,8 +1,8 @@
 """`HappyPath` executes common statements in one call and returns a `ResultFuture` to await.
 
 `HappyPath` is the shortcut for common statements that are executed without options such as tracing.
-The request classes are defined in `cassandra.engine.happy_path`: a request that needs no retry,
-tracing or paging runs that code only. Use the classes that `cassandra.engine.happy_path` exports:
+Its requests run the code of `cassandra.engine.happy_path` only, as long as they need no retry,
+tracing or paging. Use the classes that `cassandra.engine.happy_path` exports:
 the compiled Cython versions if they are in use, else the Python versions in this module. The
 compiled `ResultFuture` is not a subclass of `asyncio.Future`, but behaves like one. All compiled
 futures that are done in the same loop iteration share one loop handle for their callbacks.
@@ -232,14 +232,14 @@ class HappyPath:
 
     :param session: the public session.
     :param engine: the engine's part of the session, an `EngineSession`.
-    :param options: the options of calls that pass none.
+    :param options: the call options with which all statements are executed: the session's defaults.
     :param request_class: must not define ``__init__`` or ``start``, because the compiled version
         calls neither.
     :param body_class: must not define ``__init__`` or ``start`` either.
     :param result_class: called with the session, the request and the row factory. If its
         `_reads_rows_answers` is true, the response of a request may be a `RowsAnswer`.
-    :param check_vectors: called with each request whose vectors should be decoded to another form
-        than lists.
+    :param check_vectors: called with each request whose profile asks for vectors in another form
+        than lists, for example as NumPy arrays.
     """
 
     __slots__ = (
@@ -260,7 +260,7 @@ class HappyPath:
         self.session = session
         self.loop: asyncio.AbstractEventLoop = engine.loop
         self._engine = engine
-        self._options = options  # of calls that pass none
+        self._options = options  # the same for all calls
         self._request_class = request_class
         self._body_class = body_class
         self._result_class = result_class

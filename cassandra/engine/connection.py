@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, frame, happy_path
 
-    # While more bytes than this wait to be written, `has_room` is False and no requests are sent.
+    # While more than WRITE_HIGH_WATER bytes wait to be written, `has_room` is False and no requests
+    # are sent.
     WRITE_HIGH_WATER = happy_path.WRITE_HIGH_WATER
     StreamTable = happy_path.StreamTable
     METADATA_IDS = happy_path.METADATA_IDS
@@ -396,7 +397,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         Runs once at the end of a loop iteration in which requests were queued.
         """
         streams = self.streams
-        # Clear `armed` first: requests that `on_room` sends below must schedule another flush.
+        # Clear `armed`, the handle of this scheduled call, first: requests that `on_room` sends
+        # below must schedule another flush.
         streams.armed = None
         if self._transport is None or self.closed:
             return
@@ -414,7 +416,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 data = rest + data
             if data:
                 # Until the transport has sent all these bytes, user threads must not write to the
-                # socket. `buffer_updated` checks that later and sets `settled` again.
+                # socket. `_take_bytes` checks later whether they were sent, and sets `settled`
+                # again.
                 streams.settled = False
                 self._transport.write(data)
         finally:
@@ -880,8 +883,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.closed = True
         self.close_error = error
         streams.closed = True
-        # A thread that holds the write lock sees `closed` and does not write again. If the thread
-        # released the lock before it could see `closed`, lock and release once more.
+        # `release_write` closes the second socket, on which user threads write, if `closed` is set.
+        # If a user thread holds the write lock now, it sees `closed` later and does that. If it has
+        # just released the lock without seeing `closed`, acquire and release the lock here.
         if has_write_lock or streams.acquire_write():
             streams.release_write()
         if streams.armed is not None:

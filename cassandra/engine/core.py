@@ -185,7 +185,8 @@ class Core(Observers):
         if is_simulated and isinstance(generator, MonotonicTimestampGenerator):
             # Another cluster, which is real or belongs to another simulation, may use the same
             # generator. So pass `wall_time_ns`, which looks up the clock of the running loop at
-            # each call. That works only if the loops have a clock.
+            # each call. That works only if the loop has a method `wall_time_ns`. Otherwise, pass
+            # the clock of this cluster.
             loop_has_clock = hasattr(self.loop, "wall_time_ns")
             generator.read_from(wall_time_ns if loop_has_clock else self._wall_clock)
 

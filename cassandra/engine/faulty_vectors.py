@@ -25,8 +25,9 @@ _FLOAT_SIZE = 4  # bytes
 # A float begins with its sign and the first seven bits of its exponent. Numbers that begin with one
 # of the bytes in _BYTES_OF_SMALL are less than 2**-63, so their squares may be 0 in 32 bits.
 _BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
-# A table for `bytes.translate`: 1 for each first byte of a float of at least 2**55, else 0. The sum
-# of some hundred squares of such numbers may exceed the largest 32-bit float.
+# A table for `bytes.translate`: 1 for each first byte of a float of at least 2**55, else 0. Vectors
+# of smaller numbers need not be checked: the square of each number is less than 2**110, so it would
+# take 2**18 of them to exceed the largest 32-bit float (about 2**128).
 _MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
 _MAX_VECTORS = 1000  # the maximum number of vectors of a batch that are searched
 

@@ -517,6 +517,9 @@ class _Handshake:
         """Call a method of the auth provider or authenticator, and return ``convert(result)``.
 
         The method may be a coroutine function, and it may block.
+
+        :param convert: applied to the result where the method is called. By default, it returns the
+            result unchanged.
         """
         # Methods of the driver's own classes never block, so call them on the loop.
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:

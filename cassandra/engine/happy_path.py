@@ -447,6 +447,9 @@ class RequestBase:
         :returns: False if nothing was sent; the caller must then start the request on the loop.
         """
         session = self.session
+        # Leave everything but plain requests to the loop. The load balancing policy must be one
+        # that any thread may call (`plans_anywhere`); `direct_policy` remembers the last such
+        # policy.
         if (
             _may_be_interrupted()
             or not self.request_body.is_plain

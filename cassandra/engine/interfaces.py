@@ -50,7 +50,7 @@ class RequestPool(Protocol):
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """True if a connection is open, although it has no free stream, or is being opened."""
+        """True if a connection is open or is being opened, so that a stream may become free."""
 
     @property
     def host(self) -> Host:
@@ -111,7 +111,11 @@ class RequestCore(Protocol):
 
     @property
     def random(self) -> random.Random:
-        """Generates ids that no prepared statement of a server has."""
+        """Generates ids that no server knows.
+
+        A prepared statement whose bind columns have changed gets such an id, so that servers reject
+        the statement until it is prepared again.
+        """
 
     @property
     def query_fallback(self) -> QueryFallback:

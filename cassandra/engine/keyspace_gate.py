@@ -162,7 +162,9 @@ class HeldRequest:
 
 
 class _Switch:
-    """An item in the queue of a gate without a request: the session itself switches the connection.
+    """An item in a gate's queue with which the session itself switches the connection.
+
+    It belongs to no request.
 
     :param keyspace: the keyspace to switch to.
     :param done: completed when the connection is in `keyspace`, or takes no more requests.
@@ -217,8 +219,8 @@ def can_pass(session: GateSession, request: GatedRequest, connection: Connection
         return True
     is_in_no_keyspace = gate is None and connection.keyspace is None
     if isinstance(body.expected, str):
-        # The session has no keyspace, but the statement has one. As in cassandra-driver, the
-        # statement's keyspace is used for routing only. We must not send USE for it, because no
+        # If the session has no keyspace but the statement has one, the statement's keyspace is used
+        # for routing only, as in cassandra-driver. We must not send USE for it, because no
         # statement could take the connection out of that keyspace again. So send the request
         # unchanged; the server rejects unqualified names.
         return session.keyspace is None and is_in_no_keyspace

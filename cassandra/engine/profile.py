@@ -218,6 +218,7 @@ class ExecutionProfile(_Attributes):
         return copy
 
 
+# What to write instead of names that are not settings, for errors and warnings.
 _ADVICE = {
     **dict.fromkeys(("timeout", "default_timeout"), "write request_timeout=seconds"),
     **dict.fromkeys(("retry", "retries", "max_retries"), "write retry_policy=RetryPolicy()"),
@@ -428,6 +429,8 @@ def _takes_two(function: FunctionType) -> bool:
 # Replace the constructor by setattr, because type checkers then still see its own parameters.
 setattr(ExecutionProfile, "__init__", _with_advice(ExecutionProfile.__init__))  # noqa: B010
 
+# The functions that check a setting's new value. Each is called with the setting's name and the
+# value, and returns the value to store.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "consistency_level": _checked_level,
     "load_balancing_policy": _policy_check(

@@ -173,12 +173,12 @@ class ControlConnection:
         self._draining_connection: Connection | None = None
         # True if the node list should have been read while there was no connection.
         self._refresh_missed = False
-        # Pass the window as a function, because applications may change the setting while they are
-        # connected.
+        # Pass `topology_event_refresh_window` as a function, because applications may change this
+        # setting while they are connected.
         self._debouncer = Debouncer(
             lambda: settings.topology_event_refresh_window, self._start_refresh, random
         )
-        # Interrupts the wait between two attempts to reconnect.
+        # Set when a host comes up; interrupts the wait between two attempts to reconnect.
         self._host_is_up = asyncio.Event()
         self._outage = _OutageLog()
         self._closed = False
@@ -333,7 +333,10 @@ class ControlConnection:
         self._hosts.take_node_list(node_list, rebuild)
 
     def on_topology_change(self, event: Mapping[str, Any]) -> None:
-        """Read the node list again soon, because the server has sent a topology event."""
+        """Read the node list again soon, because the server has sent a topology event.
+
+        A negative `topology_event_refresh_window` disables this.
+        """
         if self._settings.topology_event_refresh_window >= 0:
             self.schedule_refresh()
 

@@ -189,6 +189,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             tried=True,
         ),
     ),
+    # A host that was given up gets a new reconnector (first rule), which the second rule then lets
+    # try at once.
     Event.LOOK_AGAIN: (
         Rule(
             lambda state, facts: (

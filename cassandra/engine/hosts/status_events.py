@@ -64,7 +64,7 @@ class StatusEvents:
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Report the host of a STATUS_CHANGE event up or down, after a short delay.
 
-        If the node is not in the node list, the list is read again.
+        The node list is read again if the node is not in it, or if the node is up.
         """
         window = self._settings.status_event_refresh_window
         if window < 0:  # the application wants such events to be ignored

@@ -71,6 +71,7 @@ MOST_REASONS = 10
 
 Probe = Callable[["Host"], Awaitable[None]]
 
+# The state of the rules (`Up`) for each value of `Host.state`.
 _UP_OF_STATE = {
     "unknown": Up.UNKNOWN,
     "up": Up.UP,

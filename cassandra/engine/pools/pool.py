@@ -154,7 +154,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """True if a connection is open, although it has no free stream, or is being opened."""
+        """True if a connection is open or is being opened, so that a stream may become free."""
         return bool(self.connections) or self.is_opening
 
     @property

@@ -140,7 +140,7 @@ class ChangedTypes:
                 await self._preparer.renew(outdated)
 
     async def _statements_using(self, changed_types: set[ChangedType]) -> list[PreparedStatement]:
-        """Return the statements that bind values of one of the types, each id only once."""
+        """Return the statements that bind values of one of the types, only one for each id."""
         if not changed_types:
             return []
 

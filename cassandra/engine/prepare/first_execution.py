@@ -37,6 +37,7 @@ class PreparingRequest(Request):
     bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
 
     def start_directly(self, is_awaited: bool = False) -> bool:
+        """Return False: the request must be started on the loop, which prepares its strings."""
         return False
 
     def start(self) -> None:

@@ -72,7 +72,8 @@ class StatementRegistry:
         """Return all statements with this id.
 
         There may be several, because callers that prepare the same CQL get separate objects. This
-        method scans all statements. Workers call it on their own loops.
+        method scans all statements. It may be called from the additional loops of
+        `cassandra.engine.workers`.
         """
         # Copy the references, because the main loop may add statements during the iteration.
         references = [*self._by_id.valuerefs(), *self._others.keyrefs()]

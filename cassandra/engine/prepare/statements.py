@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
     from cassandra.protocol.messages.results import ResultMessage
 
+# The statements that were prepared for CQL strings, by (keyspace, CQL).
 PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
 
 _Result = TypeVar("_Result")
@@ -320,6 +321,7 @@ class Preparer:
     ) -> ResultMessage:
         """Prepare on one host, then on the other hosts if the settings say so.
 
+        :param expected: the keyspace in which the server must look for unqualified table names.
         :returns: the response of the first host.
         """
         response: ResultMessage

@@ -56,6 +56,7 @@ class Part(NamedTuple):
     columns: str = "*"
 
 
+# The schema tables of all servers, by the names under which `Grouping` stores their rows.
 _SCHEMA_TABLES = {
     "tables": Part("system_schema.tables", "table_name"),
     "columns": Part("system_schema.columns", "table_name", COLUMNS_OF_COLUMNS),
