@@ -103,5 +103,5 @@ def advice_for_type(message: str, statement: str) -> str | None:
 
 
 def without_strings(statement: str) -> str:
-    """Return the statement with empty strings, so that words in strings do not look like CQL."""
+    """Empty the string literals of a statement, so that words in them do not look like CQL."""
     return re.sub(r"'[^']*'", "''", statement)

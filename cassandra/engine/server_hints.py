@@ -414,9 +414,10 @@ def _advice_for_word(message: str) -> str | None:
 
 
 def _searched(statement: str) -> str:
-    """Return a statement with empty strings. A very long statement is returned unchanged.
+    """Return a statement without the content of its strings, to be searched for mistakes.
 
-    A very long statement is not searched anyway, because the event loop waits for the search.
+    A very long statement is returned unchanged, because it is not searched anyway: the event loop
+    would wait too long for the search.
     """
     return statement if len(statement) > _MOST_SEARCHED else without_strings(statement)
 

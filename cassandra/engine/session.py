@@ -411,6 +411,7 @@ class EngineSession(ObservedSession):
         If False, only the node that rejected the USE does not know the keyspace yet, and requests
         should go to other nodes.
         """
+        # Without any open connection, there are no other nodes to which requests could go.
         if not any(pool.connections for pool in self.pools.values()):
             return True
         replication = self.core.metadata.replication

@@ -138,6 +138,7 @@ class Sessions:
 
     def follow_distances_soon(self) -> None:
         """Open and close pools after FOLLOW_DELAY, because distances of hosts may have changed.
+
         Further calls during the delay have no effect.
         """
         if self._following is None and not self._closed:

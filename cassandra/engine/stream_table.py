@@ -144,6 +144,8 @@ class StreamTable:
         # the frame of a direct request. Both are None until `open_direct`.
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
+        # The number of forks of this process when `open_direct` was called; another number means
+        # that this is a forked child.
         self._forks_when_opened = -1
         # The responder of the direct request in flight, if there is one, by the reserved stream. We
         # use a dict because `pop` is atomic: if two threads pop the responder, only one of them

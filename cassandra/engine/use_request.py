@@ -22,6 +22,7 @@ class UseRequest(Request):
     _has_entered: bool
 
     def start_directly(self, is_awaited: bool = False) -> bool:
+        """Return False: the request must be started on the loop, where USE statements wait."""
         return False
 
     def start(self) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cassandra.protocol.rows import RowPlan
 
 CqlType: TypeAlias = "type[CassandraType]"
+# The classes that the application has registered for user-defined types, by keyspace and type name.
 UserTypes = Mapping[str, Mapping[str, Any]]
 
 _KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
@@ -412,7 +413,8 @@ class ResultMetadata:
             return 0
         if not body.startswith(self._heads, pos):
             return 0
-        # The last byte of the flags follows the <kind> and three bytes.
+        # The RESULT begins with the <kind> (4 bytes) and the flags (4 bytes). ROWS_NO_METADATA is
+        # in the last byte of the flags.
         if body[pos + 7] & ROWS_NO_METADATA:
             return pos + _KIND_FLAGS_AND_COUNT.size
         return pos + len(self._head)

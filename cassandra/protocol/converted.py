@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 # "[limit]", "[ttl]" and "partition key token" (of ``token(key) > ?``). Result columns are
 # "[applied]" of conditional writes, and "[json]" of ``SELECT JSON``.
 _NOT_OF_COLUMN = pattern(r"\[.*\]\Z|partition key token\Z", re.DOTALL)
-# We need the full names: applications have keyspaces whose names begin with "system", too, such as
-# "system_data".
+# Compare whole names, not the prefix "system": applications have keyspaces such as "system_data".
 SERVER_KEYSPACES = frozenset(
     {
         "system",
@@ -70,6 +69,7 @@ SERVER_KEYSPACES = frozenset(
 )
 """The keyspaces of the server itself, in Cassandra, ScyllaDB and Amazon Keyspaces."""
 _TYPE_BYTES = 3000  # estimated memory of a cached type, for the cache's limit
+# The method `build_codec` of types that do not override it; see `_is_opaque`.
 _BUILD_CODEC = vars(_CassandraType)["build_codec"].__func__
 
 _Build: TypeAlias = "Callable[[CodecModule, int, str], Codec]"

@@ -42,6 +42,7 @@ MAX_STATEMENTS = 0xFFFF
 # The slot of the base class, in which the property `BatchStatement.keyspace` stores the name.
 _KEYSPACE: Any = Statement.keyspace  # type: ignore[misc]
 
+# The getter of `Statement.routing_key`, which `BatchStatement` overrides.
 _routing_key_of: Callable[[Statement], bytes | None]
 _routing_key_of = Statement.routing_key.fget  # type: ignore[attr-defined]
 

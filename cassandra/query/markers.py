@@ -15,6 +15,8 @@ from typing import Any
 
 from cassandra._patterns import pattern
 
+# A regular expression (with re.VERBOSE) that matches one token. The group that matches is the kind
+# of the token.
 _TOKEN = r"""
       (?P<skip> \s+ | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )
     | (?P<string> '(?:[^']|'')*(?:'|\Z) | "(?:[^"]|"")*(?:"|\Z) | \$\$.*?(?:\$\$|\Z) )

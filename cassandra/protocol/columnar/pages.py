@@ -107,7 +107,7 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
     return _cached_column_plan(metadata, ("arrays", matrices, typed), make_layouts)
 
 
-# The formats of smallint, int, bigint, counter, float and double.
+# The Arrow formats (see `Layout.format`) of smallint, int, bigint, counter, float and double.
 _PLAIN_NUMBERS = frozenset("silfg")
 
 

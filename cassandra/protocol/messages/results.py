@@ -52,9 +52,9 @@ _int32_at = struct.Struct(">i").unpack_from
 VOID_BODY = struct.pack(">i", RESULT_KIND_VOID)
 _new = object.__new__
 
+_COLUMN_BYTES = 500  # estimated memory of a column, for the limit of the cache below
 # A cache for results of unprepared statements. It maps the bytes of their column specs, together
 # with the settings on which parsing depends, to the metadata.
-_COLUMN_BYTES = 500  # estimated memory of a column, for the cache's limit
 _metadata_by_specs: Bounded[tuple[int, int, bytes], ResultMetadata] = Bounded(256, 1 << 22)
 
 
