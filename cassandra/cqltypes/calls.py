@@ -41,7 +41,7 @@ _NOT_DEFINED = object()
 # Maps each class that we changed to its original attributes by method name. The value is
 # _NOT_DEFINED if the class did not define the method itself.
 _replaced: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
-_lock = RLock()
+_lock = RLock()  # held while this module replaces or restores methods
 # Do not use setattr and delattr: CassandraTypeType overrides both, and would call `withdraw`.
 _set, _delete = type.__setattr__, type.__delattr__
 

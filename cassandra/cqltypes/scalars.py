@@ -44,7 +44,8 @@ __all__ = [
     "cql_timestamp_formats",
 ]
 
-# An annotation of float includes int, as for type checkers.
+# `_values` of the integer types. It includes float, because a field that is annotated as float may
+# get an int, as type checkers allow.
 _INTEGER = (int, float)
 _Classes = tuple[type[Any], ...]
 

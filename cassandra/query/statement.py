@@ -495,6 +495,7 @@ def _values_of(params: Any) -> Iterable[object]:
     return params.values() if isinstance(params, Mapping) else params
 
 
+# Matches ``%%``, or a placeholder. The group `head` is the word IN before the placeholder.
 _PLACEHOLDER = r"%%|(?P<head>\bIN\s*)?%(?:\((?P<name>[^)]*)\))?s"
 
 
