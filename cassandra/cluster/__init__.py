@@ -76,6 +76,7 @@ _HOME = {
     "DefaultConnection": "cassandra.io.libevreactor",
     "conn_class": "cassandra.io.libevreactor",
 }
+# Names of `_HOME` that have another name in their module: both are the class `LibevConnection`.
 _RENAMED = dict.fromkeys(("DefaultConnection", "conn_class"), "LibevConnection")
 
 __getattr__ = lazy_names(__name__, _HOME, _RENAMED)

@@ -435,6 +435,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         calls do nothing.
 
         :raises RuntimeError: if called in the thread of an event loop, which would wait for itself.
+        :raises TimeoutError: if an event loop is blocked for 10 seconds, by a callback for example.
         """
         if any(thread.is_current() for thread in self._loop_threads()):
             raise RuntimeError(
@@ -583,6 +584,8 @@ class _Dropped:
             self._thread.stop_after(self._core.close())
 
 
+# These objects wait for the end of their delay: their clusters were garbage collected, but their
+# engines are still open.
 _dropped: set[_Dropped] = set()
 
 
@@ -591,6 +594,7 @@ _FORKED = (
     "to the parent. Make a Cluster in each child process, after the fork"
 )
 
+# All clusters that were created and not yet garbage collected, whether they are connected or not.
 _live_clusters: weakref.WeakSet[Cluster] = weakref.WeakSet()
 
 

@@ -71,10 +71,13 @@ _requesting_page = RLock()
 
 @renew_in_child
 def _renew_locks() -> None:
+    # A thread that held a lock at the fork does not exist in the child, so nothing would release
+    # the lock there.
     global _registering, _requesting_page
     _registering, _requesting_page = RLock(), RLock()
 
 
+# A function with the further arguments and keyword arguments that the application has passed.
 _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 

@@ -9,6 +9,7 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, shown
 from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 
+# P is the class of the application's values, C the class of the CQL values.
 P = TypeVar("P")
 C = TypeVar("C")
 

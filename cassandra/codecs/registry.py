@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
 
 T = TypeVar("T")
-ColumnKey = tuple[str, str, str]
+ColumnKey = tuple[str, str, str]  # (keyspace, table, column)
 AnyConverter = Converter[Any, Any]
 ToCql = Callable[[Any], Any]
 
@@ -48,6 +48,8 @@ _changing = Lock()
 
 @renew_in_child
 def _renew_lock() -> None:
+    # The thread that held the lock at the fork does not exist in the child, so nothing would
+    # release the lock there.
     global _changing
     _changing = Lock()
 

@@ -28,6 +28,7 @@ _PARAMETER_COUNTS: dict[str, int | None] = {
     "tuple": None,
     "vector": 2,
 }
+# What each value of `_PARAMETER_COUNTS` is called in an error message.
 _COUNTED = {1: "one type", 2: "two types", None: "its types"}
 _WRAPPERS = frozenset({"frozen", "reversed"})  # types with the same values as their inner type
 
@@ -235,6 +236,7 @@ def _scalar_or_user_type(name: str) -> TypePattern:
     return TypePattern(parts[-1], keyspace, is_user_type=True)
 
 
+# The names of the built-in types without parameters, for the suggestion above.
 _SCALARS = sorted({cls.typename for cls in SCALARS} - {"empty"})
 
 

@@ -27,7 +27,11 @@ AES256_KEY_SIZE_BYTES = AES256_KEY_SIZE // 8
 
 
 class UnknownColumn(KeyError, ValueError):
-    """The column was not added to the policy."""
+    """The column was not added to the policy.
+
+    cassandra-driver raises a KeyError in `column_type`, and a ValueError in `encrypt` and
+    `decrypt`. This class is both, so that existing code can catch it everywhere.
+    """
 
     def __str__(self) -> str:
         return str(self.args[0])  # str() of a KeyError would show the message in quotes

@@ -125,7 +125,10 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
         return padded[:-padding_size]  # type: ignore[no-any-return]
 
     def follow(self, prepared: PreparedStatement) -> bool:
-        """Also warn if `prepared` has an encrypted partition key column and the `iv` is random."""
+        """Have `prepared` notified of new columns; see `ColumnEncryptionPolicy.follow`.
+
+        Warn if the `iv` is random, and `prepared` has an encrypted column in its partition key.
+        """
         columns = prepared.column_metadata
         # If the `iv` is random, another policy object cannot find the rows by their keys.
         key_columns: set[ColDesc] = set()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, tablets
 
+# The note in the KeyError for a keyspace that is looked up while no keyspace is known.
 _NO_KEYSPACES = (
     "no keyspace is known: cluster.connect() reads them, unless schema_metadata_enabled is False"
 )

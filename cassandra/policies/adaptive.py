@@ -73,7 +73,7 @@ class _Latencies:
         self.count += 1
         self.refused_share -= WEIGHT * self.refused_share
         logarithm = log(seconds) if seconds > 1e-6 else SHORTEST
-        if self.count == 1:
+        if self.count == 1:  # there is no average yet
             self._logarithm = logarithm
         else:
             self._logarithm += WEIGHT * (logarithm - self._logarithm)
@@ -130,6 +130,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         self.slow_factor = slow_factor
         self.slow_floor = slow_floor
         self.demotion_time = demotion_time
+        # `attach` replaces these functions by those of the engine.
         self._in_flight: Callable[[Host], int] = _no_requests
         self._time: Callable[[], float] = time.monotonic
         self._answers: dict[Host, _Latencies] = {}  # the latencies and refusals of each host

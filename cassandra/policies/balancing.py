@@ -167,6 +167,7 @@ class _Turns(itertools.count):  # type: ignore[type-arg]
         return cast("_Turns", super().__new__(cls, draws.randrange(1 << 16)))
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # The copy does not continue at this number, but starts at another random number.
         return _Turns, ()
 
 

@@ -270,6 +270,8 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
 class ExponentialBackoffRetryPolicy(RetryPolicy):
     """Retries several times, and doubles the delay before each retry.
 
+    Each delay is also varied randomly by up to 15 %, and may then exceed `max_interval`.
+
     :param max_num_retries: the maximum number of retries.
     :param min_interval: the delay before the first retry, in seconds.
     :param max_interval: the maximum delay, in seconds.

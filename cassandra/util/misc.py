@@ -24,7 +24,8 @@ _VERSION = pattern(
 class Version:
     """A server's version: ``major[.minor[.patch[.build]]][-prerelease]``.
 
-    A version with a prerelease (``4.0.0-beta1``) is less than the version without it.
+    A version with a prerelease (``4.0.0-beta1``) is less than the version without it. The sign
+    before the prerelease may also be ``~`` or ``+``.
 
     :param version: a string such as "4.0.0-beta1".
     :raises ValueError: if the string has another form.

@@ -300,6 +300,8 @@ class Date(bases.DayBase):
     :raises TypeError: if the value is of any other class.
     """
 
+    # The number of seconds in each unit, and the format of a date for strftime. cassandra-driver
+    # has these attributes, which this module does not use.
     MINUTE, HOUR, DAY = 60, 3600, _DAY_SECONDS
     date_format = "%Y-%m-%d"
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TabletMap", "split_payload", "token_of_statement", "version_block"]
 
+# The keys under which ScyllaDB reports a tablet in the custom payload of a response.
 _V1, _V2 = b"tablets-routing-v1", b"tablets-routing-v2"
 _MOST_HOSTS = 0xFFFF  # maximum number of hosts of a map
 _MOST_REPLICAS = 64  # maximum number of replicas of a tablet

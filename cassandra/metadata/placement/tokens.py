@@ -169,6 +169,7 @@ class BytesToken(Token):
             ) from None
 
 
+# The class of the tokens, by the name of the partitioner without its Java package.
 _BY_PARTITIONER: dict[str, type[Token]] = {
     "Murmur3Partitioner": Murmur3Token,
     "RandomPartitioner": MD5Token,

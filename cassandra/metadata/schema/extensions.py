@@ -19,6 +19,7 @@ if TYPE_CHECKING:
             """The extensions of the table, as bytes by name."""
 
 
+# The subclasses of `RegisteredTableExtension`, by the names of their extensions.
 _registered: dict[str, Any] = {}
 
 

@@ -78,7 +78,8 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
 
 # -- ScyllaDB --------------------------------------------------------------------------------------
 
-# Options that ScyllaDB stores as extensions: a map of strings in a binary format.
+# Options that ScyllaDB stores as extensions: the name of the extension, and that of the option in
+# CREATE TABLE. The value of each is a map of strings in a binary format.
 _SCYLLA_EXTENSIONS = {
     "cdc": "cdc",
     "tombstone_gc": "tombstone_gc",
