@@ -118,8 +118,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # The compact form of the response (a `RowsAnswer`), from which `_full_message` is made when it
     # is needed. Only results with a single page have a `RowsAnswer`.
     _rows_answer: RowsAnswer | None = None
+    # The rows of the current page; None until they are decoded.
     _page: Any = None
+    # The iterator that `__next__` uses: that of the latest `__iter__`.
     _iterator: Iterator[Any] | None = None
+    # True if `_page` has the rows of all pages, in a list (see `_enter_list_mode`).
     _is_list = False
     # The number of pages before the current page. An iterator that has read a page compares this
     # number to find out if that page is still the current page.

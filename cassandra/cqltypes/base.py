@@ -207,7 +207,10 @@ class _CassandraType(metaclass=CassandraTypeType):
     # applications expect.
     support_empty_values: ClassVar[bool] = False
 
+    # The name of the function of the module `codecs` that makes the type's codec.
     _factory: ClassVar[str] = "blob"
+    # False in the namespace of a class that must not be found by its name, such as a subclass with
+    # parameters.
     _registered: ClassVar[bool] = True
 
     # `scalars.py` sets the following attributes for scalar types. Other packages of the driver read
@@ -558,6 +561,7 @@ def public(*classes: Any) -> None:
 
 
 CassandraType = _CassandraType
+# Makes a codec: called with the module of codecs, the protocol version, and the form of vectors.
 Builder: TypeAlias = "Callable[[CodecModule, int, str], Codec]"
 
 public(CassandraTypeType, _CassandraType)

@@ -37,7 +37,7 @@ NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 stock_methods: dict[str, Any] = {}
 """The four `classmethod` objects in the namespace of `_CassandraType`, by name."""
 
-_NOT_DEFINED = object()
+_NOT_DEFINED = object()  # stands for a missing attribute in `_replaced`
 # Maps each class that we changed to its original attributes by method name. The value is
 # _NOT_DEFINED if the class did not define the method itself.
 _replaced: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()

@@ -116,6 +116,7 @@ def without_compiled_frames(error: ErrorT) -> ErrorT:
         if not current.tb_frame.f_code.co_filename.endswith((".pyx", ".pxi")):
             kept_entries.append(current)
         current = current.tb_next
+    # Each entry of a traceback refers to the next inner entry, so begin with the innermost.
     rebuilt: TracebackType | None = None
     for entry in reversed(kept_entries):
         rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)

@@ -335,6 +335,7 @@ class EmptyType(_CassandraType):
     _column = ("nothing", "n", 0)
 
 
+# All classes of this module that are types without parameters.
 SCALARS: tuple[Any, ...] = tuple(globals()[name] for name in __all__ if name.endswith("Type"))
 OPTIONS: dict[int, str] = {
     vars(cls)["_option"]: cls.__name__ for cls in SCALARS if "_option" in vars(cls)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from cassandra.engine.interfaces import RequestSession
     from cassandra.protocol.column_specs import ResultMetadata
 
-_one_int = struct.Struct(">i").unpack_from
+_one_int = struct.Struct(">i").unpack_from  # reads an [int] of the protocol
 
 
 def is_changed_by_user_code(session: Any) -> bool:

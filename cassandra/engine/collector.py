@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 # overflow.
 _MOST = 1 << 24
 
+# Makes named tuples faster than a call of their class.
 _new_tuple: Callable[..., Any] = tuple.__new__
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-_BETTER = "better, pass values as parameters"
+_BETTER = "better, pass values as parameters"  # the end of several pieces of advice below
 # A regular expression: the next word is not one of the constants of CQL.
 _NOT_OF_CQL = r"(?!(?:true|false|null|nan|infinity)\b)"
 

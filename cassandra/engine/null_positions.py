@@ -210,6 +210,7 @@ def _shown_key(cqltype: Any, data: bytes) -> str:
     return shown(cqltype.codec().decode_nullable(data))
 
 
+# The method that searches the values inside a value, by the base class of the value's type.
 _SEARCH_METHODS: dict[Any, Callable[[_Search, Any, bytes], str | None]] = {
     ListType: _Search.search_elements,
     SetType: _Search.search_elements,

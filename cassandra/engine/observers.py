@@ -45,6 +45,8 @@ log = logging.getLogger("cassandra.observers")
 # Returns the CPU time of the current thread in seconds, or NaN on the few platforms without it.
 _cpu_time: Callable[[], float] = getattr(time, "thread_time", lambda: math.nan)
 
+# The arguments are (host, seconds), (host, error, decision of the retry policy), and (end point,
+# kind of the connection, error).
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 ConnectionFailureObserver = Callable[["EndPoint", str, Exception], None]
@@ -152,6 +154,7 @@ class _SlowObserver:
 
     def _run(self) -> None:
         while self._wait_for_event():
+            # `hook` is None for the function of `put_last`, which raises no error.
             context, hook, call, arguments = self._events.popleft()
             try:
                 context.run(call, *arguments)

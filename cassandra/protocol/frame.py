@@ -341,6 +341,7 @@ class FrameReader:
 
     def _continue_envelope(self, view: memoryview, out: list[Envelope]) -> memoryview:
         """Complete the header or body that an earlier call has begun; return the rest of `view`."""
+        # First, complete the header, and start the body.
         if self._partial_header:
             missing = ENVELOPE_HEADER_SIZE - len(self._partial_header)
             self._partial_header += view[:missing]
@@ -350,8 +351,10 @@ class FrameReader:
             head, self._partial_header = self._partial_header, b""
             first, flags, stream, opcode, length = _unpack_header(head)
             self._check_header(head)
+            # The highest bit of the first byte is the direction, the other bits are the version.
             self._open_header = (stream, opcode, flags, first & 0x7F)
             self._start_body(length)
+        # Then add the bytes that belong to this body. The rest belongs to the next envelope.
         size = min(self._body_size - self._body_filled, len(view))
         self._append_to_body(view[:size])
         self._finish_body_if_complete(out)

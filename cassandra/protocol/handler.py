@@ -187,6 +187,8 @@ class ProtocolHandlerBase:
         :param result_metadata: the result metadata that the client has for the prepared statement.
         """
         message: Any
+        # If the application's message class reads the body by its own method, call that method.
+        # Otherwise decode the body as usual.
         if (
             own_type is not None
             and own_type is not _STOCK_MESSAGE_TYPES.get(opcode)

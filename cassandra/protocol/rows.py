@@ -396,6 +396,8 @@ def check_row_count(size: int, offset: int, row_count: int, column_count: int) -
     :param row_count: the number of rows.
     :param column_count: the number of columns.
     """
+    # Rows without columns would take no bytes, so the size of the body would not limit their
+    # number.
     if (
         offset < 0
         or row_count < 0

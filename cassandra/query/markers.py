@@ -115,6 +115,7 @@ def tokens_of(query: str) -> list[tuple[str, str]]:
     ]
 
 
+# `_scan` with a cache for short queries, and with one for long queries, which take more memory.
 _cached_for_short = lru_cache(maxsize=1024)(_scan)
 _cached_for_long = lru_cache(maxsize=8)(_scan)
 

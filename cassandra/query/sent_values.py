@@ -17,6 +17,7 @@ else:
     from cassandra._impl import bind
 
 _pack_length = struct.Struct(">i").pack
+# A value of the protocol without bytes: only a negative length, which says what it is.
 _NULL, _UNSET = _pack_length(-1), _pack_length(-2)
 
 

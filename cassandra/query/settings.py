@@ -72,6 +72,6 @@ class StatementSettings(bases.SettingsBase):
             setattr(self, name, getattr(other, name))
 
 
-SETTINGS = bases.SettingsBase.__slots__
+SETTINGS = bases.SettingsBase.__slots__  # the names of the attributes that every statement has
 
 add_habits(StatementSettings, with_typos(STATEMENT_SETTINGS, SETTINGS), settings=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Convert = Callable[[Any], object]
 _T = TypeVar("_T")
-_Args = tuple[Any, ...]
+_Args = tuple[Any, ...]  # the arguments of a generic annotation: (str, int) for dict[str, int]
 
 _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
@@ -419,6 +419,8 @@ def _model_maker(
     return lambda rows: [validate(dict(zip(names, row, strict=True))) for row in rows]
 
 
+# The kinds of row classes: dataclasses, named tuples, TypedDicts, and the classes of attrs, msgspec
+# and pydantic. The first kind that matches a class is used.
 _KINDS = (
     Kind(dataclasses.is_dataclass, _dataclass_fields, _maker_by_call),
     Kind(
@@ -491,7 +493,7 @@ _ABCS = collections.abc
 _LISTS = (list, _ABCS.Sequence, _ABCS.Collection, _ABCS.Iterable)
 _SETS = (set, frozenset, _ABCS.Set, _ABCS.Collection, _ABCS.Iterable)
 _MAPS = (dict, _ABCS.Mapping, _ABCS.Collection, _ABCS.Iterable)
-_UNIONS = (typing.Union, types.UnionType)
+_UNIONS = (typing.Union, types.UnionType)  # the origins of ``Optional[X]`` and of ``X | None``
 
 
 def _mismatch(cql_type: CqlType, annotation: object, column: str, field: str) -> TypeError:
@@ -856,6 +858,7 @@ def _unchanged(value: _T) -> _T:
     return value
 
 
+# The function that returns the conversion of values to an annotation, by the name of the CQL type.
 _CONTAINER_CONVERSIONS: dict[str, Callable[..., Convert | None]] = {
     "list": _conversion_of_list,
     "set": _conversion_of_set,

@@ -476,10 +476,13 @@ async def _nothing_to_prepare(host: Host) -> None:
     pass
 
 
+# The events whose rules read `Facts.is_ignored`. For other events, `_handle` does not ask the
+# policies.
 _EVENTS_THAT_NEED_IGNORED = frozenset(
     {Event.REPORTED_DOWN, Event.LOOK_AGAIN, Event.RELOCATED, Event.DRAINS}
 )
 
+# The functions that carry out the actions of the state table.
 _ACTIONS: dict[Action, Callable[[HostWatch, Host], None]] = {
     Action.RESET: lambda watch, host: _set_up(host),
     Action.MARK_UP: HostWatch._mark_up,

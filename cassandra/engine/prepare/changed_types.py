@@ -145,6 +145,7 @@ class ChangedTypes:
             return []
 
         def uses_changed_type(prepared: PreparedStatement) -> bool:
+            # An empty name in `changed_types` stands for any type or keyspace; see `ChangedType`.
             return any(
                 not changed_types.isdisjoint(
                     ((udt.keyspace, udt.typename), (udt.keyspace, ""), ("", ""))

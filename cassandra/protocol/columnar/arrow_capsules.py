@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _Callback = TypeVar("_Callback", bound="CFuncPtr")
 
-RELEASES_SAFELY = False
+RELEASES_SAFELY = False  # the module's docstring explains why
 
 _NULLABLE = 2  # ARROW_FLAG_NULLABLE
 # A failed call must return an errno. Any number will do, because get_last_error returns the
@@ -97,6 +97,8 @@ class _View(ctypes.Structure):
     )
 
 
+# The types of the C functions in the structs: `release`; `get_schema` and `get_next`, which fill a
+# struct; and `get_last_error`, which returns a string.
 _Release = ctypes.CFUNCTYPE(None, _pointer)
 _Fill = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, _pointer)
 _Text = ctypes.CFUNCTYPE(_pointer, _pointer)

@@ -99,6 +99,7 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
         for column in metadata.page_columns:
             layout = layout_of(column.type)
             is_buffer = _is_numeric(layout) and (typed or layout.format in _PLAIN_NUMBERS)
+            # If the column cannot be a buffer, use a list of Python objects.
             if not is_buffer and not (matrices and _is_matrix(layout)):
                 layout = object_layout(column.type)
             layouts.append(layout)

@@ -201,6 +201,7 @@ def _values_of_udts(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     return with_nulls(array, list(zip(*fields, strict=True)))
 
 
+# The function that reads the values of an array, by the base class of the CQL type.
 _ARROW_CONTAINERS: dict[CqlType, _Reader] = {
     ListType: _values_of_lists,
     SetType: _values_of_lists,
@@ -311,6 +312,8 @@ def _values_of_opaque_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any]
     )
 
 
+# The function that reads the values of an array for a type without parameters, by the type's kind
+# (see `kind_of`).
 _ARROW_SCALARS: dict[str, _Reader] = {
     "date": _values_of_dates,
     "time": _values_of_times,

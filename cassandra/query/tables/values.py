@@ -463,6 +463,7 @@ def _map_cells(cqltype: CqlType) -> Convert:
         elif not isinstance(cell, (list, tuple)) or not all(
             isinstance(pair, tuple) and len(pair) == 2 for pair in cell
         ):
+            # The cell is not a map. Leave it to the codec, whose error shows the original value.
             return cell
         return make_map([(convert_key(first), convert_item(other)) for first, other in pairs])
 
@@ -504,6 +505,7 @@ def _udt_cells(cqltype: CqlType) -> Convert:
     return read
 
 
+# Makes the function that `cell_reader` returns, by the base class of the CQL type.
 _CELLS: dict[CqlType, Callable[[Any], Convert]] = {
     ListType: _list_cells,
     SetType: _list_cells,
@@ -574,6 +576,8 @@ def _varint_of(value: object) -> object:
     return whole_number(value) if isinstance(value, (str, decimal.Decimal)) else value
 
 
+# The function that `cell_reader` returns for a type without parameters, by the type's kind (see
+# `kind_of`).
 _SCALAR_CELLS: dict[str, Convert] = {
     "uuid": uuid_of,
     "time": nanoseconds_of,
