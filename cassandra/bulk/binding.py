@@ -134,7 +134,8 @@ class Binder:
     :param prepared: the statement.
     :param columns: the columns to write, in the order of the bind markers.
     :param mapping: field names by column name.
-    :param order: for each bind marker, the position of its value in a row without names.
+    :param order: for each bind marker, the position of its value in a row without names, which is a
+        tuple or list.
     :param keys: the positions of the primary key's columns among the bind markers.
     :param batch: how rows are grouped into batches: see `LoadOptions`.
     :param owners: returns the map from partitions to replicas; None if replicas are unknown.
@@ -167,8 +168,8 @@ class Binder:
         self._keys = keys
         self._batch = batch
         self._owners = owners
-        # True refuses a row that has a field without a column, or more or fewer values than
-        # columns.
+        # True to refuse rows that have a field without a column, and tuples and lists that have
+        # more or fewer values than there are columns.
         self.is_closed = False
         # True if no option names the columns, so that they are in the server's order.
         self.is_server_order = False
@@ -201,7 +202,8 @@ class Binder:
         # The positions of the counters that the statement adds to. A null there is bound as unset,
         # so that the counter stays as it is. Empty if the protocol version has no unset values.
         self.counters: Sequence[int] = ()
-        # The columns whose vectors are checked before they are sent.
+        # The columns with a vector index, which cannot hold every vector (not NaN, for example).
+        # Vectors that the index cannot hold are refused before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
         # The CQL types of the table's columns, for dry runs; None if they are unknown.
         self.cql_types: Mapping[str, str] | None = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cassandra.metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-_VERSION = 2
+_VERSION = 2  # the version of the format of checkpoint files
 # The keys of a subject whose values describe clusters. Checkpoints of earlier releases may lack
 # them.
 _CLUSTERS = ("cluster", "source_cluster")

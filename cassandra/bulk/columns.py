@@ -44,7 +44,8 @@ class Selection(NamedTuple):
 
     :param mapping: field names by column name. A column that is missing here has the same name as
         its field.
-    :param source_order: column names, in the order of the values in rows without names.
+    :param source_order: column names, in the order of the values in rows without names, which are
+        tuples or lists.
     :param is_closed: True if a field without a column is an error, because its values would be
         lost silently.
     :param file_order: column names, in the order of the fields in a CSV file without a header. It

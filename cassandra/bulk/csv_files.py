@@ -102,7 +102,7 @@ def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
     while (match := field.match(text, offset)) is not None:
         offset = match.end()
     # `_first_lines` counts line ends, so pass the string before the quote to it as if it were a
-    # row.
+    # row. It returns the line after this row; the quote is on the line before that line.
     return _first_lines([[text[:offset]]], line - 1)[1] - 1
 
 

@@ -46,7 +46,8 @@ class FailedRows:
     :param path: the file, which is created when the first row fails. If it exists, rows are
         appended.
     :param columns: the columns that are written.
-    :param fields: the field name of each column, in the order of the values in rows without names.
+    :param fields: the field name of each column, in the order of the values in rows without names,
+        which are tuples or lists.
     :param mapping: field names by column name.
     :param nulls: the strings that mean null in CSV.
     :param types: for each column, the type that binds the application's values, which may have a

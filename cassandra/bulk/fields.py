@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # The names of notes in a file of failed rows. A note has more than one leading underscore if a
 # field of the row has the same name.
 _NOTE = re.compile(r"_+(?:source|row|line|error)")
-_STRING = frozenset({str})
+_STRING = frozenset({str})  # to check that all names of a row are strings
 # In a file of failed rows, a row that could not be split into fields is stored under one of these
 # names. A load of the file refuses such a row until somebody corrects it.
 UNSPLIT_FIELDS = ("_text", "_fields")

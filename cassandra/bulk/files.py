@@ -287,6 +287,7 @@ def _with_unset(table: Any, reading: Reading) -> pa.Table | list[tuple[Any, ...]
     ]
 
 
+# For each format, the function that yields the parts of a file.
 READERS: dict[str, Callable[[str, Reading], Iterator[Part]]] = {
     "csv": csv_parts,
     "jsonl": _json_parts,
@@ -295,7 +296,7 @@ READERS: dict[str, Callable[[str, Reading], Iterator[Part]]] = {
 
 
 def fields_of_file(path: str, kind: str, reading: Reading) -> list[str] | None:
-    """Return the field names of a file; None if it has no names, or if each row has its own.
+    """Return the field names of a file; None if it has no names, or if each row names its fields.
 
     For an empty CSV file, the list is empty.
 

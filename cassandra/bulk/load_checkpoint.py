@@ -201,6 +201,7 @@ class LoadCheckpoint:
         if first_rows.total:
             # A chunk's position is the position after its last row.
             row = chunk.position.row - chunk.size + first_rows.total
+            # Add the counts of this chunk to the counts of all earlier chunks, field by field.
             done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))
             # Ignore an error of the disk: the error that ends the load is more important.
             with suppress(OSError):

@@ -23,8 +23,9 @@ from typing import Any, Protocol
 from cassandra.bulk import chunks
 from cassandra.errors import DependencyException
 
+# The ends of the names of compressed files.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
-STANDARD_INPUT = "-"
+STANDARD_INPUT = "-"  # the name that stands for standard input in place of a file
 MANIFEST = "_manifest.json"  # lists the files of an unload, in their folder
 _STEP = 1 << 16  # the number of bytes to read at a time
 _LEAST_STEP = 512  # the minimum number of compressed bytes, for files that expand a lot

@@ -370,7 +370,7 @@ def _formats_of(paths: Sequence[str], reading: Reading) -> list[str]:
 
 
 def _pattern_advice(paths: Sequence[str]) -> str:
-    """Return advice how to name only some files of a folder, for an error; "" if there is none."""
+    """Return advice how to name only some files of a folder, for an error; "" for no advice."""
     folders = {os.path.dirname(path) for path in paths}
     endings = [os.path.splitext(path)[1] for path in paths]
     ending = next((ending for ending in endings if ending in _ENDINGS), None)
@@ -519,7 +519,8 @@ def _chunks(
         raise ValueError(f"the checkpoint says that {skip} rows were read, and there are {row}")
 
 
-_COLUMNS_TO_CHECK = 10  # how many of the first rows we check for being columns
+# How many of the first "rows" to check: somebody may have passed a tuple of columns by mistake.
+_COLUMNS_TO_CHECK = 10
 
 
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:

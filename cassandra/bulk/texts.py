@@ -291,7 +291,8 @@ def parsed_json(text: str) -> Any:
     :param text: the JSON string.
     :raises ValueError: if it is not JSON, has a name twice in an object, or is nested too deeply.
     """
-    # Python makes integers faster if the decoder has no function for them.
+    # The signed decoder keeps the sign of -0, which an int would lose. It is slower, because it
+    # calls a Python function for each integer, so use it only if the string has a -0.
     is_signed = "-0" in text and _HAS_NEGATIVE_ZERO.search(text) is not None
     try:
         return (_SIGNED_DECODER if is_signed else _DECODER).decode(text)
@@ -627,6 +628,8 @@ _ERA_YEARS, _ERA_DAYS = 400, 146_097
 def _day(year: int, month: int, day: int) -> Date:
     """Return a day of the Gregorian calendar, also for years that `datetime` does not support."""
     eras, rest = divmod(year, _ERA_YEARS)
+    # `rest` may be 0, which is no year of `datetime`. So take the same day one era later, and count
+    # one era less.
     days = datetime.date(rest + _ERA_YEARS, month, day).toordinal() + (eras - 1) * _ERA_DAYS
     return Date(days - datetime.date(1970, 1, 1).toordinal())
 

@@ -32,7 +32,7 @@ def _warn(message: str) -> None:
 
 
 def missing_key_advice(attrs: Mapping[str, Any]) -> str:
-    """Return advice to append to the error for a model without a primary key; "" if there is none.
+    """Return advice for the error about a model without a primary key; "" if we have no advice.
 
     A frequent mistake is ``id = columns.Integer``: that is the class, not a column, because the
     parentheses are missing.
@@ -76,6 +76,7 @@ _SETTINGS = {
     "options": "__options__",
     "table_name": "__table_name__",
 }
+# The attributes with underscores that the mapper reads: they are spelt correctly, so do not warn.
 _KNOWN_ATTRIBUTES = frozenset(
     (
         *_SETTINGS.values(),
@@ -126,7 +127,8 @@ def warn_of_settings(name: str, attrs: Mapping[str, Any]) -> None:
 # Advice that several attributes in `_META` share.
 _TTL = '__options__ = {{"default_time_to_live": {}}} in the model'
 _KEY = "primary_key=True in the columns of the key, the partition key first"
-# What to write instead of an attribute of `class Meta`, as in Django. Braces stand for the value.
+# What to write in a model instead of a setting in `class Meta`, which Django's models have. The
+# setting's value replaces the braces.
 _META = {
     "abstract": "__abstract__ = {} in the model",
     "connection": "__connection__ = {} in the model",

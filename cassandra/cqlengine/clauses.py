@@ -163,9 +163,11 @@ class WhereClause(BaseClause):
         self.context_id = None
         self.operator = operator
         self.quote_field = quote_field
-        self._truth_test: TruthTest | None = None  # set if the clause is tested for truth
+        # `__bool__` sets this object, which warns if the clause is dropped unused.
+        self._truth_test: TruthTest | None = None
 
     def __bool__(self) -> bool:
+        # Python calls this for the first filter of `A.x == 1 and A.y == 2`, which it then drops.
         if self._truth_test is None:
             self._truth_test = TruthTest(
                 f"the filter on {self.field!r} was dropped: of `A.x == 1 and A.y == 2` and of "

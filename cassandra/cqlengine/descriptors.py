@@ -245,7 +245,8 @@ class _OptionDescriptor:
         def set_option(*args: Any, **kwargs: Any) -> Any:  # returns the instance, for chains
             changes = self.changes(instance, *args, **kwargs)
             values = values_of(instance)
-            # The options apply to the writes of this instance only.
+            # `reused` names the conditions that are left from an earlier write. A condition that is
+            # set again here is no longer one of them.
             reused = values.options.reused - changes.keys()
             values.options = values.options.with_changes(reused=reused, **changes)
             return instance

@@ -212,7 +212,7 @@ class Mapping:
         self.contexts: dict[Any, Any] = {}
 
     def lacks_clustering_key(self, values: Values) -> bool:
-        """Return True if an instance has no clustering key: only static columns can be written.
+        """Return True if all clustering columns are None: only static columns can be written.
 
         :param values: the values of an instance.
         """
@@ -413,8 +413,8 @@ def context_class(
     """Return a class like `model` for another keyspace or connection.
 
     Its instances are written to the keyspace and connection from which they were read. The class is
-    a subclass with the same name and table. It is not registered with the classes that share the
-    table.
+    a subclass with the same name and table. It is not registered under its discriminator value, so
+    rows become instances of the application's class.
 
     :param is_private: True to create a new class that is not cached, so that only the caller uses
         it.
@@ -590,7 +590,7 @@ class InstanceRows:
     ) -> None:
         self._model = model
         self._fixed_names = fixed_names
-        self._tail = (*values, None)
+        self._tail = (*values, None)  # `layout` takes None for each column that was not read
 
     def __call__(self, names: Sequence[str], rows: Sequence[Any]) -> list[BaseModel]:
         model = self._model

@@ -80,8 +80,8 @@ log = logging.getLogger(__name__)
 
 DEFAULT_KEYSPACE: str | None
 
-# The annotations of models cannot name `dict`: in the namespace of `Model`, which
-# `typing.get_type_hints` evaluates them in, this name gives advice.
+# The annotations in `Model` use this name instead of `dict[...]`: `typing.get_type_hints` evaluates
+# them in the namespace of the class, where `add_habits` adds a `dict` that only gives advice.
 _TableOptions = dict[str, Any]
 
 
@@ -277,8 +277,8 @@ class ModelMetaClass(ABCMeta):
             _complete_mapping(cls)
 
     def __setattr__(cls, name: str, value: object) -> None:
-        # Do not warn if a descriptor replaces the column, or if a test patches the attribute: both
-        # are done on purpose.
+        # Setting a value on the class is probably meant for an instance, so warn. But do not warn
+        # if a descriptor replaces the column, or a test patches the attribute, on purpose.
         if (
             isinstance(vars(cls).get(name), ColumnDescriptor)
             and not (hasattr(type(value), "__get__") or isinstance(value, Column))
@@ -422,6 +422,7 @@ class BaseModel(metaclass=ModelMetaClass):
     __dmlquery__: ClassVar[Any] = dml.DMLQuery
     """*Optional.* A subclass of `DMLQuery` whose methods write the instances."""
 
+    # The values by position: the tuple that was read, or a `Values` for a new or changed instance.
     _row: Any
 
     # The type NoReturn makes type checkers report values that are passed without their column.
@@ -801,8 +802,8 @@ def _restored(
     return instance
 
 
-# Names that columns cannot have. The awaitable methods (`asave`, for example) are not among them: a
-# column may have such a name, and then hides the method.
+# Names that columns cannot have. A column may have the name of an awaitable method, such as
+# `asave`, and then hides the method. All methods that begin with "a", except `all`, are awaitable.
 _RESERVED = frozenset(
     name
     for name in vars(BaseModel)

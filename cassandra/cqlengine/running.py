@@ -209,7 +209,7 @@ class ManyRequests(Request):
             yield bound, None
 
     def refused(self, outcomes: Sequence[tuple[bool, Any]]) -> ManyRequests:
-        """Return a request of the writes whose values could not be encoded."""
+        """Return a request that executes the writes again whose values could not be encoded."""
         writes = [
             write
             for write, (_, outcome) in zip(self.writes, outcomes, strict=True)

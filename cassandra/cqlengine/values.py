@@ -172,7 +172,8 @@ class SavedState:
         """Call this before the batch is sent: the instance's write is then in flight."""
         values = self._values
         self._write_count = values.write_count
-        # For counters, the stored values already include the additions of the batch.
+        # For counters, the stored values already include what the batch adds, so later writes need
+        # not know of this write.
         if not self._mapping.has_counter:
             with _lock:
                 values.in_flight = (*values.in_flight, self._write)

@@ -1,4 +1,4 @@
-"""Errors with advice for calls that other mappers accept, but this mapper does not.
+"""Errors with advice for calls that other mappers (such as Django's ORM) accept, but not this one.
 
 Examples are a mapping in place of keyword arguments, and a method of instances that is called on
 the class.
@@ -101,7 +101,7 @@ def _with_one_list(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def advise_on_saving(cls: type, *names: str) -> None:
-    """Make methods that save an instance raise TypeError for options of other mappers.
+    """Make `save` and `asave` raise TypeError for options, such as `force_insert` in Django's ORM.
 
     :param cls: the class of the methods.
     :param names: the methods, such as "save".

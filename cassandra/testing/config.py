@@ -52,6 +52,7 @@ _BASE: dict[str, Any] = {
     "sasi_indexes_enabled": True,
     "transient_replication_enabled": True,
 }
+# Further default settings: for Cassandra 5.0 and later, and for 6.0 and later.
 _FROM_5_0: dict[str, Any] = {
     "dynamic_data_masking_enabled": True,
     "storage_compatibility_mode": "NONE",

@@ -161,7 +161,7 @@ class LocalCluster:
         self._supervisor: Supervisor | None = None
         self._subnet: Subnet | None = None
         self._directory = ""
-        self._is_own_directory = False
+        self._is_own_directory = False  # True if `start` created the directory, so we may remove it
         self._tls: TlsMaterial | None = None
         self._java: JavaRuntime | None = None
         self._jars = ""  # the directory of Cassandra's jars

@@ -129,7 +129,8 @@ def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Colum
         other_types = [
             argument for argument in typing.get_args(annotated_type) if argument is not _NONE
         ]
-        # For a union of several other types there is no column: the call below raises the error.
+        # If the union has several types besides None, no column fits: the last call raises an
+        # error.
         if len(other_types) == 1:
             return _build_column(other_types[0], label, error)
     return _build_column(annotated_type, label, error, required=True)

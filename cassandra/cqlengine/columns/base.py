@@ -52,7 +52,7 @@ class BaseValueManager:
         self.column = column
         self.value = value
         self.previous_value: Any = None
-        self.explicit = False
+        self.explicit = False  # True if the application has assigned the value
 
     @property
     def changed(self) -> bool:
@@ -351,10 +351,10 @@ class Column(Mapped[T]):
         return self._has_stock_methods
 
     def _is_stock(self) -> bool:
-        """Return True if `validate` and `to_python` are methods of this package.
+        """Return True if this package's own methods decide of which class the values are.
 
-        If an application has overridden one of these methods, we cannot know if values may change
-        in place.
+        If an application has overridden `validate` or `to_python`, we cannot know if values may
+        change in place.
         """
         cls = type(self)
         # A column class that inherits `Column.validate` accepts any value, also a value that may

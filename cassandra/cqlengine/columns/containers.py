@@ -396,8 +396,8 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         if not _is_map(value) or not hasattr(value, "__len__"):
             raise ValidationError(f"{self.label} {value!r} is not a dict object")
         self._check_size(value)
-        # None deletes the key, because an UPDATE writes single keys. A value that is written as a
-        # whole cannot contain nulls.
+        # A value of None means that an UPDATE deletes this key, which only works for maps that are
+        # updated key by key. A map that is written as a whole cannot contain nulls.
         takes_none = not self.frozen and not self.is_inside
         return {
             self._element(self.key_col, key, "a key"): (

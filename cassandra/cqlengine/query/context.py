@@ -52,7 +52,8 @@ class ContextQuery:
 
     def __enter__(self) -> Any:
         frame = frame_of_user_code()
-        # Warn if there is no `as`: only the class after `as` uses the keyspace or connection.
+        # Warn of `with ContextQuery(...):` without `as`: only the class after `as` uses the other
+        # keyspace or connection.
         if self._maker == identity_of(frame) and is_with_without_name(frame):
             warnings.warn(
                 "a ContextQuery does not change the models themselves, so this block has no "

@@ -59,8 +59,8 @@ class Write(NamedTuple):
 def warn_of_dropped_conditions(options: Options, verb: str) -> None:
     """Warn of conditions that have no effect, because CQL does not have them for this statement.
 
-    There is no warning of a condition that an earlier write of the instance has used, or for which
-    there was a warning before.
+    Conditions in `options.reused` are left from an earlier write of the instance, which has used
+    them or has warned of them: do not warn of these again.
 
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
@@ -188,7 +188,7 @@ def begun_write(
     try:
         write = write_of(mapping, written)
         if write is None:
-            written.positions = 0
+            written.positions = 0  # the write sends no column
         else:
             will_write(values, mapping, written, write.positions)
             has_begun = True
@@ -208,7 +208,7 @@ def finish_write(
     :param write: the CQL of the write, from `begun_write`.
     """
     mapping = instance.__mapping__
-    # If the write is added to a batch, the batch restores this state when it fails.
+    # The state from before the write, which a batch restores if the batch fails.
     in_batch = written.options.batch is not None
     saved_state = SavedState(values, mapping, written) if in_batch else None
     has_succeeded = False
@@ -659,8 +659,8 @@ class DMLQuery:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)
         previous_options = values.options
-        # Use the options of this object; the options that its constructor has no parameter for are
-        # the instance's.
+        # Use the options of this object. Its constructor has no parameters for the four options
+        # below, so take these from the instance.
         values.options = self._options.with_changes(
             keyspace=previous_options.keyspace,
             connection=previous_options.connection,

@@ -325,9 +325,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return True if instances get the column's value from the filter, so it is not selected.
 
         A collection or user-defined type has another form in the filter than in instances, so such
-        columns are selected. A tuple column is not selected unless its elements have elements
-        themselves. A tuple in a filter may be shorter than its type, but the result would have
-        nulls for the missing elements: a key with such nulls belongs to another row.
+        columns are selected. A tuple comes from the filter if its elements are scalars. It may be
+        shorter than its type: servers would return it with nulls at its end, and an instance with
+        these nulls in its key would write another row.
         """
         # The field of a clause that is not quoted is an expression such as token(id), which does
         # not determine the value of a column.

@@ -113,6 +113,8 @@ def _check_parameter(function: Callable[..., object]) -> None:
         ) from None
 
 
+# The functions that make answers, and their modules. `as_answer` refuses such a function if it was
+# passed without being called.
 _MAKER_MODULES = ("cassandra.testing.fake.answers", "cassandra.testing.fake.faults")
 _MAKERS = frozenset(
     {

@@ -154,7 +154,8 @@ class Hold(Answer):
     def _forget_released(self) -> None:
         """Drop the requests that the test has released by `Held.release`."""
         if self.has_released:
-            self.has_released = False  # before the look, so that no later release is missed
+            # Clear the flag before the queue is searched: a release during the search sets it again.
+            self.has_released = False
             self._held = deque(hold for hold in self._held if not hold.released)
 
     def _has(self, count: int) -> bool:

@@ -126,7 +126,7 @@ class SegmentReader:
 
     def __init__(self, compressed: bool) -> None:
         self._compressed = compressed
-        self._header_length = 8 if compressed else 6
+        self._header_length = 8 if compressed else 6  # 5 or 3 bytes of fields, 3 bytes of CRC24
         self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
