@@ -154,7 +154,7 @@ class Hold(Answer):
     def _forget_released(self) -> None:
         """Drop the requests that the test has released by `Held.release`."""
         if self.has_released:
-            # Clear the flag before the queue is searched: a release during the search sets it again.
+            # Clear the flag before the search, because a release during the search sets it again.
             self.has_released = False
             self._held = deque(hold for hold in self._held if not hold.released)
 

@@ -78,7 +78,7 @@ class Recorder:
         self.texts: dict[bytes, str] = {}  # the CQL of prepared statements, by id
         self.supported: Mapping[str, list[str]] = {}
         self.protocol_version = 0
-        self.faults: list[Exception] = []
+        self.faults: list[Exception] = []  # violations of the protocol; `stop` raises the first
         # Each item is a list [meaning of the request, response]. The response is None until it
         # arrives. An event is a list [None, event].
         self._entries: list[list[Any]] = []

@@ -346,7 +346,7 @@ class SimulatedTransport(asyncio.Transport):
         self.address, self.port = name
         self.is_over = False
         """True after the protocol's `connection_lost` was called, or if there is no protocol."""
-        self.is_reset = False
+        self.is_reset = False  # True after RST has arrived from the peer
         self._loop = loop
         random_source = self.network.random
         # The attributes for sending. `_window` is the size of the peer's socket buffer in bytes.
@@ -399,6 +399,7 @@ class SimulatedTransport(asyncio.Transport):
         waiter: asyncio.Future[None] = self._loop.create_future()
         if tls is None:
             self._adopt(protocol)
+            # The loop calls `_wake` after `connection_made`, so wait until then.
             self._loop.call_soon(_wake, waiter)
             await waiter
             return self
