@@ -60,16 +60,19 @@ class CommandParser(argparse.ArgumentParser):
 
         :param message: the error as argparse words it, or with advice behind a semicolon.
         """
+        # If the message has no advice yet, add a suggestion.
         if re.search(r"; \w", message) is None:
             message += self._suggestion(message)
         super().error(message)
 
     def _suggestion(self, message: str) -> str:
         """Return the command or option that is probably meant; "" if there is none."""
+        # The error of argparse for an unknown command lists the known commands.
         match = re.search(r"invalid choice: '(\S+)' \(choose from (.*)\)", message)
         if match is not None:
             similar = nearest(match[1], re.findall(r"[\w-]+", match[2]))
         else:
+            # The error for unknown options does not list the known options.
             match = re.search(r"unrecognized arguments: .*?--([\w-]+)", message)
             similar = None if match is None else nearest(match[1], self._all_options())
             similar = similar and f"--{similar}"
@@ -91,6 +94,7 @@ class CommandParser(argparse.ArgumentParser):
         :param namespace: gets the values, as in `argparse`.
         :returns: the namespace, and the arguments that no option takes.
         """
+        # Refuse words that only begin with -h. After -h itself or "--", the words do not matter.
         for word in sys.argv[1:] if args is None else args:
             if word in ("-h", "--help", "--"):
                 break

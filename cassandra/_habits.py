@@ -422,6 +422,7 @@ def _same(text: str, names: str) -> dict[str, str]:
     return dict.fromkeys(names.split(), text)
 
 
+# The advice for `async with`, for the cluster and the session of the blocking API.
 IN_ASYNC = "this is the blocking class; write `with`, or in coroutines use cassandra.aio"
 
 # The following tables have the advice for each class: they map a name that the class does not have
@@ -1017,6 +1018,7 @@ SCAN: dict[str, str] = {
     **_same("write scan.to_arrow()", "arrow to_table fetch_arrow_table to_arrow_table"),
     **_same("write scan.to_polars()", "pl polars"),
 }
+# The advice for ``scan[...]`` and for ``len(scan)``.
 SCAN_ITEM = (
     "write session.scan(table, ['column'], limit=10), and iterate over it, or write "
     "scan.to_pandas()"

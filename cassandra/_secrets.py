@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
 T = TypeVar("T")
-_MISSING: Any = object()
+_MISSING: Any = object()  # stands for the default of a `HiddenAttribute` that has no default
 
 
 class Secret(Generic[T]):

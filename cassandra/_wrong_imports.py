@@ -85,7 +85,7 @@ _MEANT = {
 
 # The function of Python's import system that looks up a name for ``from package import name``.
 _IMPORTING = "_handle_fromlist"
-_IMPORT_FROM = opmap["IMPORT_FROM"]
+_IMPORT_FROM = opmap["IMPORT_FROM"]  # the number of the instruction that reads the name
 
 
 def missing_name(
@@ -104,6 +104,8 @@ def missing_name(
         advice = f": {advice_by_name[name]}"
     else:
         advice = "" if name.startswith("_") else _advice(module, name)
+    # Frame 0 is this function, frame 1 the module's `__getattr__`, and frame 2 the code that looks
+    # for the name.
     if advice and _is_import(sys._getframe(2)):
         return ImportError(f"cannot import name {name!r} from {module!r}{advice}", name=name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{advice}")

@@ -185,7 +185,7 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
     """
 
     password = HiddenAttribute[str]()
-    _answered = False
+    _answered = False  # True if the password was already sent on the current connection
 
     def __init__(self, username: str, password: str) -> None:
         self.username = username

@@ -62,7 +62,7 @@ _RETRY_TYPES: dict[type, str] = {
     DowngradingConsistencyRetryPolicy: "downgrading-consistency",
 }
 
-_Group = dict[str, Any]
+_Group = dict[str, Any]  # an object in the JSON of the report
 
 
 class DriverConfigReporter:

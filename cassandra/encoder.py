@@ -334,6 +334,7 @@ class Encoder:
         return f"'{cls(argument).compressed}'"
 
     def _cql_encode_array(self, val: Any) -> str:
+        """Return the list literal of an array of NumPy or another library."""
         # Do not use `tolist` for arrays of moments: if these are in nanoseconds, it returns
         # integers, which servers would take for milliseconds.
         is_of_moments = getattr(getattr(val, "dtype", None), "kind", "") in ("M", "m")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Metrics", "RequestTimer", "getStats"]
 
+# The percentiles of a `RequestTimer`, by their keys in the mapping.
 _PERCENTILES = {
     "median": 50.0,
     "75percentile": 75.0,
@@ -376,6 +377,8 @@ class Metrics:
         _by_name.pop(self.stats_name, None)
 
 
+# The attributes of `Metrics` that count failed attempts by their errors, or decisions of retry
+# policies.
 _ALL_COUNTERS = (
     "connection_errors", "write_timeouts", "read_timeouts", "unavailables", "other_errors",
     "retries", "ignores",
@@ -389,7 +392,7 @@ _COUNTERS: tuple[tuple[type[BaseException], str], ...] = (
 )
 # `_by_name` has the metrics by their stats name. The references are weak, so that a cluster that
 # nobody uses any more can be freed with its metrics.
-_numbers = itertools.count()
+_numbers = itertools.count()  # numbers the clusters, for their default names
 _by_name: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 
 

@@ -22,6 +22,7 @@ __all__ = [
 
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)
+# The number of non-negative integers of 64 bits, and the number of all of them.
 INT64_OVF_OFFSET = INT64_MAX + 1
 INT64_OVF_DIV = 2 * INT64_OVF_OFFSET
 
@@ -59,6 +60,7 @@ def fmix(k: int) -> int:
 
 
 def _mix(k: int) -> int:
+    """Apply MurmurHash3's final mix to an unsigned 64-bit number."""
     k = ((k ^ (k >> 33)) * 0xFF51AFD7ED558CCD) & _MASK
     k = ((k ^ (k >> 33)) * 0xC4CEB9FE1A85EC53) & _MASK
     return k ^ (k >> 33)

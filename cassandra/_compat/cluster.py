@@ -190,6 +190,7 @@ class CompatSession:
         """Raise NotImplementedError: graphs are not supported.
 
         :param query: a graph statement.
+        :param parameters: the parameters of the statement.
         :param trace: ask for a trace.
         :param execution_profile: the profile's name.
         :param execute_as: the user to execute it as.
@@ -207,6 +208,7 @@ class CompatSession:
         """Raise NotImplementedError: graphs are not supported.
 
         :param query: a graph statement.
+        :param parameters: the parameters of the statement.
         :param trace: ask for a trace.
         :param execution_profile: the profile's name.
         :param execute_as: the user to execute it as.

@@ -82,6 +82,7 @@ _CLASSES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ),
     ),
 }
+# The modules whose names `cassandra.graph` and `cassandra.datastax.graph` re-export.
 _GRAPH = ("graph.graphson", "graph.query", "graph.types")
 _DATASTAX = "cassandra.datastax."  # the prefix of the modules' names
 

@@ -66,6 +66,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     def _check_loops(self) -> None:
+        """Raise ValueError if the setting `loops` asks for more than one event loop."""
         if self.loops > 1:
             raise ValueError(
                 f"loops={self.loops} is for cassandra.cluster.Cluster: a Cluster of asyncio runs "
@@ -207,6 +208,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._call_on_loop(self._core.policies.adopt, policy, self)
 
     def _attach_policy(self, policy: AttachedPolicy) -> None:
+        """Pass the engine to a policy that was added after `connect`."""
         if self._core is not None:
             self._call_on_loop(self._core.policies.attach_once, policy)
 
@@ -264,6 +266,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         await self._connected_core().schema.refresh(target, max_wait)
 
     def _connected_core(self) -> Core:
+        """Return the engine; raise ConnectionException if the cluster is not connected."""
         if self.is_shutdown:
             raise ConnectionShutdown("the cluster is shut down: make a new one")
         if self._core is None:

@@ -52,6 +52,8 @@ advise_on_pairs(PlacedResult)
 
 
 class _Executor(Protocol):
+    """The method of a session that this module uses."""
+
     @property
     def execute(self) -> Callable[..., Any]: ...
 
@@ -173,6 +175,8 @@ async def _batches(
                     return
                 await run.wait()
             if raise_on_first_error and collector.has_failed:
+                # Find the first failed statement of the batch: the first item of an outcome is its
+                # `success`.
                 index = next((index for index, outcome in enumerate(batch) if not outcome[0]), None)
                 if index is not None:
                     failed = batch[index]
@@ -269,6 +273,7 @@ class _Run:
         collector = self._collector
         if not collector.is_ready:
             self._wakeup = self._loop.create_future()
+            # Now the collector calls `_wake_up` once, as soon as it is ready.
             collector.is_awaited = True
             await self._wakeup
 

@@ -183,6 +183,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     __slots__ = ()
 
+    # The happy path may store a `RowsAnswer` in `_answer`, because `current_rows` can decode it.
     _reads_rows_answers = True
 
     # The compiled `happy_path.HappyPath` does not call this method, but sets the same attributes

@@ -608,6 +608,7 @@ class Session(SessionBase):
         return f"<aio.Session: keyspace={self.keyspace}, {state}>"
 
 
+# `execute_concurrent` compares `execute` with this function, to find out if it was replaced.
 _own_execute = Session.execute
 Session.__module__ = "cassandra.aio"
 

@@ -61,6 +61,7 @@ def _level_of_call(frame: FrameType) -> str | None:
     positions = list(getattr(frame.f_code, "co_positions", tuple)())
     if not positions:
         return None
+    # The list has a position for each unit of two bytes, and `f_lasti` counts bytes.
     first_line, last_line, start, end = positions[frame.f_lasti // 2]
     if first_line is None or last_line is None or start is None or end is None:
         return None

@@ -25,6 +25,7 @@ _changing = Lock()
 
 @renew_in_child
 def _renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
     global _changing
     _changing = Lock()
 

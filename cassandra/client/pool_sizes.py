@@ -28,6 +28,7 @@ class PoolSizes:
     load, because one connection handles up to 32,768 concurrent requests.
     """
 
+    # By distance, the number of connections to each host, and the maximum of that number.
     _core_connections: dict[int, int]
     _max_connections: dict[int, int]
 

@@ -184,8 +184,11 @@ class RequestMaker:
     client_protocol_handler: Any
     batch_size_warn_threshold: int | None
     _engine: EngineSession
+    # The options of calls that pass none.
     _default_options: CallOptions
+    # The prepared statements of CQL strings with bind markers, by (keyspace, CQL string).
     _prepared_texts: PreparedTexts
+    # Limits how often a session warns of large batches.
     _batch_warnings: OncePerInterval
     _request_init_listeners: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]
 

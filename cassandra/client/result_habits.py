@@ -62,4 +62,5 @@ class _Unpicklable:
         )
 
 
+# `__reduce_ex__` of a result puts this object into the state, so that pickling raises its error.
 UNPICKLABLE = _Unpicklable()

@@ -471,6 +471,8 @@ def _check_page_size(name: str, size: _Value) -> _Value:
     return size
 
 
+# The function that checks each of these settings, and returns the value to store. It is called with
+# the name and the value of the setting.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "default_fetch_size": _check_page_size,
     "default_serial_consistency_level": checked_serial,

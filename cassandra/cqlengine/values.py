@@ -26,6 +26,7 @@ _lock = threading.RLock()
 
 @renew_in_child
 def _renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
     global _lock
     _lock = threading.RLock()
 

@@ -189,6 +189,7 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
             yield finding(level, subject, text, f"run NTP here and there: {_CLOCK_HARM}")
 
 
+# What wrong clocks cause, for the advice of findings.
 _CLOCK_HARM = (
     "writes with a timestamp that is too old are lost, and those with one that is too new cannot "
     "be overwritten"

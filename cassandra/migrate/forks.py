@@ -219,8 +219,10 @@ def _uses(
 
 
 def _is_shared(value: Value) -> bool:
+    """Return True for a cluster or session, which a child process must not use."""
     return isinstance(value, Instance) and value.owner in (CLUSTER, SESSION)
 
 
 def _is_stored(node: ast.Name | ast.Attribute) -> bool:
+    """Return True if the code assigns or deletes the name or attribute, and does not read it."""
     return not isinstance(node.ctx, ast.Load)

@@ -284,6 +284,7 @@ def refuses(owner: str, name: str) -> bool:
 
 
 def _callable(name: str) -> Callable[..., Any] | None:
+    """Return the function or class with a dotted name; None if it cannot be found."""
     target = find(name)
     return target if _is_found(target) and callable(target) else None
 

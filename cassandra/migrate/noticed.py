@@ -27,11 +27,12 @@ from cassandra.migrate.scopes import (
 )
 
 # The values of `Noticed.kind`.
-CALLBACK = "callback"
-CHANGE = "change"
-STRUCT = "struct"
-EVENTLET = "eventlet"
-LIST_REMOVE = "list-remove "  # followed by the column's name
+CALLBACK = "callback"  # a callback waits for a response
+CHANGE = "change"  # a mapping of the schema metadata is changed
+STRUCT = "struct"  # a `try` handles `struct.error`, which this driver does not raise
+EVENTLET = "eventlet"  # eventlet patches the standard library
+# A list is updated by `column__remove`. The name of the column follows.
+LIST_REMOVE = "list-remove "
 
 ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")  # methods of `ResponseFuture`
 # (class, method) of the calls that wait for a response.

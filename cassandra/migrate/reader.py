@@ -44,7 +44,7 @@ SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORT
 # look up their second argument, a name, in their first argument, which is a module or class.
 LOOK_UP = ("patch", "import_module", "__import__", "setattr")
 LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
-CONSTRUCTORS = ("__init__", "__new__")
+CONSTRUCTORS = ("__init__", "__new__")  # a call of these methods counts as a call of their class
 
 
 def survey(tree: ast.Module, program: Program) -> None:
@@ -496,6 +496,7 @@ def _is_module_or_class(name: str) -> bool:
     Attributes of other objects may be set at run time, so we cannot look them up.
     """
     target = names.find(name)
+    # `type(ast)` is the class of all modules.
     return isinstance(target, (type, type(ast)))
 
 

@@ -138,6 +138,7 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
             break
         registry = frame.f_locals.get("self")
         if isinstance(registry, CollectorRegistry):
+            # Only this private dict of the registry has the collectors, as its keys.
             registered = list(getattr(registry, "_collector_to_names", ()))
             collectors = [
                 registered_collector

@@ -70,6 +70,7 @@ _TOKENS = rf"""
     | (?P<duration> (?<![\w"])-?\bP(?=T?\d)(?:\d+[YMWD])*(?:T(?:\d+[HMS])*)?\b )
     """
 
+# Matches a name, with or without double quotes.
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 
 # Matches the start of a statement up to its table, whose name follows a keyword that depends on the
@@ -92,6 +93,7 @@ _ROLE = rf"""
     (?: {_SPACE} | ; )* (?:CREATE|ALTER|ADD|DROP) {_SPACE}+
     (?: (?:GENERATED|OR|REPLACE|IF|NOT|EXISTS) {_SPACE}+ )* (?:ROLE|USER|IDENTITY)\b
     """
+# Matches the option of a role that has a password or its hash.
 _PASSWORD = rf"(?: (?:HASHED{_SPACE}+)?PASSWORD | SALTED{_SPACE}+HASH )"
 # Matches passwords in other statements, for example in a statement whose first word is misspelt.
 _ASSIGNMENT = rf"""
@@ -111,12 +113,12 @@ _ROLE_OPTIONS = frozenset(
 _MAX_CQL_LENGTH = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
-_quote = pattern(r"'|\$\$", 0)
+_quote = pattern(r"'|\$\$", 0)  # the beginning of a string
 _table = pattern(_TABLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 _role = pattern(_ROLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 _assignment = pattern(_ASSIGNMENT, re.VERBOSE | re.DOTALL | re.IGNORECASE)
 _with = pattern(r"\bWITH\b", re.IGNORECASE)
-_option = pattern(r"[^\s=:,{}?;]+")
+_option = pattern(r"[^\s=:,{}?;]+")  # a word in the options of a statement about roles
 _words = pattern(r"\w+")
 
 _UNSAFE_MESSAGE = "the server's message is left out, because it may repeat a password"
@@ -232,7 +234,8 @@ def message_without_secrets(message: str, text: str) -> str:
     )
     for secret in secrets:
         message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", message)
-    # A message with a quote or "..." may quote a short part of the statement: do not show it.
+    # Do not show a message that still has a part of a secret. A message with a quote or "..." may
+    # quote an even shorter part of the statement, so do not show it either.
     has_part = any(
         secret[start : start + _SECRET_PART] in message
         for secret in secrets

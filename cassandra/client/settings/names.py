@@ -23,6 +23,7 @@ _LOGIN = "write auth_provider=PlainTextAuthProvider(username, password), from ca
 _KEYSPACE = "write cluster.connect(keyspace)"
 _TLS = "write ssl_context=ssl.create_default_context(cafile=...)"
 _HOSTS = "write contact_points=[...], a list of addresses"
+# For names that users of other libraries pass to `Cluster`: what to write instead.
 _ADVICE = {
     **dict.fromkeys(("username", "user", "password", "credentials", "auth", "passwd"), _LOGIN),
     **dict.fromkeys(("keyspace", "database", "db", "dbname", "schema"), _KEYSPACE),

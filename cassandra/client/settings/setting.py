@@ -32,6 +32,7 @@ Settable = TypeVar("Settable")  # the type that an application may set
 Stored = TypeVar("Stored")  # the type that the application reads
 T = TypeVar("T", bound=type)
 
+# A function that checks the value of a setting. It is called with the setting's name and value.
 Check = Callable[[str, Any], object]
 
 

@@ -12,13 +12,15 @@ from cassandra.client.settings.table import ClusterSettings
 if TYPE_CHECKING:
     from cassandra.client.settings.setting import Setting
 
+# The `repr` of a default value is shown only if the value has one of these types.
 _LITERALS = (bool, int, float, str, tuple, type(None))
 # In a field list, a description begins with a lower-case letter. Only these words keep their
 # upper-case letter.
 _NAMES = ("True", "False", "None", "Astra")
-_WIDTH = 100
+_WIDTH = 100  # the maximum length of a line of the field list
 _INDENT = " " * 4
 
+# The errors of the constructor of `Cluster`, and when it raises each of them.
 _ERRORS = (
     ("TypeError", "if a setting is unknown, or is of a wrong type."),
     ("ValueError", "if a value is out of range, or two settings exclude each other."),
