@@ -172,6 +172,8 @@ class CommandWords:
         option = self._options.get(match["name"] or "")
         if option is None:
             return match[0]
+        # Without a "=", the word may be an ordinary English word: replace it only if it has an
+        # underscore, or if it is the subject of the message.
         if match["sign"] is None:
             is_subject = match.start() == 0 and _VERB.match(match.string, match.end())
             return option if "_" in match["name"] or is_subject else match[0]
@@ -206,6 +208,7 @@ def _value_of(text: str) -> str:
     value = _literal_of(text)
     if value is None:
         return text
+    # An option takes a dict as field=column, ..., and a list as values with commas between.
     if isinstance(value, dict):
         value = ",".join(f"{field}={column}" for field, column in value.items())
     elif isinstance(value, (list, tuple)):

@@ -46,6 +46,7 @@ def collection_columns(
     columns: list[CollectionColumn] = []
     for position, column in enumerate(prepared.column_metadata):
         cql_type = column.type
+        # Find the type inside of wrappers, such as frozen<...>.
         while issubclass(cql_type, WRAPPERS):
             cql_type = cql_type.subtypes[0]
         if not issubclass(cql_type, CONTAINERS):

@@ -603,6 +603,10 @@ class _Rows(_RowsBase, Iterator[Any]):
         return self._first_row_of_next_page()
 
     def _first_row_of_next_page(self) -> Any:
+        """Return the first row of the next page that has rows.
+
+        :raises StopIteration: if there is no further row.
+        """
         if self._failure.error_name is not None:
             self._failure.raise_error()
         self._page = None
@@ -644,6 +648,10 @@ class _AsyncRows(_RowsBase, AsyncIterator[Any]):
         return await self._first_row_of_next_page()
 
     async def _first_row_of_next_page(self) -> Any:
+        """Return the first row of the next page that has rows.
+
+        :raises StopAsyncIteration: if there is no further row.
+        """
         if self._failure.error_name is not None:
             self._failure.raise_error()
         self._page = None

@@ -318,6 +318,7 @@ class RequestMaker:
             return ExecuteBody(statement.prepared_statement, statement.block)
         text = statement.query_string
         if parameters is not None:
+            # The server does not see these parameters: the driver writes them into the CQL.
             if type(parameters) not in _USUAL_PARAMETERS:
                 check_parameters(parameters, named=False)
             else:

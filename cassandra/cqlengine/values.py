@@ -309,6 +309,7 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
     with _lock:
         write = Written(values, mapping, is_insert)
         in_flight = values.in_flight
+        # Also send the changes of earlier writes that have no response yet.
         if in_flight:
             _add_changes_in_flight(write, mapping, in_flight)
         values.in_flight = (*in_flight, write)

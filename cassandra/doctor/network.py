@@ -84,6 +84,7 @@ def installation() -> Iterator[Finding]:
     text = f"{DRIVER_NAME} {__version__}"
     if _impl.implementation == "c":
         yield finding(OK, "driver", f"{text}, compiled")
+    # Without a `fallback_reason`, the pure Python modules are used on purpose.
     elif _impl.fallback_reason is None:
         reason = f"as on every {platform.python_implementation()}"
         if os.environ.get("CASS_DRIVER_IMPL") == "python":

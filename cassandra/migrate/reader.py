@@ -279,6 +279,7 @@ class _Reader(ast.NodeVisitor):
             if names.is_ours(owner):
                 exists = names.has_attribute(owner, node.attr)
                 self._add_attribute(node, owner, exists, is_own=base.user_class is not None)
+        # `self` may be an object of a class that the application has derived from a driver class.
         elif base is None and isinstance(node.value, ast.Name) and node.value.id == "self":
             self._own_attribute(node)
         self.generic_visit(node)

@@ -609,6 +609,7 @@ class Scopes(ast.NodeVisitor):
         pending = [node] if node is not None else []
         while pending:
             cls = pending.pop(0)
+            # A class may be reached by several ways. In faulty code, it may even be its own base.
             if cls in ancestors:
                 continue
             ancestors.append(cls)
@@ -726,6 +727,7 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     while pending:
         child = pending.pop(0)
         yield child
+        # Yield the definition of a nested function or class, but do not search its body.
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             pending.extend(ast.iter_child_nodes(child))
 

@@ -348,6 +348,7 @@ class RequestLogger(RequestObserver):
             for _, repeated in counted:
                 if repeated.until > now:
                     self._due = min(self._due, repeated.until)
+        # Log without the lock, because writing a line may take long.
         for key, repeated in counted:
             if repeated.until <= now:
                 self._end_interval(key)

@@ -65,6 +65,7 @@ def warn_of_dropped_conditions(options: Options, verb: str) -> None:
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
     reused = options.reused
+    # An INSERT can only have IF NOT EXISTS. An UPDATE or DELETE can have all other conditions.
     if verb == "INSERT":
         dropped = ["if_exists()"] if options.if_exists and "if_exists" not in reused else []
         if options.conditionals and "conditionals" not in reused:

@@ -291,6 +291,7 @@ class AbstractQuerySet(Generic[T]):
         """
         clauses: list[ConditionalClause] = []
         for clause in args:
+            # A comparison such as ``Model.age > 5`` creates a clause for WHERE: use it for IF.
             if isinstance(clause, WhereClause):
                 clause.note_use()
                 clause = ConditionalClause(clause.field, clause.value, clause.operator)

@@ -107,6 +107,7 @@ class KeyspacesNode(FakeNode):
         if refusal is not None:
             return refusal
         create_match = _CREATE_TABLE.match(text)
+        # Respond before the table can be used, as the service does.
         if create_match is not None:
             self._status_by_table[create_match[1], create_match[2]] = "CREATING"
             return schema_change("CREATED", "TABLE", create_match[1], create_match[2])

@@ -261,6 +261,7 @@ class FakeNode(DefaultAnswers):
         if self._reservation is not None:
             self._reservation.close()
             self._reservation = None
+        # The owner of a shared thread stops it, for example a `FakeCluster`.
         if self._shared_thread is None:
             thread.stop()
             self._thread = None

@@ -174,6 +174,7 @@ def _table(node: FakeNode, name: str) -> Table | None:
         return _rows_of_nodes(_PEERS, node.peers)
     if name == "system.peers_v2" and node.has_peers_v2:
         return _rows_of_nodes(_PEERS_V2, node.peers)
+    # The rows of all other tables are in `node.schema`. Look up the columns.
     columns = SCHEMA_TABLES.get(name)
     if columns is None and node.has_peers_v2:
         columns = SCHEMA_TABLES_OF_5_0.get(name)

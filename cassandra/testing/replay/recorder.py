@@ -116,6 +116,7 @@ class Recorder:
             raise RuntimeError(f"the recorder of {self.path} is running already")
         thread = NodeThread("cassandra-recorder")
         try:
+            # Port 0 lets the system choose a free port.
             listener = thread.bound_socket(self.address, 0)
         except BaseException:
             thread.stop()

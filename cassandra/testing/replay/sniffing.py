@@ -81,6 +81,7 @@ class Sniffer:
             return None
         body = self._buffer[_HEADER.size : end]
         self._buffer = self._buffer[end:]
+        # The highest bit of the first byte is not part of the version: it is the direction.
         return Envelope(version & 0x7F, flags, stream, opcode, body)
 
 

@@ -488,6 +488,7 @@ class SimulatedTransport(asyncio.Transport):
         while inbox and size < limit and isinstance(inbox[0], bytes):
             part = inbox.popleft()
             assert isinstance(part, bytes)
+            # If only a part of these bytes is wanted, put the rest back.
             if size + len(part) > limit:
                 inbox.appendleft(part[limit - size :])
                 part = part[: limit - size]
