@@ -223,7 +223,7 @@ class SimulatedThreads:
             for strand in strands:
                 strand.start()
             assert self._ended is not None
-            # `_ended` is set whenever a thread ends. Wait until all threads of `strands` have ended.
+            # `_ended` is set whenever a thread ends. Wait until all of `strands` have ended.
             while any(strand.is_alive() for strand in strands):
                 await self._ended.wait()
                 self._ended.clear()
