@@ -82,6 +82,10 @@ class _Outcomes(AsyncGenerator[Any, None]):
         return await self._first_of_next_batch()
 
     async def _first_of_next_batch(self) -> Any:
+        """Return the first outcome of the next batch.
+
+        :raises StopAsyncIteration: if there is no further outcome.
+        """
         if self._failure.error_name is not None:
             self._failure.raise_error()
         with self._failure:
@@ -258,6 +262,7 @@ class _Run:
 
         After `give_up`, nobody wants the outcome, so it is dropped.
         """
+        # `give_up` has emptied the dict.
         if self._futures.pop(position, None) is None:
             _retrieve_error(future)
             return

@@ -72,6 +72,7 @@ class ScanStatement:
         :param page_size: the number of rows per page.
         :param level: the consistency level; None uses the profile's level.
         """
+        # The markers of the range precede the markers of the application's condition.
         bounds = (token_range.start, token_range.end) if self.has_tokens else ()
         bound = self.prepared.bind((*bounds, *self.parameters))
         if self.has_tokens:

@@ -353,6 +353,7 @@ class _Writer:
         self._stack.close()
         path = self._path
         assert path is not None
+        # Rename the file only now, so that each file with a final name is complete.
         os.replace(self._temporary_path(path), path)
         self.report.files.append(path)
         self.report.rows += self._rows

@@ -368,6 +368,7 @@ class Mapping:
         :param keyspace: None for the model's keyspace, or the default keyspace.
         """
         keyspace = keyspace or self.model.__keyspace__ or default_keyspace()
+        # `tables` is a cache. It never has the key None, for which the error below is raised.
         table = self.tables.get(keyspace)
         if table is None:
             name = self.model.column_family_name(include_keyspace=False)

@@ -273,6 +273,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     def to_database(self) -> dict[str, Any]:
         """Return the values in the form that is bound, by the fields' names in the database."""
+        # The application has set further attributes, which may be misspelt fields.
         if len(self.__dict__) > _OWN_ATTRIBUTES + bool(self._undeclared):
             warn_of_misspelt(type(self), self.__dict__, self.__fields__)
         fields = {}

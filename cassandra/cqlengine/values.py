@@ -381,7 +381,9 @@ def _with_counts(
     counts = list(write)
     for position, column in enumerate(mapping.order):
         if column.is_counter:
+            # A counter that is not stored yet counts as 0.
             counts[position] = (stored[position] or 0) if stored else 0
+            # Each write adds the difference between its value and the value that was stored before.
             for added in additions:
                 before = (added.stored[position] or 0) if added.stored else 0
                 counts[position] += sign * ((added[position] or 0) - before)

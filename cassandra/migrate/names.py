@@ -160,6 +160,7 @@ def _python_twin(cls: type) -> type:
 
 def _attributes_set_by(cls: type) -> frozenset[str] | None:
     """Return the attributes that the methods of a class assign; None if we cannot know."""
+    # Leave out nested classes, which are callable, too.
     methods = [
         attribute
         for attribute in vars(cls).values()

@@ -166,6 +166,7 @@ def render_yaml(settings: Mapping[str, Any]) -> str:
         if value is None:
             continue
         try:
+            # Each JSON value is also a valid YAML value.
             lines.append(f"{key}: {json.dumps(value)}\n")
         except (TypeError, ValueError) as error:
             raise TypeError(

@@ -548,7 +548,7 @@ class LocalCluster:
 
     def _node(self, n: int) -> LocalNode:
         """Return node `n`; raise an error if there is none, or if the cluster is not started."""
-        self._supervisor_and_subnet()
+        self._supervisor_and_subnet()  # raises the error for a cluster that is not started
         try:
             return self._nodes[n]
         except (KeyError, TypeError):

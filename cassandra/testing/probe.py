@@ -115,6 +115,7 @@ class Probe:
             opcode, body = self._exchange(wire.AUTH_RESPONSE, wire.auth_response_body(*credentials))
             if opcode == wire.AUTH_SUCCESS:
                 return
+        # A node that requires no login responds to STARTUP with READY.
         if opcode != wire.READY:
             raise ProbeError(f"an answer of opcode 0x{opcode:02x} to a login")
 

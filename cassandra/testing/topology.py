@@ -57,6 +57,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
 def _rack_names(racks: RackNames, datacenter: str) -> list[str]:
     """Return the names of the racks in a data centre."""
     datacenter_racks = racks.get(datacenter) if isinstance(racks, Mapping) else racks
+    # A data centre that the mapping does not name has one rack.
     if datacenter_racks is None:
         datacenter_racks = 1
     if isinstance(datacenter_racks, str):

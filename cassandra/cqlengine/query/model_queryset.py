@@ -103,6 +103,8 @@ def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any]
     """
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
+    # If the class has not overridden `to_filter`, return the method that `to_filter` would call, to
+    # save a call.
     if type(column).to_filter is Column.to_filter:
         if not column._converts_as_stock:
             return column.to_database  # type: ignore[no-any-return]

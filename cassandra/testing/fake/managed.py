@@ -133,6 +133,7 @@ class KeyspacesNode(FakeNode):
         refusal = self._refused_level(request, is_write)
         if refusal is not None or not self._refusals:
             return refusal
+        # The capacity limits only requests to the application's tables.
         if any(map(names_system_table, request.queries)):
             return None
         self._refusals -= 1

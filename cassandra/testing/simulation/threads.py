@@ -124,7 +124,7 @@ class _Strand:
             if not self._threads.is_over:
                 self.result = self._target()
         except _Abandoned:
-            pass
+            pass  # the simulation is over
         except BaseException as error:
             self.error = error
         finally:
@@ -428,6 +428,7 @@ class SimulatedThreads:
         if chosen is not strand:
             chosen.turn.release()
             strand.wait_for_turn()
+        # `_next` has let the main strand run, because no strand can ever continue.
         if strand is self._main and self._is_stalled:
             self._is_stalled = False
             raise Stalled(f"nothing will happen any more, at {self.loop.time():.6f} s")
