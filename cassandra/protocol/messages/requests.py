@@ -30,12 +30,6 @@ class Numbered(Protocol):
     value: int
 
 
-def _batch_type_number(batch_type: Numbered | int) -> int:
-    # Do not check the class, because applications pass other enums with the same values.
-    number: Any = getattr(batch_type, "value", batch_type)
-    return int(number)
-
-
 class _QueryMessage(MessageType):
     """Base of QUERY and EXECUTE, which both have <query_parameters>.
 
@@ -132,21 +126,18 @@ class QueryMessage(_QueryMessage):
         keyspace: str | None = None,
         query_params: Values = None,
     ) -> None:
+        # Do not call the constructor of the base class: each request of a protocol handler creates
+        # a message, and the call would take a tenth of the time.
         self.query = query
-        # Call the base class by its name, which is faster than super(): each request of a protocol
-        # handler creates a message.
-        _QueryMessage.__init__(
-            self,
-            query_params,
-            consistency_level,
-            serial_consistency_level,
-            fetch_size,
-            paging_state,
-            timestamp,
-            False,  # skip_meta
-            continuous_paging_options,
-            keyspace,
-        )
+        self.query_params = query_params
+        self.consistency_level = consistency_level
+        self.serial_consistency_level = serial_consistency_level
+        self.fetch_size = fetch_size
+        self.paging_state = paging_state
+        self.timestamp = timestamp
+        self.skip_meta = False
+        self.continuous_paging_options = continuous_paging_options
+        self.keyspace = keyspace
 
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
@@ -238,20 +229,19 @@ class ExecuteMessage(_QueryMessage):
         result_metadata_id: bytes | None = None,
         tablet_version_block: int | None = None,
     ) -> None:
+        # The constructor of the base class is not called, for the same reason as in `QueryMessage`.
         self.query_id = query_id
         self.result_metadata_id = result_metadata_id
         self.tablet_version_block = tablet_version_block
-        _QueryMessage.__init__(  # by its name, as in `QueryMessage`
-            self,
-            query_params,
-            consistency_level,
-            serial_consistency_level,
-            fetch_size,
-            paging_state,
-            timestamp,
-            skip_meta,
-            continuous_paging_options,
-        )
+        self.query_params = query_params
+        self.consistency_level = consistency_level
+        self.serial_consistency_level = serial_consistency_level
+        self.fetch_size = fetch_size
+        self.paging_state = paging_state
+        self.timestamp = timestamp
+        self.skip_meta = skip_meta
+        self.continuous_paging_options = continuous_paging_options
+        self.keyspace = None
 
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
@@ -334,8 +324,11 @@ class BatchMessage(MessageType):
     def body(
         self, protocol_version: int, protocol_features: ProtocolFeatures | None = None
     ) -> bytes:
+        # Do not check the class of the type, because applications pass other enums with the same
+        # values.
+        type_number: Any = getattr(self.batch_type, "value", self.batch_type)
         return bodies.batch_of_fields(
-            _batch_type_number(self.batch_type),
+            type_number if type(type_number) is int else int(type_number),
             self.queries,
             self.consistency_level,
             self.serial_consistency_level,
