@@ -328,6 +328,8 @@ def test_the_engine_and_greenlets_may_log_at_the_same_time(run_program: RunProgr
     The greenlets' locks are not thread-safe, so the engine's log records are handled in the
     application's thread.
     """
+    # The program prints, for each logger, whether its records were handled in the application's
+    # thread.
     program = """
 import logging, time
 from cassandra._threads import Lock, new_thread

@@ -358,6 +358,9 @@ def test_changes_of_the_class_apply(is_cached_before: bool) -> None:
     From then on, settings are not cached. The test runs in a new process, because it changes the
     class.
     """
+    # The program prints the timeout after each of four changes: the class attribute becomes a
+    # property, the property returns another value, the class attribute becomes 5.0 (and the profile
+    # loses its own value), and the class attribute becomes 6.0.
     process = run_python(
         f"""
 from cassandra import _impl

@@ -23,6 +23,7 @@ def example() -> str:
 
 
 def test_each_row_of_the_example_goes_to_its_shard() -> None:
+    """Each row of the example is sent to the host and the shard that own the row's key."""
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as nodes:
         nodes.scylla.keyspace("ks", replication_factor=2)
         nodes.scylla.table("ks", "t", {"k": "int", "v": "text"})

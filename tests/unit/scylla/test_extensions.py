@@ -73,6 +73,7 @@ def statements_by_node(nodes: FakeCluster, query: str) -> Counter[int]:
 def test_lightweight_transactions_go_to_one_replica(
     nodes: FakeCluster, keyspace: str, policy: Any
 ) -> None:
+    """All transactions on a key go to the same replica, while plain writes go to all replicas."""
     conditional_insert = INSERT.format(keyspace) + " IF NOT EXISTS"
     with connected(nodes, load_balancing_policy=policy(RoundRobinPolicy())) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
@@ -95,6 +96,7 @@ def test_lightweight_transactions_go_to_one_replica(
 
 
 def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
+    """Reads of a key with a serial consistency level all go to the same replica."""
     query = SELECT.format(VNODES)
     profiles = {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(TokenAwarePolicy(RoundRobinPolicy())),
@@ -124,6 +126,7 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_on_cassandra_is_lwt_looks_at_the_query(version: int) -> None:
+    """Cassandra does not mark transactions, so `is_lwt` finds the IF in the query string."""
     query = "UPDATE ks.t SET v = ? WHERE k = ? IF v = 'if'"
     with (
         FakeCluster(1) as cassandra,
@@ -184,10 +187,12 @@ def learn_tablets(session: Session, keyspace: str = TABLETS, keys: int = 200) ->
 
 
 def test_only_the_newest_version_of_tablets_is_negotiated(nodes: FakeCluster) -> None:
+    """If a node offers two versions of the tablets extension, the driver requests only the newer."""
     for version in (1, 2):
         nodes.scylla.tablets_version = version
         with connected(nodes) as cluster:
             cluster.connect()
+            # With `tablets_version` 2, the node offers both versions.
             options = next(
                 connection.options for connection in nodes[0].connections if connection.started
             )
@@ -196,6 +201,7 @@ def test_only_the_newest_version_of_tablets_is_negotiated(nodes: FakeCluster) ->
 
 
 def test_metrics_count_tablet_hits_and_misses(nodes: FakeCluster) -> None:
+    """The metrics count requests for known and unknown tablets, only in tables with tablets."""
     with connected(nodes, metrics_enabled=True) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         learn_tablets(session, VNODES)
@@ -289,6 +295,7 @@ def test_tablets_are_read_from_answers_with_warnings_and_payloads(
 
 
 def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Session) -> None:
+    """A second session of a cluster uses the tablets that the first session has learned."""
     learn_tablets(session)
     nodes.scylla.forget_arrivals()
     other = session.cluster.connect(wait_for_all_pools=True)
@@ -299,6 +306,7 @@ def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Se
 
 
 def test_without_the_schema_tablets_are_used(nodes: FakeCluster) -> None:
+    """Requests reach their shard by tablets although the driver reads neither schema nor tokens."""
     with connected(nodes, schema_metadata_enabled=False, token_metadata_enabled=False) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
@@ -325,6 +333,7 @@ def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, sessio
 
 
 def test_metadata_ids_are_used_with_version_4(nodes: FakeCluster, session: Session) -> None:
+    """With the extension for metadata ids, version 4 skips known metadata, as version 5 does."""
     query = SELECT.format(VNODES)
     prepared = session.prepare(query)
     assert prepared.result_metadata_id
@@ -351,6 +360,11 @@ def test_metadata_ids_are_used_with_version_4(nodes: FakeCluster, session: Sessi
 def test_schema_queries_have_using_timeout(
     nodes: FakeCluster, settings: dict[str, Any], timeout_clause: str | None
 ) -> None:
+    """Schema queries to ScyllaDB have USING TIMEOUT with the configured time in milliseconds.
+
+    Without `metadata_request_timeout`, the time is `control_connection_timeout`. If the time is 0
+    or None, the queries have no such clause.
+    """
     with connected(nodes, **settings) as cluster:
         cluster.connect()
         queries = [
@@ -369,6 +383,7 @@ def test_startup_has_the_drivers_name_and_version(nodes: FakeCluster, session: S
 
 
 def test_a_cluster_can_connect_to_the_maintenance_socket(nodes: FakeCluster, tmp_path: Any) -> None:
+    """A cluster can connect to a node's Unix socket for maintenance, and execute statements."""
     path = os.path.join(tmp_path, "cql.m")
     node = nodes[0]
     with Proxy(node, path=path):

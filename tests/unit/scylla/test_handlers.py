@@ -200,6 +200,10 @@ BOTH_APIS = pytest.mark.parametrize("api", ["blocking", "asyncio"])
 def test_requests_have_all_extensions_and_reach_their_shard(
     nodes: FakeCluster, api: str, handler_name: str, version: int
 ) -> None:
+    """Each EXECUTE has the fields of all extensions.
+
+    When the driver knows the tablets, each EXECUTE arrives at the shard that owns its key.
+    """
     nodes.scylla.tablets_version = version
 
     async def check(session: Any, execute: Execute) -> None:
@@ -230,6 +234,11 @@ def test_requests_have_all_extensions_and_reach_their_shard(
 def test_results_are_right_after_their_columns_have_changed(
     nodes: FakeCluster, api: str, handler_name: str, protocol_version: int
 ) -> None:
+    """After the columns of a table have changed, results have the new columns and their values.
+
+    The response with the new columns also has a new id of the columns, which the next EXECUTE
+    sends.
+    """
     query = READ.format(TABLETS)
     old_rows = rows([("v", "text")], [["a"], ["b"]])
     new_rows = rows([("v", "int"), ("w", "text")], [[1, "x"], [2, "y"]])
@@ -252,6 +261,7 @@ def test_results_are_right_after_their_columns_have_changed(
 
 
 def test_without_the_extension_no_metadata_ids_are_sent() -> None:
+    """If a node does not offer ids of result metadata, no EXECUTE sends such an id."""
     with FakeCluster(1, scylla=Scylla(2, metadata_ids=False, tablets_version=2)) as nodes:
         nodes.scylla.keyspace(VNODES)
         nodes.scylla.table(VNODES, "t")

@@ -60,6 +60,10 @@ def nodes_that_answer(session: Session) -> set[str]:
 def test_a_host_whose_connections_reach_another_node_gets_no_requests(
     nodes: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If the connections for a host lead to another node, the host is down and gets no requests.
+
+    A warning names both nodes.
+    """
     first, second, third = nodes.nodes
     with (
         caplog.at_level(logging.WARNING, "cassandra.pool"),
@@ -77,6 +81,7 @@ def test_a_host_whose_connections_reach_another_node_gets_no_requests(
 
 
 def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
+    """After two nodes have exchanged their addresses, the driver finds each at its new address."""
     _, second, third = nodes.nodes
     with connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)

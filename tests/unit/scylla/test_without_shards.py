@@ -15,6 +15,7 @@ from tests.waiting import until_on_loop
 @pytest.mark.simulated
 @pytest.mark.parametrize("shard_aware", [True, False])
 async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: bool) -> None:
+    """A ScyllaDB node that reports no shards still gets the schema queries for ScyllaDB."""
     with FakeCluster(1, scylla=Scylla(2, shard_aware=shard_aware)) as nodes:
         nodes.scylla.keyspace("ks")
         nodes.scylla.table("ks", "t", {"k": "int"})
@@ -48,4 +49,5 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
     ],
 )
 def test_any_option_of_scylladb_shows_that_it_is_scylladb(supported: Any, is_scylla: bool) -> None:
+    """Any single option of ScyllaDB in SUPPORTED is enough to recognize ScyllaDB."""
     assert ProtocolFeatures.parse_from_supported(supported).is_scylla is is_scylla

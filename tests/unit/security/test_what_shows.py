@@ -56,11 +56,14 @@ def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture)
         node.prime_prepare(INSERT, MARKERS)
         with Cluster([node.address], port=node.port, metrics_enabled=True) as cluster:
             session = cluster.connect()
+            # With the fault "late", the node does not respond, so let requests time out soon.
             session.default_timeout = 0.3
             statement = session.prepare(INSERT)
             for opcode in (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH):
                 node.prime(opcode, FAULTS[fault])
             bound = statement.bind((NUMBER, SECRET))
+            # The secrets are in a bound statement, in positional and named parameters, and in a
+            # batch.
             calls = [
                 lambda: session.execute(bound),
                 lambda: session.execute("INSERT INTO t (v) VALUES (%s)", (SECRET,)),
@@ -76,6 +79,7 @@ def test_bound_values_show_nowhere(fault: str, caplog: pytest.LogCaptureFixture)
             for failure in failures:
                 assert not has_secret("".join(traceback.format_exception(failure)))
                 assert not has_secret(repr(failure))
+                # If an error cannot be pickled, there is no pickle to check.
                 with contextlib.suppress(TypeError, AttributeError, pickle.PicklingError):
                     assert SECRET.encode() not in pickle.dumps(failure)
             assert not has_secret(repr(session) + repr(cluster) + repr(statement))

@@ -41,6 +41,7 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
         server_end = server.wrap_bio(to_server, to_client, server_side=True)
         unfinished_ends = [client_end, server_end]
         while unfinished_ends:
+            # Let both ends continue in turn, until neither has to wait for bytes of the other end.
             for tls_end in list(unfinished_ends):
                 try:
                     tls_end.do_handshake()

@@ -547,6 +547,8 @@ def test_both_implementations_reach_the_shards(implementation: str) -> None:
     This holds with and without tablets. The implementation is chosen when the package is imported,
     so each run needs a new process.
     """
+    # For both versions of the tablets extension, the program executes 200 reads, from which the
+    # driver learns the tablets. Then it checks where the next 200 reads arrive.
     program = """
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeCluster, Scylla

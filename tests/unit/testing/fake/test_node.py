@@ -201,8 +201,9 @@ def test_the_right_password_is_accepted_and_a_wrong_one_refused(version: int) ->
                 request = envelope(version, Opcode.AUTH_RESPONSE, token)
                 # In version 5, segments begin after the response to STARTUP.
                 client.send(request if version == 4 else in_segment(request))
-                # In version 5, this is the payload of a segment; in version 4, the header of an
-                # envelope. Byte 4 is the opcode in both.
+                # In version 5, the response is the payload of a segment, which begins with an
+                # envelope; in version 4, it is the header of an envelope (9 bytes). Byte 4 of an
+                # envelope is its opcode.
                 response = client.segment() if version == 5 else client.read(9)
                 assert response[4] == expected_opcode
 

@@ -175,6 +175,7 @@ def test_routes_of_clients_are_refused(tmp_path: Path) -> None:
             ("port", "int"),
             ("tls_port", "int"),
         ]
+        # The driver reads the routes of the connection id "a" with this query.
         node.prime(
             "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
             "WHERE connection_id IN ('a')",
