@@ -187,7 +187,7 @@ def learn_tablets(session: Session, keyspace: str = TABLETS, keys: int = 200) ->
 
 
 def test_only_the_newest_version_of_tablets_is_negotiated(nodes: FakeCluster) -> None:
-    """If a node offers two versions of the tablets extension, the driver requests only the newer."""
+    """If a node offers two versions of the tablets extension, the driver requests the newer."""
     for version in (1, 2):
         nodes.scylla.tablets_version = version
         with connected(nodes) as cluster:
