@@ -15,8 +15,8 @@ from cassandra.testing.fake import FakeNode
 def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
     """Yield a session that is connected to the node and does not retry.
 
-    :param settings: settings of the cluster, except for two of its execution profile: "policy" is
-        the load-balancing policy, and "observers" are the request observers.
+    :param settings: settings of the cluster. Two further settings are for its execution profile:
+        "policy" is the load-balancing policy, and "observers" are the request observers.
     """
     profile = ExecutionProfile(
         settings.pop("policy", RoundRobinPolicy()),

@@ -168,9 +168,9 @@ def test_direct_requests_use_the_negotiated_format(version: int, compression: bo
 
 
 def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session: Session) -> None:
-    """While a request that its thread has written is in flight, the loop sends the later requests.
+    """While a direct request is in flight, the loop sends all later requests together.
 
-    The loop sends all these later requests together.
+    A direct request is written to the socket by the calling thread.
     """
     pause = hold()
     node.prime(WRITE, pause)
@@ -421,9 +421,10 @@ def test_the_deadline_is_removed_after_the_answer(session: Session) -> None:
 
 
 def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session) -> None:
-    """After the timeout of a request that its thread has written, the loop sends all requests.
+    """After the timeout of a direct request, the loop sends all requests until the late response.
 
-    This lasts until the late response arrives. The request's stream stays in use until then.
+    A direct request is written to the socket by the calling thread. Until the late response
+    arrives, the stream of the direct request stays in use.
     """
     pause = hold()
     node.prime(READ, pause)
@@ -446,9 +447,9 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
 
 
 def test_an_error_of_the_server_reaches_the_retry_policy(node: FakeNode) -> None:
-    """An error response to a request that its thread has written goes to the retry policy.
+    """An error response to a direct request goes to the retry policy, which raises the error here.
 
-    Here, the policy raises the error.
+    A direct request is written to the socket by the calling thread.
     """
     with connected(node) as session:
         node.prime(WRITE, error(ErrorCode.OVERLOADED, "busy"), times=1)

@@ -495,7 +495,7 @@ async def test_a_statement_prepared_again_for_another_table_is_not_executed() ->
 
 
 def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
-    """A thread's request runs in the session's keyspace at its call or in a later one."""
+    """A thread's request runs in the keyspace that the session had at the call, or has later."""
     servers = Servers(10, longest_delay=0.001)
     with (
         nodes(servers) as fake,

@@ -314,7 +314,7 @@ def test_repeated_errors_of_an_observer_are_logged_once(
     observers.observe_requests(BrokenObserver())
     assert observers.on_failure is not None
     for _ in range(3):
-        # The host is None because nothing was sent, and so is the retry policy's decision.
+        # Nothing was sent, so both the host and the retry policy's decision are None.
         observers.on_failure(None, OSError(), None)
     assert caplog.text.count("on_failure of the request observer") == 1
     assert "ValueError('broken')" in caplog.text

@@ -1139,7 +1139,8 @@ async def test_a_node_that_always_forgets_a_statement_is_no_endless_loop(node: F
         failure = await exception_of(session.execute(statement, (1,)))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "never heard of it" in str(failure)
-        # Each was sent once for the application's call, and once for each UNPREPARED.
+        # A PREPARE and an EXECUTE were sent for the application's calls, and once more each time
+        # when the driver prepared the statement again.
         assert node.count(Opcode.PREPARE) == 1 + MOST_PREPARES
         assert node.count(Opcode.EXECUTE) == 1 + MOST_PREPARES
 
@@ -1285,7 +1286,7 @@ async def test_a_request_that_waits_at_a_draining_host_is_planned_again(
 ) -> None:
     """If a request waits at a host that will stop, it makes a new query plan.
 
-    The plan is made like the first: if the call has a token, its owner comes first.
+    The plan is made like the first plan: if the call has a token, the token's owner comes first.
     """
     async with connected(nodes) as (cluster, session):
         # Let requests use every stream, so that the next request must wait. The policy tries the

@@ -339,7 +339,10 @@ def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConne
 
 
 def test_an_error_of_the_socket_is_reported_to_the_loop(connection: SocketConnection) -> None:
-    """If a write fails, the thread gets no error, but the loop does, and closes the connection."""
+    """If a thread's write fails, the loop gets the error, with which it closes the connection.
+
+    The thread gets no error.
+    """
     connection.peer_socket.close()
     connection.send()
     assert connection.wakeups == [(connection.on_broken, errno.EPIPE)]

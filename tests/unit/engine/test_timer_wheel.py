@@ -1,4 +1,4 @@
-"""`TimerWheel`, on a fake loop whose clock is moved by the test."""
+"""Tests of `TimerWheel` on a fake loop, whose clock each test moves."""
 
 from __future__ import annotations
 

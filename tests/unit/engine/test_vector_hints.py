@@ -43,7 +43,7 @@ FILTERING = "Cannot execute this query as it might involve data filtering ... us
     ],
 )
 def test_syntax_of_other_vector_stores_gets_advice(statement: str, advice: str) -> None:
-    """The syntax of other vector stores gets advice what to write in CQL.
+    """For the syntax of other vector stores, the advice says what to write in CQL.
 
     One such store is pgvector.
 

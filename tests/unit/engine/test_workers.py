@@ -100,7 +100,8 @@ def test_a_prepared_ddl_statement_returns_when_the_metadata_has_its_change(
 def test_a_prepared_ddl_statement_needs_no_control_connection(node: FakeNode) -> None:
     """A prepared DDL statement on a worker succeeds without a control connection.
 
-    The server has executed it, so its request must not fail. The driver reads the change later.
+    The server has executed the statement, so its request must not fail. The driver reads the
+    change of the schema later.
     """
     create = "CREATE TABLE ks.new (k int PRIMARY KEY)"
     node.prime_prepare(create, [])

@@ -83,7 +83,7 @@ def connected(node: FakeNode) -> Iterator[FakeNode]:
 def test_a_row_that_cannot_be_bound_fails_alone(connected: FakeNode, has_level: bool) -> None:
     """If a row of `create_many` cannot be bound, all other rows are written.
 
-    This holds whatever the settings of their statements are.
+    This holds with a consistency level (`has_level`) and without.
     """
     rows_of_model = OddRow.objects.consistency(1) if has_level else OddRow.objects
     with pytest.raises(TypeError, match="row 5: ") as caught:

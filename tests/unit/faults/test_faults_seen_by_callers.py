@@ -70,7 +70,7 @@ def check_threads() -> Iterator[None]:
 
 
 def cluster_with_defaults(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
-    """Return a cluster that tries a host that is down every 10 ms, without end."""
+    """Return a cluster that tries to reconnect to a host that is down every 10 ms, without end."""
     contact_points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
         "execution_profiles": profile(),

@@ -1,4 +1,4 @@
-"""The driver with `ClientRoutesConfig`, whose nodes are behind the proxies of a private network.
+"""Tests of the driver with `ClientRoutesConfig`: each node is behind a proxy of a private network.
 
 With `ClientRoutesConfig`, the driver reads the addresses of the proxies from the table
 ``system.client_routes``.

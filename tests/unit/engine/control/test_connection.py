@@ -210,7 +210,7 @@ async def test_after_a_loss_another_connection_is_opened_and_all_is_read_again()
 
 
 async def test_a_replaced_connection_that_closes_again_is_ignored() -> None:
-    """If a connection that was already replaced reports its closing again, nothing happens.
+    """If a connection that was already replaced reports again that it is closed, nothing happens.
 
     The new connection must not be disturbed.
     """

@@ -198,7 +198,10 @@ async def test_a_request_waits_for_the_connections_that_broke_unnoticed(
 
 
 async def test_a_request_waits_only_once() -> None:
-    """If the new connection breaks, too, the request fails and is not sent a third time."""
+    """If the replacement of a broken connection breaks, too, the request is not sent a third time.
+
+    The request fails.
+    """
     with FakeNode() as node:
         node.prime(READ, reset())
         async with connected(node) as (_, session):

@@ -39,7 +39,7 @@ class FakeConnection:
 
 
 def send_request(connection: FakeConnection) -> None:
-    """Send a request on the connection that is never answered."""
+    """Send a request on the connection. The request is never answered."""
     connection.streams.send(object(), QUERY, 0, b"")
 
 

@@ -1,4 +1,4 @@
-"""`ChangedTypes`: after ALTER TYPE, statements that were prepared before take the new fields.
+"""`ChangedTypes`: after ALTER TYPE, earlier prepared statements accept the new fields.
 
 The first tests use fakes of the preparer. The other tests use a fake node.
 """
@@ -153,7 +153,7 @@ async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float)
 
 
 async def test_statements_that_a_server_has_described_as_before_are_renewed_again() -> None:
-    """If a server describes a renewed statement with the old fields, it is renewed again.
+    """If a server describes a renewed statement with the old fields, the driver renews it again.
 
     A server may report the change before it drops the statement from its cache.
     """
@@ -195,7 +195,7 @@ async def test_without_a_control_connection_statements_are_renewed_all_the_same(
 
 
 async def test_the_event_about_a_statement_of_our_own_is_forgotten() -> None:
-    """If the event precedes the response to ALTER TYPE, there is one renewal only.
+    """If the event precedes the response to ALTER TYPE, the driver renews only once.
 
     The session itself has executed the ALTER TYPE.
     """
@@ -307,7 +307,7 @@ async def test_after_an_event_new_fields_can_be_bound() -> None:
 
 
 async def test_preparing_again_renews_the_earlier_statements() -> None:
-    """If the application prepares a query again, the earlier statements take the new fields, too.
+    """If the application prepares a query again, the earlier statements accept the new fields.
 
     This helps, for example, without schema events.
     """
@@ -340,7 +340,7 @@ async def test_a_statement_that_a_node_has_forgotten_is_renewed_by_its_execution
 async def test_a_failed_renewal_fails_nothing() -> None:
     """If the PREPARE after an ALTER TYPE fails, the ALTER TYPE still succeeds.
 
-    The statement still takes values of the old fields.
+    The statement still accepts values of the old fields.
     """
     with FakeNode() as node:
         node.schema = schema("ks")
@@ -387,7 +387,7 @@ async def test_a_failure_of_the_encryption_policy_fails_nothing() -> None:
 
 
 async def test_settings_and_registered_classes_are_kept() -> None:
-    """A renewed statement keeps `strict_names`, and still takes objects of registered classes."""
+    """A renewed statement keeps `strict_names`, and still accepts objects of registered classes."""
 
     class Address:
         def __init__(self, street: str, city: str | None = None) -> None:

@@ -180,8 +180,8 @@ def test_what_a_listener_changes_is_sent(
 ) -> None:
     """The settings that a listener changes are sent in every execution.
 
-    The second execution uses the cached statement. The third follows after the session has dropped
-    it from the cache.
+    The second execution uses the cached statement. Before the third execution,
+    the session drops the statement from its cache.
     """
     node = versioned_node
     with Cluster([node.address], port=node.port) as cluster:
@@ -203,8 +203,8 @@ async def test_what_a_listener_changes_is_sent_in_asyncio(
 ) -> None:
     """The settings that a listener changes are sent in every execution of an asyncio session.
 
-    The second execution uses the cached statement. The third follows after the session has dropped
-    it from the cache.
+    The second execution uses the cached statement. Before the third execution,
+    the session drops the statement from its cache.
     """
     node = versioned_node
     async with aio.Cluster([node.address], port=node.port) as cluster:

@@ -121,7 +121,7 @@ class PreparerHarness:
             raise self.direct_error
 
     async def prepare(self, query: str = READ, payload: Any = None) -> Any:
-        """Prepare a query without an own keyspace, policies or a timeout."""
+        """Prepare a query, without passing a keyspace, policies or a timeout."""
         return await self.preparer.prepare(
             self.session, query, None, payload, *NO_POLICIES, timeout=None
         )
@@ -139,7 +139,7 @@ async def test_one_host_is_chosen_by_the_plan_and_the_others_are_asked_directly(
 
 
 async def test_without_prepare_on_all_hosts_only_one_host_is_asked() -> None:
-    """With `prepare_on_all_hosts=False`, no PREPARE is sent beyond the one of the query plan."""
+    """With `prepare_on_all_hosts=False`, only the PREPARE that follows the query plan is sent."""
     harness = PreparerHarness(prepare_on_all_hosts=False)
     await harness.prepare()
     assert harness.direct_addresses == []

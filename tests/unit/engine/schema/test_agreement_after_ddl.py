@@ -71,8 +71,8 @@ async def test_without_a_wait_the_schema_counts_as_agreed(
 ) -> None:
     """If `max_schema_agreement_wait` is 0 or less, `is_schema_agreed` is True without any query.
 
-    cassandra-driver does the same. If it were False, an application that waits for it itself would
-    never end its wait.
+    cassandra-driver does the same. If `is_schema_agreed` were False, an application that waits
+    until it is True would wait for ever.
     """
     nodes[1].schema_version = nodes[1].host_id  # the nodes disagree
     async with connected(nodes, max_schema_agreement_wait=seconds) as (_, session):

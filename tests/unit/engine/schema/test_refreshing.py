@@ -159,7 +159,7 @@ async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
 
 
 async def test_the_event_of_the_own_ddl_causes_no_second_reading() -> None:
-    """If an event and the end of a DDL statement report the same change, it is read once."""
+    """If an event and a DDL statement's end report the same change, the change is read once."""
     harness = RefresherHarness(schema_event_refresh_window=0.01)
     harness.refresher.on_event(TABLE)
     await harness.refresher.after_ddl(TABLE, fake_connection())
