@@ -130,7 +130,7 @@ async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> N
 
 
 async def test_other_idempotent_requests_are_sent_to_another_host() -> None:
-    """When a wrong message closes a connection, the driver repeats its other, idempotent requests.
+    """When a wrong message closes a connection, its other requests are repeated if idempotent.
 
     The node may have executed these requests, so the driver repeats no other requests. Here, the
     repeated request succeeds on another host.

@@ -278,7 +278,7 @@ def test_tablets_are_read_from_answers_with_warnings_and_payloads(
 ) -> None:
     """A tablet is also read from a response that has warnings or another payload.
 
-    Such a response is decoded on the general path, not on the fast path.
+    Such a response is decoded by the general code, not by the short code for plain results.
     """
     query = SELECT.format(TABLETS)
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})

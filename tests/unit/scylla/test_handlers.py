@@ -80,7 +80,7 @@ class WithoutFeatures(ProtocolHandler):
         )
 
 
-# The protocol handler of the tested session, by a name for the test.
+# The protocol handlers that the tests pass to the session, by the names that the tests use.
 HANDLERS: dict[str, type[Any]] = {
     "listener": ProtocolHandler,
     "args": WithFeatures,

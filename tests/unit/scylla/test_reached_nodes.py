@@ -81,7 +81,7 @@ def test_a_host_whose_connections_reach_another_node_gets_no_requests(
 
 
 def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
-    """After two nodes have exchanged their addresses, the driver finds each at its new address."""
+    """After two nodes have exchanged their addresses, the driver finds each node again."""
     _, second, third = nodes.nodes
     with connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)

@@ -70,7 +70,7 @@ def test_a_strict_node_of_scylladb() -> None:
 
 
 def test_requests_that_were_released_one_by_one_are_not_held() -> None:
-    """`Held.release` removes a request from its `Hold`, and `Hold.release` releases the next one."""
+    """`Held.release` removes a request from its `Hold`; `Hold.release` then releases the next."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         held = hold()
         node.prime("SELECT 1", held)
