@@ -176,6 +176,7 @@ def requests() -> None:
         return body
 
     def session() -> Any:
+        """Return an object with the attributes of an engine's session that requests read."""
         streams = _impl.happy_path.StreamTable(
             _impl.frame.FrameWriter(4), lambda call: call, lambda: None
         )
@@ -189,6 +190,7 @@ def requests() -> None:
         )
 
     def use(request: Any) -> None:
+        """Send the request, overwrite the attributes of its attempts, and pass bad responses."""
         owner = session()
         request.session = request.session or owner
         with contextlib.suppress(Exception):

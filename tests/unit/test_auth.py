@@ -110,6 +110,7 @@ def test_tokens_are_made_of_bytes_or_strings(answer: Any, expected: bytes | None
 
 
 def test_no_repr_shows_a_password() -> None:
+    """No repr may show a password, and no error, such as that for one that cannot be sent."""
     provider = PlainTextAuthProvider("ada", SECRET)
     token: Any = provider.new_authenticator("10.0.0.1").initial_response()
     assert repr(token) == f"<{len(token)} bytes of a login>"

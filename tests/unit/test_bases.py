@@ -83,6 +83,7 @@ def test_both_twins_have_the_same_attributes(compiled: Implementation, name: str
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unset_attributes_raise_attribute_error(subclasses: SubclassesOfBases, name: str) -> None:
+    """A slot must raise AttributeError before it is set and after it is deleted."""
     instance = subclasses.subclass_of(name)()
     for attribute in names_of(type(instance)):
         assert not hasattr(instance, attribute)

@@ -252,6 +252,7 @@ def test_plans_use_an_overridden_is_up(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("duplicate", DUPLICATES)
 def test_hosts_and_policies_are_copied(duplicate: Callable[[Any], Any]) -> None:
+    """A copied or pickled host must have the same state, and a policy the same settings."""
     host = Host("10.0.0.1", datacenter="dc1")
     host.set_up()
     other = duplicate(host)

@@ -1,7 +1,4 @@
-"""Tests of the warning at import for compiled modules that were built from other sources.
-
-The sources are next to them.
-"""
+"""Tests of the warning at import if compiled modules do not match the sources next to them."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ PROXY = ClientRouteProxy("a", "proxy.one")
 
 
 def test_proxies_compare_by_their_fields() -> None:
+    """Proxies must be equal if their fields are, have a hash, and show the fields in their repr."""
     assert ClientRouteProxy("a", "proxy.one") == PROXY
     assert hash(PROXY) == hash(ClientRouteProxy("a", "proxy.one"))
     assert ClientRouteProxy("a") != PROXY

@@ -55,6 +55,7 @@ def test_drift_beyond_the_tolerance_is_reported(implementation: Implementation) 
 
 
 def test_threads_never_get_the_same_value(implementation: Implementation) -> None:
+    """Four threads that share a clock must get different values, each in ascending order."""
     clock, _ = clock_and_drifts(implementation)
     values: list[list[int]] = [[] for _ in range(4)]
     barrier = threading.Barrier(4)

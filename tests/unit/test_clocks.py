@@ -1,7 +1,4 @@
-"""Tests of `cassandra._clocks`, which reads the clocks of the system or, in a simulation, others.
-
-The others are virtual.
-"""
+"""Tests of `cassandra._clocks`, which reads the system's clocks, or virtual ones in simulations."""
 
 from __future__ import annotations
 
@@ -24,6 +21,7 @@ IN_TEN_SECONDS = datetime.timedelta(seconds=10)
 
 
 def test_without_a_simulation_the_clocks_are_the_systems() -> None:
+    """Both clocks must return the system's time, on an event loop, too."""
     earlier = time.time_ns(), time.monotonic()
     measured = _clocks.wall_time_ns(), _clocks.monotonic()
     later = time.time_ns(), time.monotonic()

@@ -94,6 +94,7 @@ def test_options_for_each_value_are_repeated() -> None:
 
 
 def test_the_words_of_a_parser_are_its_long_options() -> None:
+    """The name of an option must become the option; `help` and other arguments stay unchanged."""
     parser = argparse.ArgumentParser()
     parser.add_argument("file")
     parser.add_argument("-m", "--max-errors")
@@ -123,6 +124,7 @@ def test_the_words_of_a_parser_are_its_long_options() -> None:
 def test_errors_of_bulk_commands_name_options_as_they_are_typed(
     arguments: str, error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """An error of the library must name the command's options instead of the parameters."""
     with pytest.raises(SystemExit):
         bulk.main(arguments.split())
     assert error in capsys.readouterr().err
@@ -191,6 +193,7 @@ def test_misspelt_commands_and_options_are_recognized(
     advice: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The error for a misspelt command or option must suggest the nearest one, if there is one."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2

@@ -33,6 +33,7 @@ QUARTERS = 4
 def test_nothing_kills_the_process_and_copies_are_good_or_refused(
     quarter: int, samples: int, others: int
 ) -> None:
+    """The program must end normally, and report each class of this quarter without complaints."""
     names = run_python(LISTED, ENV).stdout.split()[quarter::QUARTERS]
     program = f"{IMPORTED}\nimport sys\nsys.argv[1:] = {names!r}\n"
     program += f"o.SAMPLES, o.OTHERS = {samples}, {others}\no.main()"

@@ -196,6 +196,8 @@ def test_errors_are_outcomes_without_raise_on_first_error() -> None:
 
 
 def test_an_error_that_execute_async_raises_is_an_outcome() -> None:
+    """An error that `execute_async` raises must be an outcome, or be raised as the first error."""
+
     class RefusingSession:
         def execute_async(self, statement: Any, parameters: Any, **kwargs: Any) -> Any:
             raise TypeError("bad parameter")
@@ -237,6 +239,7 @@ def test_concurrency_is_checked(concurrency: int) -> None:
 
 
 def test_the_execution_profile_is_passed_to_the_session() -> None:
+    """`execute_async` must get the execution profile, and no other option."""
     passed_options = []
 
     class Session(SynchronousSession):
@@ -371,6 +374,10 @@ def test_a_generator_that_is_read_slowly_keeps_few_outcomes(counting: CountingSe
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fail_fast", [False, True])
 def test_errors_of_a_generator_that_is_kept_unread(fail_fast: bool) -> None:
+    """An error must be raised or returned only when the generator that was kept is read.
+
+    With `raise_on_first_error`, statements after the error must not be sent.
+    """
     requested: list[int] = []
     is_requested = threading.Event()
 
@@ -400,6 +407,7 @@ def test_errors_of_a_generator_that_is_kept_unread(fail_fast: bool) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_an_error_of_the_statements_of_a_generator_that_is_kept_unread() -> None:
+    """If the iterable of statements raises an error, reading the generator later must raise it."""
     is_raised = threading.Event()
 
     def statements() -> Iterator[tuple[str, tuple[int]]]:
@@ -518,6 +526,7 @@ def test_an_error_is_not_held_by_its_own_traceback() -> None:
 )
 @pytest.mark.parametrize("results_generator", [False, True])
 def test_sessions_may_be_mocks(make_session: Any, results_generator: bool) -> None:
+    """Applications may pass a mock with its own `execute_async` as session."""
     session = make_session()
 
     def execute_async(statement: Any, parameters: Any, **kwargs: Any) -> Mock:
@@ -570,6 +579,7 @@ def test_a_tracers_wrapper_sees_each_request(
 
 
 def test_both_functions_have_the_same_options_in_the_same_order() -> None:
+    """Apart from the statements, both functions must have the same parameters in the same order."""
     with_args_parameters, concurrent_parameters = (
         list(inspect.signature(function).parameters.values())
         for function in (execute_concurrent_with_args, execute_concurrent)
@@ -768,6 +778,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 )
 @pytest.mark.parametrize("answer", ["a row", "no row", "two pages"])
 def test_results_are_read_as_those_of_execute(reader: str, factory: Any, answer: str) -> None:
+    """Each way to read a result must return the same as for a result of `execute`."""
     if reader == "to_numpy":
         pytest.importorskip("numpy")
     read, columns = READERS[reader], [("k", "int"), ("v", "text")]

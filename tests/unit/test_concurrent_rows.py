@@ -30,6 +30,7 @@ ERROR_OF_ROW_2 = r'^row 2: column "k" \(int, Int32Type\): \'three\''
 def test_a_value_of_the_wrong_type_names_its_row_and_column(
     results_generator: bool, concurrency: int
 ) -> None:
+    """In each function, the error for a value of the wrong type must name its row and column."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         node.prime(SELECT, void())
@@ -49,6 +50,7 @@ def test_a_value_of_the_wrong_type_names_its_row_and_column(
 
 
 def test_a_servers_error_has_a_note_with_the_row() -> None:
+    """An error of the server must have a note with the index of the row (Python 3.11 and newer)."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         node.prime("INSERT 1", error(ErrorCode.INVALID, "no"))
@@ -67,6 +69,7 @@ async def outcomes_of(session: aio.Session, statements: Any, in_order: bool) -> 
 
 @pytest.mark.parametrize("in_order", [False, True])
 async def test_a_value_of_the_wrong_type_names_its_row_with_asyncio(in_order: bool) -> None:
+    """On asyncio, the error for a value of the wrong type must name its row and column, too."""
     with FakeNode() as node:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()

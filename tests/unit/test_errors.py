@@ -242,7 +242,7 @@ def test_errors_of_the_server_have_its_fields() -> None:
     assert (unavailable.consistency, unavailable.required_replicas) == (4, 2)
     assert unavailable.alive_replicas == 1
     assert "consistency" in str(unavailable)
-    # In the message, 4 is the number of QUORUM.
+    # The message must have the name of level 4.
     assert "QUORUM" in str(unavailable)
     read_timeout: Any = errors.ReadTimeout("late", data_retrieved=True, required_responses=2)
     assert (read_timeout.data_retrieved, read_timeout.required_responses) == (True, 2)

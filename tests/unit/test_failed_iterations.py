@@ -1,6 +1,6 @@
 """Tests of iterators that have failed, which raise an error if they are used again.
 
-They do not report the end.
+If they only ended, the failure would look like success.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cassandra._failed_iterations import Failure, LoudGenerator, LoudIterator
 
 
 def two_items(error: BaseException | None = None) -> Iterator[int]:
+    """Yield 1 and 2, and then raise `error` if there is one."""
     yield 1
     yield 2
     if error is not None:
@@ -27,6 +28,7 @@ def two_items(error: BaseException | None = None) -> Iterator[int]:
 async def awaited_items(
     failure: Failure, error: BaseException | None = None
 ) -> AsyncGenerator[int, None]:
+    """Yield 1 and 2, and then raise `error`, or wait until the task is cancelled."""
     with failure:
         yield 1
         yield 2
@@ -36,6 +38,7 @@ async def awaited_items(
 
 
 def loud_generator(error: BaseException | None = None) -> LoudGenerator[int]:
+    """Return a `LoudGenerator` of the items of `awaited_items`."""
     failure = Failure()
     return LoudGenerator(awaited_items(failure, error), failure)
 
@@ -100,6 +103,7 @@ async def test_a_generator_that_has_failed_raises_each_time() -> None:
 
 
 async def test_a_generator_whose_caller_was_cancelled_raises() -> None:
+    """If the task that waits for an item was cancelled, the next call must raise an error."""
     items = loud_generator()
     assert [await anext(items), await anext(items)] == [1, 2]
     waiting = asyncio.ensure_future(anext(items))
@@ -128,6 +132,7 @@ async def test_an_error_can_be_thrown_into_a_generator() -> None:
 
 
 async def test_a_dropped_generator_is_freed_without_the_garbage_collector() -> None:
+    """A generator with an item left must be part of no reference cycle."""
     gc.disable()
     try:
         items: Any = loud_generator()

@@ -147,6 +147,7 @@ def test_an_installation_of_only_this_package_is_accepted(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_shim_with_another_driver_s_name_is_accepted(tmp_path: Path) -> None:
+    """A distribution with another driver's name must be no conflict if it has no files."""
     install_ours(tmp_path)
     info = tmp_path / "cassandra_driver-3.30.1+turbocql.dist-info"
     info.mkdir()
@@ -208,6 +209,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_imports_explain_missing_files(
     broken: Path, statement: str, implementation: Implementation
 ) -> None:
+    """The error for missing files must name one, and the command that restores them."""
     process = run(broken, statement, implementation.name)
     last = process.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: {broken}/cassandra/__init__.py is not there"), (

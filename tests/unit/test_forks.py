@@ -18,8 +18,9 @@ NOT_NEEDED_IN_CHILDREN = {
     "concurrent.py",
     # This is a lock for one execution.
     "engine/events.py",
-    # This is a connection of the parent, and no one waits for it without a limit.
+    # These are locks of a connection of the parent, and no one waits for them without a limit.
     "engine/stream_table.py",
+    # A forked child does not use the fake or local servers of its parent.
     "testing/fake/faults.py",
     "testing/fake/node.py",
     "testing/fake/script.py",

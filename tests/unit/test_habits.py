@@ -143,6 +143,7 @@ def test_dir_does_not_list_the_names_of_other_libraries(session: Session) -> Non
 
 
 def test_names_of_the_schema_are_not_looked_up_in_their_parents() -> None:
+    """Subscripting schema metadata must raise an error that names the right attribute."""
     for kind, advice in (
         (Metadata, r"write metadata\.keyspaces\['name'\]"),
         (KeyspaceMetadata, r"write keyspace\.tables\['name'\]"),
@@ -164,6 +165,8 @@ def test_adding_habits_keeps_a_class_s_own_attributes() -> None:
 
 
 def test_subclasses_and_objects_may_define_the_names() -> None:
+    """Names with advice may be defined by a subclass, or be set on an object."""
+
     class SessionWithClose(Session):
         def close(self) -> str:
             return "closed"
@@ -175,6 +178,8 @@ def test_subclasses_and_objects_may_define_the_names() -> None:
 
 
 def test_a_class_behind_the_driver_s_in_the_bases_may_define_the_names() -> None:
+    """A base class listed after the driver's may define names for which the driver has advice."""
+
     class WithDict:
         json = "text"
 
@@ -201,6 +206,11 @@ def test_a_class_behind_the_driver_s_in_the_bases_may_define_the_names() -> None
 
 
 def test_advice_of_querysets_names_the_right_end() -> None:
+    """The advice for `last` must reverse the order, and that for `earliest` must not.
+
+    The advice for `bulk_create` must name `create_many`.
+    """
+
     class Visit(Model):
         page = columns.Integer(partition_key=True)
         number = columns.Integer(primary_key=True)
@@ -218,6 +228,7 @@ def test_advice_of_querysets_names_the_right_end() -> None:
 
 
 def test_advice_for_column_types_of_other_libraries() -> None:
+    """Column types of other libraries must raise an error that names one of the mapper's types."""
     module: Any = columns
     with pytest.raises(AttributeError, match=r"no attribute 'String': write columns\.Text$"):
         module.String()
@@ -231,6 +242,7 @@ def test_advice_for_column_types_of_other_libraries() -> None:
 
 
 def test_advice_for_functions_of_other_libraries() -> None:
+    """Functions of other libraries must raise an error that names functions of `management`."""
     module: Any = management
     with pytest.raises(AttributeError, match=r"no attribute 'create_all': write sync_table\(Model"):
         module.create_all()
@@ -328,6 +340,7 @@ def prepared() -> Any:
 def test_a_misspelt_setting_of_a_prepared_statement_warns(
     prepared: Any, name: str, setting: str
 ) -> None:
+    """The warning must have the right name and the caller's line, and the attribute be set."""
     with pytest.warns(
         RuntimeWarning, match=rf"PreparedStatement\.{name} has no effect: did you mean {setting}\?"
     ) as warned:
@@ -337,6 +350,8 @@ def test_a_misspelt_setting_of_a_prepared_statement_warns(
 
 
 def test_attributes_of_a_prepared_statement_do_not_warn(prepared: Any) -> None:
+    """Settings, names unlike a setting, private names, and names of subclasses must not warn."""
+
     class PreparedWithAttributes(PreparedStatement):
         pass
 
@@ -376,6 +391,8 @@ def test_an_attribute_of_a_profile_that_has_no_effect_warns(name: str, advice: s
 
 
 def test_an_attribute_of_a_subclass_of_a_profile_does_not_warn() -> None:
+    """On a subclass of `ExecutionProfile`, a name that has no effect must not warn."""
+
     class ProfileWithTimeout(ExecutionProfile):
         timeout = 3
 
@@ -436,6 +453,7 @@ def test_a_speculative_execution_that_may_start_does_not_warn() -> None:
 def test_typing_mistakes_in_settings_of_all_statements_warn(
     session: Session, name: str, setting: str
 ) -> None:
+    """On each kind of statement, the warning for a misspelt setting must have the right name."""
     bound = session.prepare("SELECT 1").bind(())
     for statement in (SimpleStatement("SELECT 1"), BatchStatement(), bound):
         with pytest.warns(
@@ -487,6 +505,8 @@ def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
 
 
 def test_attributes_of_a_subclass_of_a_statement_do_not_warn() -> None:
+    """On a subclass of a statement, a name that has no effect must not warn."""
+
     class StatementWithAttributes(SimpleStatement):
         pass
 
@@ -569,6 +589,7 @@ async def test_the_advice_for_many_rows_is_for_the_session_of_the_coroutine() ->
 
 
 async def test_the_error_for_a_list_of_rows_in_a_coroutine() -> None:
+    """For a list of rows as parameters, the advice must be for `aio.Session`."""
     text = "INSERT INTO t (k, v) VALUES (?, ?)"
     with FakeNode() as node:
         node.prime_prepare(text, [("k", "int"), ("v", "text")])
@@ -947,6 +968,8 @@ def test_a_profile_as_timeout(session: Session) -> None:
 
 
 def test_the_result_of_a_call_as_callback(session: Session) -> None:
+    """If a callback is not callable, the error must say what was passed, and what to pass."""
+
     def called(rows: object) -> None:
         """Return None, like most callbacks."""
 
@@ -1060,6 +1083,7 @@ def test_a_heartbeat_without_time_warns() -> None:
 
 
 def test_usual_times_do_not_warn() -> None:
+    """Times of up to an hour, a heartbeat interval of 0, and an infinite time must not warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ConstantReconnectionPolicy(3600)

@@ -139,6 +139,7 @@ def test_if_some_compiled_modules_are_missing_none_is_used(tree: Tree) -> None:
 
 
 def test_required_compiled_modules_that_are_missing_are_listed(tree: Tree) -> None:
+    """With CASS_DRIVER_IMPL=c, the error must list all compiled modules that are missing."""
     for name in ("codecs", "rows"):
         tree.module(name).unlink()
     process = tree.run(impl="c")

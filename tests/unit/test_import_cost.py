@@ -66,6 +66,7 @@ from cassandra.auth import PlainTextAuthProvider
 
 @pytest.mark.parametrize("imports", IMPORTS)
 def test_import_pulls_in_nothing_optional(imports: str) -> None:
+    """An import must load none of `UNWANTED`, no third-party package, and little of the engine."""
     code = (
         # Import these modules before the count begins, because what they import from the standard
         # library depends on the version of Python.
@@ -95,6 +96,7 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
 def test_the_python_twins_of_codecs_and_rows_are_not_imported_beside_the_compiled_ones(
     compiled: Implementation,
 ) -> None:
+    """If compiled codecs are used, neither API may import the Python codecs and rows."""
     process = run_python("import sys; import cassandra.cluster, cassandra.aio; print(*sys.modules)")
     assert process.returncode == 0, process.stderr
     loaded = set(process.stdout.split())
@@ -185,6 +187,7 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("api_module", PROGRAMS)
 def test_compatibility_modules_are_not_imported_unless_used(api_module: str) -> None:
+    """A program that uses no names of other drivers must not import `cassandra._compat`."""
     process = run_python(
         "import asyncio, sys\n"
         f"from cassandra.{api_module} import Cluster\n"

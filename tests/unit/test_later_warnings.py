@@ -8,6 +8,7 @@ from cassandra._later_warnings import LaterWarnings, collecting, warn, warn_of_t
 
 
 def test_collected_warnings_are_shown_once(recwarn: pytest.WarningsRecorder) -> None:
+    """Warnings must be collected until `show`, and be shown once. Later ones are shown at once."""
     later = LaterWarnings()
     with collecting(later):
         warn("first")
@@ -38,6 +39,7 @@ def test_a_load_warns_of_a_topic_once(recwarn: pytest.WarningsRecorder) -> None:
 def test_a_warning_with_its_row_replaces_that_of_the_value(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
+    """If warnings with rows have a topic, one without a row must not be shown for this topic."""
     later = LaterWarnings()
     with collecting(later):
         warn("row 0: column 'at'", "units")

@@ -48,6 +48,7 @@ def test_unknown_names_raise_attribute_error(module: ModuleType, name: str) -> N
 def test_compatible_reexports_are_lazy_names(
     module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A lazy module must also have the names that `REEXPORTS` lists for it."""
     table = {"lazy_example": {"fractions": "Fraction Other", "json": "loads"}}
     monkeypatch.setattr("cassandra._compat.reexports.REEXPORTS", table)
     assert _lazy._reexported("lazy_example") == {
@@ -82,6 +83,8 @@ def base() -> Any:
 
 
 def test_a_lazy_base_copies_all_attributes_at_the_first_use(base: Any) -> None:
+    """The first use of one lazy attribute must replace all of them in the base."""
+
     class Derived(base):  # type: ignore[misc]
         pass
 
@@ -98,6 +101,8 @@ def test_a_lazy_base_copies_all_attributes_at_the_first_use(base: Any) -> None:
 
 
 def test_a_subclass_may_override_lazy_attributes_and_call_super(base: Any) -> None:
+    """`super()` must find lazy methods and class methods that a subclass overrides."""
+
     class Derived(base):  # type: ignore[misc]
         def hello(self, name: str) -> str:
             return f"{super().hello(name)}!"

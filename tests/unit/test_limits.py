@@ -240,6 +240,7 @@ def test_a_cache_is_bounded_in_bytes() -> None:
 
 @pytest.mark.slow
 def test_caches_of_long_names_stay_bounded() -> None:
+    """With hundreds of long names, no cache of names may exceed its limit or 32 MiB."""
     for number in range(300):
         name = f"N{number}" + "x" * 60_000
         assert custom.mkUnrecognizedType(name).cassname == name

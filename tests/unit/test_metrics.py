@@ -234,6 +234,6 @@ def test_refused_logins_and_nodes_that_are_down_are_counted() -> None:
     with pytest.raises(NoHostAvailable):
         cluster.connect()
     assert (metrics.connection_failures, metrics.refused_logins) == (2, 1)
-    # These are no attempts of requests.
+    # A failed connect must not be counted as a connection error of a request.
     assert metrics.connection_errors == 0
     cluster.shutdown()

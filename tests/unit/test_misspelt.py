@@ -18,6 +18,7 @@ from tests.processes import run_python
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_a_misspelt_attribute_is_an_error(cluster_class: Any) -> None:
+    """Setting a misspelt setting must raise an error with the right name, and set nothing."""
     cluster = cluster_class()
     for misspelt_name, setting_name in (
         ("conect_timeout", "connect_timeout"),

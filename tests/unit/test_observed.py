@@ -55,6 +55,7 @@ from tests.unit.observing import (
 def test_a_request_reports_start_attempt_and_end(
     connect: Connect, node: FakeNode, recorder: Recorder, query_form: str
 ) -> None:
+    """For each kind of query, there must be three events, and the request have its attributes."""
     session = connect(node, recorder)
     query: Any = QUERY
     parameters: Any = None
@@ -122,6 +123,7 @@ def test_context_variables_of_the_caller_are_visible_to_observers(
 def test_each_page_reports_page_attempt_and_end(
     connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
+    """The first page must report a start, and each further page a page event instead."""
     node.prime(QUERY, paged(K, [(number,) for number in range(5)]))
     session = connect(node, recorder)
     assert len(session.rows(session.execute(SimpleStatement(QUERY, fetch_size=2)))) == 5
@@ -134,6 +136,7 @@ def test_each_page_reports_page_attempt_and_end(
 
 
 def test_on_page_calls_on_start_by_default(connect: Connect, node: FakeNode) -> None:
+    """An observer without `on_page` must get `on_start` for each page."""
     node.prime(QUERY, paged(K, [(number,) for number in range(4)]))
     page_numbers: list[int] = []
 
@@ -159,6 +162,7 @@ def test_an_error_is_passed_to_on_end(connect: Connect, node: FakeNode, recorder
 def test_a_timeout_is_passed_to_on_end(
     connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
+    """If a request times out, its end must have the error."""
     node.prime(QUERY, silence())
     session = connect(node, recorder)
     with pytest.raises(OperationTimedOut):
@@ -192,6 +196,7 @@ async def test_cancelling_a_request_is_passed_to_on_end(node: FakeNode, recorder
 
 
 def test_retries_are_reported_with_error_and_decision(connect: Connect, recorder: Recorder) -> None:
+    """A retry on the next host must be reported with its reason, before the next attempt."""
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
@@ -214,6 +219,7 @@ def test_retries_are_reported_with_error_and_decision(connect: Connect, recorder
 def test_repreparing_a_forgotten_statement_is_reported_as_retry(
     connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
+    """If the node has forgotten the statement, there must be a retry: "prepare"."""
     session = connect(node, recorder)
     prepared = session.prepare(INSERT)
     node.forget_prepared()
@@ -223,6 +229,7 @@ def test_repreparing_a_forgotten_statement_is_reported_as_retry(
 
 
 def test_speculative_executions_are_reported(connect: Connect, recorder: Recorder) -> None:
+    """A speculative execution must be reported before its attempt, and be counted."""
     with FakeCluster(2) as nodes:
         held_answer = hold(ONE_ROW)
         nodes[0].prime(QUERY, held_answer)
@@ -265,6 +272,7 @@ def test_concurrent_executions_have_the_caller_s_context(
 async def test_concurrent_executions_on_asyncio_have_the_caller_s_context(
     node: FakeNode, recorder: Recorder
 ) -> None:
+    """All events of concurrent executions must come in the context of the calling coroutine."""
     async with aio.Cluster([node.address], port=node.port, request_observers=[recorder]) as cluster:
         session = await cluster.connect()
         prepared = await session.prepare(INSERT)
@@ -421,6 +429,8 @@ def test_a_request_starts_once_and_does_not_end_before_its_start() -> None:
 def test_an_observer_that_raises_does_not_keep_events_from_others(
     connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
+    """If an observer raises errors, other observers must still get all events."""
+
     class FailingObserver(RequestObserver):
         def on_start(self, request: ObservedRequest) -> None:
             raise ValueError("start")

@@ -73,6 +73,7 @@ def observers_of_request(session: Any, **options: Any) -> list[str]:
 def test_observers_of_cluster_session_and_profile_see_a_request(
     connect: Connect, node: FakeNode
 ) -> None:
+    """The observers of the cluster, session and profile must see a request, in this order."""
     profile = ExecutionProfile(request_observers=[NamedObserver("profile")])
     session = connect(node, NamedObserver("cluster"), execution_profiles={"own": profile})
     session.session.add_request_observer(NamedObserver("session"))
@@ -101,6 +102,7 @@ def test_removed_observers_see_no_further_requests(connect: Connect, node: FakeN
 def test_observers_of_a_connected_cluster_can_be_added_and_replaced(
     connect: Connect, node: FakeNode
 ) -> None:
+    """After `connect`, added observers must see requests, and replaced ones must not."""
     session = connect(node, NamedObserver("cluster"))
     late_observer = NamedObserver("late")
     session.cluster.add_request_observer(late_observer)
@@ -182,6 +184,7 @@ def test_a_profile_s_observers_are_resolved_once_for_each_session(
 
 
 def test_unobserved_requests_have_no_hooks(connect: Connect, node: FakeNode) -> None:
+    """A session must have hooks only as long as it has an observer."""
     session: Any = connect(node)
     hooks = [session.session._engine.hooks]
     observer = Recorder()
@@ -296,6 +299,8 @@ def test_methods_of_other_bases_are_no_events() -> None:
 
 
 def test_on_latency_is_refused_for_observers_of_a_profile() -> None:
+    """An observer with `on_latency` must be accepted for a cluster, but not for a profile."""
+
     class LatencyObserver(RequestObserver):
         def on_latency(self, host: Any, seconds: float) -> None:
             raise NotImplementedError
@@ -423,6 +428,7 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
 
 
 def test_storage_is_shared_by_the_events_of_a_request(connect: Connect, node: FakeNode) -> None:
+    """What an observer stores in `request.storage` at the start, it must find at the end."""
     stored_values: list[Any] = []
 
     class StoringObserver(RequestObserver):

@@ -41,6 +41,7 @@ def test_unknown_attributes_of_a_pattern_are_errors() -> None:
 
 
 def test_importing_the_apis_compiles_no_pattern_of_the_package() -> None:
+    """While the APIs are imported, no module of the package may call `re.compile`."""
     code = (
         "import re; original = re.compile; seen = []\n"
         "def compile(*arguments):\n"

@@ -73,6 +73,7 @@ def errors() -> list[type[BaseException]]:
 
 
 def test_each_error_class_can_be_imported_by_its_qualified_name() -> None:
+    """The module and qualified name of each error class must lead to this class."""
     error_classes = errors()
     assert DecodeError in error_classes
     not_importable = []

@@ -14,6 +14,7 @@ WORD = "correct-horse"
 
 
 def test_only_reveal_returns_the_value_of_a_secret() -> None:
+    """No string form of a secret or of its slots may contain its value."""
     secret = Secret(WORD)
     assert secret.reveal() == WORD
     assert Secret.of(secret) is secret

@@ -85,6 +85,7 @@ def test_errors_of_the_generator_itself_are_raised(driven: Drive) -> None:
 
 
 def test_keyboard_interrupts_and_cancellations_run_the_generator_s_cleanup() -> None:
+    """If a step is interrupted or cancelled, the generator must run its `finally` block."""
     cleanups: list[str] = []
 
     def steps() -> Generator[int, Any, None]:

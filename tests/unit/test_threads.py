@@ -1,4 +1,5 @@
-"""Tests of waiting in greenlets, for which threads are used here.
+"""Tests of waiting in greenlets. In these tests, threads take the place of greenlets.
+
 
 ``engine/test_green.py`` uses real greenlets, if gevent or eventlet is installed.
 """
@@ -139,6 +140,7 @@ def test_a_release_for_a_killed_waiter_wakes_the_next(waiter: Any) -> None:
 
 
 def test_a_green_event_wakes_all_waiters_and_stays_set() -> None:
+    """A wait must time out before the event is set, and return True from then on."""
     event = GreenEvent()
     assert event.wait(0.001) is False
     results: list[bool] = []
@@ -209,6 +211,7 @@ def test_real_threads_are_registered_while_they_run() -> None:
 
 
 def test_a_real_thread_that_raises_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its function has raised an error, `join` must return, and the thread not be alive."""
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", reported.append)
 

@@ -132,6 +132,7 @@ def begun(requests: list[CountingRequest]) -> list[int]:
 
 
 def test_requests_above_the_limit_wait_in_order() -> None:
+    """With a limit of 2, each end of a request must let the next one begin, in order."""
     throttler, _ = attached(ConcurrencyLimitingThrottler(2, max_queue_size=10))
     requests = [CountingRequest(throttler).ask() for _ in range(5)]
     assert begun(requests) == [0, 1]
@@ -309,6 +310,10 @@ def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
 def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
     is_one_statement: bool, slow_share: float
 ) -> None:
+    """A constant share of slow responses must not change the limit.
+
+    The slow responses are to another statement, or to the same one.
+    """
     throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=200))
     generator = random.Random(slow_share)
     for number in range(5_000):
@@ -345,8 +350,8 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
 
     def receive_response() -> None:
         begun, request = in_flight.popleft()
-        # The server serves requests in order. At `served_until` it has served all of them, and this
-        # one earlier, by the time for those after it.
+        # The server serves requests in order, and has served all of them at `served_until`. It has
+        # served this one earlier: each of the requests after it takes 1 / capacity seconds.
         loop.advance(max(served_until - loop.now - len(in_flight) / capacity, 0))
         request.end(loop.now - begun)
 
@@ -371,6 +376,7 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
 
 
 def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept() -> None:
+    """Statements that differ only in literals must be one group; number and size are limited."""
     group_of = throttling_module._likeness
     throttler: Any = None
 
@@ -480,6 +486,7 @@ def test_futures_above_the_limit_wait() -> None:
 
 
 def test_the_timeout_includes_the_wait_for_the_throttler() -> None:
+    """A request must time out while it waits in the queue, and the error must say so."""
     held_answer = hold(rows(K, []))
     throttler = ConcurrencyLimitingThrottler(1, max_queue_size=100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
@@ -537,6 +544,7 @@ async def test_a_second_cluster_of_the_loop_is_refused() -> None:
 
 
 def test_a_cluster_that_cannot_connect_detaches_from_the_throttler() -> None:
+    """After a failed connect, another cluster must be able to use the throttler."""
     throttler = ConcurrencyLimitingThrottler(1)
     with FakeNode() as node:
         node.refuse_connections()
@@ -574,6 +582,7 @@ async def test_cancelled_tasks_leave_the_queue() -> None:
 
 
 def test_shutting_down_fails_the_waiting_requests() -> None:
+    """A shutdown must fail the request in flight and those in the queue, and empty the queue."""
     throttler = ConcurrencyLimitingThrottler(1, max_queue_size=100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, hold(rows(K, [])))
@@ -612,6 +621,7 @@ def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
 
 
 def test_failed_requests_make_room_for_others() -> None:
+    """With a limit of 1, a failed request must let the next one begin."""
     throttler = ConcurrencyLimitingThrottler(1, max_queue_size=10)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, error(ErrorCode.INVALID))
@@ -654,6 +664,8 @@ def test_waiting_threads_are_served_in_turn() -> None:
 
 
 def test_an_error_in_a_throttler_s_hook_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """An error in a hook of a throttler must be logged, and the request must succeed."""
+
     class BrokenThrottler(ConcurrencyLimitingThrottler):
         def on_over(self, request: Any) -> None:
             raise ValueError("broken")

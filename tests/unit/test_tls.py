@@ -51,6 +51,7 @@ def test_the_context_is_rebuilt_only_if_a_file_changed(tmp_path: Path) -> None:
 def test_the_earlier_context_stays_while_files_are_half_written(
     tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If the new files cannot be loaded yet, the earlier context must be used, and a log say so."""
     path, factory = tmp_path / "cert", CountingFactory()
     path.write_text("old")
     context: Any = ReloadingContext(factory, path)
@@ -71,6 +72,7 @@ def test_the_context_stays_while_a_file_is_missing(tmp_path: Path) -> None:
 
 
 def test_wrong_paths_and_files_are_errors_at_construction(tmp_path: Path) -> None:
+    """Missing paths, missing files and unusable files must be errors when the object is created."""
     with pytest.raises(ValueError, match="needs the paths"):
         ReloadingContext(CountingFactory())
     with pytest.raises(FileNotFoundError):

@@ -1,6 +1,6 @@
-"""Tests of the warning for objects that are tested for truth and dropped.
+"""Tests of the warning for objects that are dropped unused, such as after a test for truth.
 
-It has the line of the test.
+The warning has the line of user code that created the object.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def test_an_object_that_is_used_causes_no_warning() -> None:
 
 
 def test_a_copy_of_the_object_was_not_tested() -> None:
-    """A copy of the object must have no test, since the globals of a module cannot be copied.
+    """A copy must have None in place of a `TruthTest`, because the copy was not tested.
 
-    The test refers to them.
+    Besides, a `TruthTest` refers to the globals of a module, which cannot be copied.
     """
     test = TruthTest("nothing was done")
     test.is_used = True
@@ -63,11 +63,13 @@ def test_the_end_of_the_interpreter_causes_no_warning() -> None:
 
 
 async def numbers(check: IterationCheck) -> AsyncGenerator[int, None]:
+    """Yield 1, and record in `check` that the iteration has begun."""
     check.is_used = True
     yield 1
 
 
 def drop(make: Callable[[IterationCheck], object]) -> None:
+    """Call `make` with a new check, and drop the result."""
     make(IterationCheck("nothing was done"))
     gc.collect()
 
@@ -78,6 +80,7 @@ async def test_a_generator_that_is_dropped_warns() -> None:
 
 
 async def test_a_generator_that_is_closed_causes_no_warning() -> None:
+    """Closing a generator that nobody began to read, or that was read, must not warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         await numbers(IterationCheck("nothing was done")).aclose()

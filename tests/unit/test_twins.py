@@ -323,6 +323,7 @@ def test_requesting_c_without_a_compiled_module_names_the_module() -> None:
 
 @pytest.mark.usefixtures("compiled")
 def test_a_partial_build_uses_only_python_and_has_a_reason() -> None:
+    """If one compiled module is missing, none may be used, and the reason must name it."""
     code = (
         "import sys; sys.modules['cassandra._accel.rows'] = None\n"
         "from cassandra import _impl; print(_impl.implementation); print(_impl.fallback_reason)"

@@ -70,6 +70,7 @@ def test_an_unreachable_host_is_a_problem_with_advice() -> None:
 
 
 def test_a_host_that_hangs_has_its_reason_and_advice() -> None:
+    """A host that is reached but sends nothing is a problem, and the advice says that it hangs."""
     # test_handshake_in_silence.py checks in virtual time that a hanging node gives this reason.
     endpoint = DefaultEndPoint("10.0.0.1", 9042)
     connection: Any = SimpleNamespace(
@@ -98,6 +99,7 @@ def test_a_host_that_hangs_has_its_reason_and_advice() -> None:
 
 @pytest.mark.parametrize("step", ["handshake", "silence"])
 def test_a_host_that_hangs_in_tls_is_not_said_to_need_tls(step: str) -> None:
+    """If a host hangs and TLS is in use, the advice does not say to pass `--ssl`."""
     connection: Any = SimpleNamespace(
         is_reached=True,
         is_connected=step == "silence",
@@ -125,6 +127,7 @@ def be_impatient_with(monkeypatch: pytest.MonkeyPatch, silent_node: FakeNode) ->
 def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
     nodes: FakeCluster, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A host that does not report its schema version is not counted among the hosts that agree."""
     (finding,) = checks.schema(session, WAIT)
     assert finding.text.startswith("all hosts agree on version")
     be_impatient_with(monkeypatch, nodes[1])
@@ -160,6 +163,7 @@ def test_schemas_that_differ_are_a_problem(nodes: FakeCluster, session: Session)
 def test_a_clock_that_is_wrong_is_a_finding(
     nodes: FakeCluster, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A host whose clock is a minute behind this machine's clock is a problem."""
     now = 1_800_000_000  # seconds
     monkeypatch.setattr(checks, "time", SimpleNamespace(time=lambda: now))
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
@@ -208,6 +212,7 @@ def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_host_that_stalls_is_a_warning(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host with one slow response among ten quick responses is a warning: it stalls."""
     # These are the start and the end of 10 requests to each of two hosts, in seconds. The last
     # request to the first host is slow.
     times = iter([0.0, 0.001] * 9 + [0.0, 0.7] + [0.0, 0.001] * 10)
@@ -289,5 +294,6 @@ def test_shards_are_a_finding_for_scylladb_only() -> None:
 
 
 def test_the_check_of_schemas_ignores_hosts_that_do_not_answer(session: Session) -> None:
+    """If no host responds, here because the session is shut down, the check has no finding."""
     session.shutdown()
     assert list(checks.schema(session, WAIT)) == []

@@ -76,6 +76,7 @@ def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_closed_port_is_one_problem_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
+    """A contact point with a closed port is one problem; the failed connect is only a note."""
     # When the block ends, the node stops, and its port is closed.
     with FakeNode() as node:
         address, port = node.address, node.port
@@ -121,6 +122,7 @@ def test_a_refused_login_is_a_problem_of_its_own(capsys: pytest.CaptureFixture[s
 def test_a_password_is_used_and_never_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """The doctor asks for a missing login, and prints no password, whether right or wrong."""
     monkeypatch.setenv("DOCTOR_SECRET", "hidden")
     with FakeNode(username="ada", password="hidden") as node:
         node_arguments = [node.address, "--port", str(node.port)]
@@ -140,6 +142,7 @@ def test_a_password_is_used_and_never_shown(
 def test_a_login_that_no_node_asks_for_is_a_warning(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If a login is passed, but no node requires a login, there is a warning."""
     monkeypatch.setenv("DOCTOR_SECRET", "hidden")
     login = ("--user", "ada", "--password-env", "DOCTOR_SECRET")
     with FakeNode() as node:
@@ -194,6 +197,7 @@ def test_without_a_terminal_a_password_cannot_be_asked_for(
 
 
 def test_warnings_change_the_exit_code_with_strict(capsys: pytest.CaptureFixture[str]) -> None:
+    """Warnings lead to the exit code 1 only with `--strict`."""
     with FakeCluster(2) as nodes:
         nodes[1].release_version = "9.9"  # mixed releases are a warning
         node_arguments = [nodes[0].address, "--port", nodes.port]
@@ -207,6 +211,7 @@ def test_warnings_change_the_exit_code_with_strict(capsys: pytest.CaptureFixture
 def test_the_keyspace_and_the_local_data_centre_are_checked(
     node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A local data centre and a keyspace that do not exist are two problems."""
     code, out = run(
         capsys, node.address, "--port", node.port, "--local-dc", "dc1", "--keyspace", "shop"
     )
@@ -243,6 +248,7 @@ def test_the_certificate_of_each_node_is_examined(
 def test_an_expired_client_certificate_is_one_problem(
     authority: Authority, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """An expired client certificate is one problem, although the node also refuses it."""
     certificate, key = authority.issue("client", begins=-9 * DAY, ends=-2 * DAY)
     server = authority.server("127.0.0.1", clients=authority.path)
     with FakeNode(ssl_context=server) as node:

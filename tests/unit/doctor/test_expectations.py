@@ -91,6 +91,7 @@ def test_a_keyspace_that_does_not_exist_is_a_problem(session: Session, name: str
 def test_a_keyspace_without_replicas_in_the_local_data_centre_is_a_problem(
     session: Session,
 ) -> None:
+    """A keyspace without replicas in the local data centre is a problem with advice."""
     (finding,) = expectations.keyspace(session, "shop", "west")
     assert finding.level == PROBLEM
     assert "has no replicas in 'west', but 2 in east" in finding.text
@@ -101,6 +102,7 @@ def test_a_keyspace_without_replicas_in_the_local_data_centre_is_a_problem(
 
 
 def test_a_quorum_that_is_down_is_a_warning(nodes: FakeCluster, session: Session) -> None:
+    """If a node is down that LOCAL_QUORUM needs in the data centre, there is a warning."""
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
     host.set_down()

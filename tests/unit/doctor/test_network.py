@@ -25,6 +25,10 @@ from tests.unit.security.conftest import authority as authority
 
 
 def test_the_implementation_in_use_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`installation` reports OK for compiled modules, and a note or a warning for pure Python.
+
+    It is a warning if compiled modules exist, but cannot be imported.
+    """
     monkeypatch.setattr(_build_stamp, "has_sources", lambda: False)
     monkeypatch.setattr(_impl, "implementation", "c")
     assert [finding.level for finding in network.installation()] == [OK]
@@ -55,6 +59,7 @@ def test_the_implementation_in_use_is_reported(monkeypatch: pytest.MonkeyPatch) 
 def test_a_build_from_other_sources_is_the_first_finding(
     monkeypatch: pytest.MonkeyPatch, changed_files: list[str] | None, level: str, message: str
 ) -> None:
+    """If the compiled modules may not match the sources, the first finding says how to rebuild."""
     monkeypatch.setattr(_impl, "implementation", "c")
     monkeypatch.setattr(_build_stamp, "has_sources", lambda: True)
     monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: changed_files)
@@ -78,6 +83,7 @@ def test_a_name_lookup_that_hangs_is_a_problem(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_name_lookup_that_hangs_does_not_keep_the_process_running() -> None:
+    """The process ends although one of its threads still waits for the name lookup."""
     program = (
         "import socket, time; from cassandra.doctor import network;"
         "socket.getaddrinfo = lambda *args, **kwargs: time.sleep(600);"
@@ -154,6 +160,7 @@ def test_a_certificate_of_another_name_is_to_be_renewed(authority: Authority) ->
 
 
 def test_an_answer_that_is_not_tls_is_not_put_down_to_a_client_certificate() -> None:
+    """If the server does not speak TLS, the advice says so, and names no client certificate."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -287,6 +294,7 @@ def test_a_node_that_hangs_in_tls_is_a_problem(authority: Authority) -> None:
 def test_a_missing_client_certificate_is_named(
     authority: Authority, version: ssl.TLSVersion
 ) -> None:
+    """If the node requires a client certificate, the problem says so and names the options."""
     server = authority.server("127.0.0.1", clients=authority.path)
     server.minimum_version = server.maximum_version = version
     with FakeNode(ssl_context=server) as node:

@@ -221,6 +221,11 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
 
 @pytest.mark.parametrize("match", FIRST_CONNECT, ids=str)
 def test_shutdown_fails_an_awaited_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
+    """`shutdown` ends a first `connect` at each of its requests, with ConnectionShutdown.
+
+    Two tasks connect, and one of them is cancelled. No task and no connection is left.
+    """
+
     async def run() -> None:
         held = hold()
         node.prime(match, held)

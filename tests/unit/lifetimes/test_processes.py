@@ -162,6 +162,7 @@ def test_forked_pool_processes_may_create_their_own_clusters() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_gets_errors_and_may_create_its_own_cluster() -> None:
+    """In a forked child, the parent's session raises errors, and a cluster of the child works."""
     process = run_python(FORK)
     assert process.stdout.splitlines() == [
         "SessionShutdown True",
@@ -176,6 +177,7 @@ def test_a_forked_child_gets_errors_and_may_create_its_own_cluster() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_child_does_not_wait_for_requests_of_its_parent() -> None:
+    """In a forked child, waiting for the parent's requests raises errors instead of hanging."""
     process = run_python(FORK_WITH_REQUESTS, timeout=30)
     assert process.stdout.splitlines() == [
         "taken [] 1",
@@ -188,6 +190,7 @@ def test_a_forked_child_does_not_wait_for_requests_of_its_parent() -> None:
 
 @pytest.mark.slow
 def test_an_unfinished_results_generator_does_not_delay_the_exit() -> None:
+    """A process ends although it has read only the first of endless outcomes."""
     process = run_python(
         PROLOGUE
         + """
@@ -227,6 +230,7 @@ def test_a_spawned_process_may_create_its_own_cluster() -> None:
     ],
 )
 def test_the_interpreter_exits_with_open_clusters_and_requests(ending: str) -> None:
+    """A process with an open cluster ends without an error, whatever its last statement is."""
     code = (
         PROLOGUE
         + f"node = FakeNode()\nnode.start()\nsession = connect(node)\n{ending}\nprint('end')\n"

@@ -56,6 +56,7 @@ def connect(node: FakeNode) -> tuple[Cluster, Session]:
 
 
 def test_shutdown_may_be_called_twice_and_by_many_threads(node: FakeNode) -> None:
+    """Many threads may call a cluster's `shutdown` at once, and later calls do nothing."""
     cluster, session = connect(node)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: cluster.shutdown(), range(8)))
@@ -76,6 +77,7 @@ def test_shutdown_before_connect(node: FakeNode) -> None:
 
 
 def test_shutdown_fails_requests_in_flight(node: FakeNode) -> None:
+    """`shutdown` fails all requests in flight, and later calls, with ConnectionShutdown."""
     cluster, session = connect(node)
     futures = [session.execute_async(QUERY, timeout=None) for _ in range(50)]
     node.wait_for(lambda node: len(node.queries(QUERY)) == 50)
@@ -98,6 +100,7 @@ def test_shutdown_in_another_thread_fails_a_blocking_call(node: FakeNode) -> Non
 
 @pytest.mark.slow
 def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: FakeNode) -> None:
+    """After ten failed and ten successful connects, no thread and no open socket is left."""
     # The first connect in a process creates objects that stay, so connect once before counting.
     connect(node)[0].shutdown()
     with FakeNode() as silent_node:
@@ -124,6 +127,7 @@ def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: Fa
 
 
 async def test_successful_and_failed_connects_leave_no_tasks(node: FakeNode) -> None:
+    """After a shutdown with a request in flight, and after a failed connect, no task is left."""
     tasks_before = asyncio.all_tasks()
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
@@ -157,6 +161,7 @@ def test_several_loops_in_one_process(node: FakeNode) -> None:
 
 
 def test_a_cluster_of_another_loop_is_refused(node: FakeNode) -> None:
+    """Connecting a cluster on another event loop than its first loop raises RuntimeError."""
     cluster = aio.Cluster([node.address], port=node.port)
     first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
     try:
@@ -250,6 +255,10 @@ def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_delay")
 def test_a_session_that_is_dropped_is_closed_with_a_warning(node: FakeNode) -> None:
+    """A session without references is closed with a warning.
+
+    A result that needs further pages, and a copy of the session, count as references.
+    """
     node.prime("SELECT p", paged([("k", "int")], [(number,) for number in range(6)]))
     with Cluster([node.address], port=node.port) as cluster:
         kept, session = cluster.connect(), cluster.connect()
@@ -275,6 +284,7 @@ def test_a_session_that_is_dropped_is_closed_with_a_warning(node: FakeNode) -> N
 
 @pytest.mark.usefixtures("no_delay")
 def test_a_dropped_session_ends_its_requests_first(node: FakeNode) -> None:
+    """A dropped session is closed only after its request in flight has got its response."""
     held = hold(void())
     node.prime("SELECT held", held)
     outcomes: list[Any] = []
@@ -340,6 +350,7 @@ def test_an_engine_that_is_dropped_waits_for_the_work_of_the_driver(node: FakeNo
 
 @pytest.mark.usefixtures("no_delay")
 def test_a_dropped_session_does_not_wait_for_abandoned_requests(node: FakeNode) -> None:
+    """A dropped session does not wait for the response to a request that has timed out."""
     node.prime("SELECT never", silence())
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -354,6 +365,7 @@ def test_a_dropped_session_does_not_wait_for_abandoned_requests(node: FakeNode) 
 async def test_a_session_of_asyncio_that_is_dropped_is_closed_with_a_warning(
     node: FakeNode,
 ) -> None:
+    """A dropped asyncio session is closed with a warning, once no result needs further pages."""
     node.prime("SELECT p", paged([("k", "int")], [(number,) for number in range(6)]))
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
@@ -373,6 +385,7 @@ async def test_a_session_of_asyncio_that_is_dropped_is_closed_with_a_warning(
 def test_the_shutdown_of_a_cluster_closes_dropped_sessions_without_a_warning(
     node: FakeNode,
 ) -> None:
+    """If the cluster was shut down, dropping its session causes no warning."""
     with warnings_of_dropped() as messages:
         for shuts_session_down in (True, False):
             cluster, session = connect(node)

@@ -67,6 +67,7 @@ def moment(text: str) -> int:
 def test_bounds_of_date_ranges_are_rounded(
     text_of_moment: str, precision: str, first: str, last: str
 ) -> None:
+    """A lower bound is rounded down, and an upper bound up, to the bound's precision."""
     bound = util.DateRangeBound(moment(text_of_moment), precision)
     low, high = (util.DateRangeBound(moment(text), precision) for text in (first, last))
     date_range = util.DateRange(bound, bound)

@@ -8,6 +8,7 @@ from cassandra.util.intervals import OncePerInterval, OncePerKey
 
 
 def test_is_due_is_true_once_per_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`is_due` is True once in 10 seconds, and `missed` counts the calls in between."""
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     limiter = OncePerInterval(10)

@@ -35,6 +35,7 @@ def test_an_ordered_map_keeps_the_order_of_its_keys() -> None:
 
 
 def test_decoded_maps_find_equal_keys() -> None:
+    """A decoded map finds a key by its CQL encoding, and can be changed, pickled and copied."""
     cqltype = cqltypes.lookup_casstype("MapType(ListType(Int32Type), UTF8Type)")
     body = cqltype.codec().encode(util.OrderedMap([([1], "a"), ([2], "b")]))
     mapping = cqltype.codec().decode(body)
@@ -57,6 +58,7 @@ def test_decoded_maps_find_equal_keys() -> None:
 
 
 def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
+    """If the encoded map has a key twice, the decoded map has the last value."""
     cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
     # The bytes are the length and the value of the key 1, and the length of the key's value.
     key_and_length = "00000004" + "00000001" + "00000004"

@@ -151,6 +151,7 @@ def test_statements_that_cassandra_driver_has_pickled(is_read: bool) -> None:
 
 
 def test_a_batch_that_cassandra_driver_has_pickled() -> None:
+    """A batch that cassandra-driver has pickled has its statements, and accepts more statements."""
     batch: Any = unpickled(
         Pickled(
             BatchStatement,
@@ -179,6 +180,7 @@ def test_passwords_that_cassandra_driver_has_pickled(cls: type[Any]) -> None:
 
 
 def test_schema_objects_that_cassandra_driver_has_pickled() -> None:
+    """User-defined types and aggregates that cassandra-driver has pickled can be read and used."""
     fields = {"keyspace": "ks", "name": "t", "field_names": ["a"], "field_types": ["int"]}
     user_type: Any = unpickled(Pickled(UserType, fields))
     assert user_type.as_cql_query() == UserType("ks", "t", ["a"], ["int"]).as_cql_query()

@@ -16,6 +16,7 @@ Pool = list[Any]
 
 
 def test_a_sorted_set_is_a_set() -> None:
+    """Each operation on random sorted sets has the same result as on built-in sets."""
     chooser = random.Random(7)
     for _ in range(300):
         # The same operations on a sorted set and on a built-in set must have equal results.
@@ -108,6 +109,7 @@ def test_elements_stay_sorted_and_unique_after_changes() -> None:
     ],
 )
 def test_elements_without_a_total_order_keep_their_insertion_order(items: Pool) -> None:
+    """Elements without a total order keep their insertion order, are unique, and can be removed."""
     sorted_set = util.SortedSet(items)
     assert list(sorted_set) == items
     assert all(item in sorted_set for item in items)
@@ -122,6 +124,7 @@ def test_elements_without_a_total_order_keep_their_insertion_order(items: Pool) 
 
 
 def test_an_element_that_cannot_be_compared_can_be_added() -> None:
+    """A string can be added to a set of numbers, and further numbers after it."""
     sorted_set = util.SortedSet([1, 3])
     sorted_set.add("x")
     sorted_set.add("x")
@@ -133,6 +136,7 @@ def test_an_element_that_cannot_be_compared_can_be_added() -> None:
 
 
 def test_a_set_compares_with_any_collection() -> None:
+    """A sorted set equals any collection of the same elements without duplicates, but no string."""
     sorted_set = util.SortedSet([2, 1])
     assert sorted_set == [1, 2]
     assert sorted_set == [2, 1]
@@ -146,6 +150,7 @@ def test_a_set_compares_with_any_collection() -> None:
 
 
 def test_elements_can_be_deleted_from_sorted_sets() -> None:
+    """`del` removes elements by index or slice, in the order of the set."""
     sorted_set = SortedSet([5, 1, 4, 2, 3])
     del sorted_set[0]
     assert list(sorted_set) == [2, 3, 4, 5]

@@ -45,6 +45,7 @@ def test_a_time_uuid_contains_time_node_and_clock_sequence() -> None:
     ],
 )
 def test_a_uuid_of_another_version_warns(value: uuid.UUID, version: str) -> None:
+    """The functions for time UUIDs warn if the UUID is not of version 1."""
     functions: list[Any] = [util.unix_time_from_uuid1, util.datetime_from_uuid1]
     for function in functions:
         message = f"^{function.__name__} takes a UUID of version 1, but {value} has {version}: "
