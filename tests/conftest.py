@@ -70,9 +70,9 @@ _tests_run = 0
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, Any, Any]:
-    """From time to time, also exclude the objects that earlier tests have left.
+    """From time to time, exclude objects that tests have left from garbage collection.
 
-    Examples are caches.
+    Such objects are, for example, caches. `pytest_collection_finish` says why.
     """
     global _tests_run
     result = yield

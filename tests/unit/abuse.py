@@ -32,7 +32,7 @@ ROW = bytes.fromhex("00000004000000070000000178")
 class Liar:
     """A container with three elements whose `__len__` returns another length.
 
-    `__index__` returns another one of `numbers` at each call.
+    `__index__` returns the next of `numbers` at each call, and begins again after the last one.
     """
 
     def __init__(self, length: int = 1, *numbers: int) -> None:
@@ -133,7 +133,7 @@ def call_all(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
 
 
 def attributes(thing: object) -> list[str]:
-    """Return the names of the data attributes of `thing`, which include those that can be set."""
+    """Return the names of the attributes of `thing` that are not methods, such as its slots."""
     return [
         name
         for name in dir(type(thing))

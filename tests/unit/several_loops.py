@@ -47,7 +47,7 @@ def connected(node: Any, loops: int = 2, **settings: Any) -> Iterator[Session]:
 
 
 def workers_of(session: Session) -> tuple[WorkerSession, ...]:
-    """Return the sessions of the further loops."""
+    """Return the engine's sessions of the workers: all event loops except the first."""
     return session._engine.followers
 
 
@@ -61,6 +61,7 @@ def on_worker(session: Session, function: Callable[[], T]) -> T:
     """Call `function` in a thread whose requests the only worker of `session` executes."""
 
     def pin_and_call() -> T:
+        # This is the loop that the thread uses: 0 is the first loop, and 1 is the worker.
         session._loops._own.position = 1
         return function()
 

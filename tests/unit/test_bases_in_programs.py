@@ -128,7 +128,7 @@ def test_statements_with_two_bases_and_with_slots() -> None:
 
 
 def test_bound_statements_are_statements() -> None:
-    # Their other base, whose attributes compiled code reads, is an addition to `Statement`.
+    # `BoundStatement` has a second base class, whose attributes compiled code reads.
     assert issubclass(BoundStatement, Statement)
 
 

@@ -30,6 +30,7 @@ def test_a_cache_with_too_many_entries_is_emptied() -> None:
     cache: Bounded[int, int] = Bounded(2, 1000)
     for key in range(3):
         cache.keep(key, key, 1)
+    # Two entries fill the cache, so the third must have emptied it first.
     assert [cache.get(key) for key in range(3)] == [None, None, 2]
     assert cache.held == 1
 
@@ -38,13 +39,14 @@ def test_a_cache_with_too_many_bytes_is_emptied() -> None:
     cache: Bounded[int, int] = Bounded(100, 80)
     for key in range(9):
         cache.keep(key, key, 10)
-    # The last entry has 10 bytes, and would have been the ninth.
+    # Eight entries of 10 bytes fill the cache, so the ninth (key 8) must have emptied it first.
     assert cache.get(8) == 8
     assert len(cache) == 1
     assert cache.held == 10
 
 
 def test_a_value_that_is_too_large_is_not_kept() -> None:
+    # An entry may have an eighth of the cache's 80 bytes.
     cache: Bounded[str, int] = Bounded(100, 80)
     assert cache.keep("large", 1, 11) == 1
     assert cache.get("large") is None

@@ -333,7 +333,7 @@ def test_statements_that_are_lost_with_the_session_are_logged(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let statements be sent soon if nobody reads a generator."""
+    """If nobody reads a results generator, send its remaining statements after only 0.01 s."""
     monkeypatch.setattr(concurrent, "_PATIENCE", 0.01)
 
 
@@ -398,6 +398,7 @@ def test_errors_of_a_generator_that_is_kept_unread(fail_fast: bool) -> None:
     )
     assert is_requested.wait(WAIT)
     if fail_fast:
+        # Request 30 fails, and perhaps a few more were sent by then, but not all 100.
         with pytest.raises(ValueError, match="30"):
             list(outcomes)
         assert len(requested) < 50

@@ -191,7 +191,8 @@ def test_values_of_numpy() -> None:
     assert encode(numpy.float64(1.5)) == "1.5"
     assert encode(numpy.str_("it's")) == "'it''s'"
     assert encode(numpy.int32(3)) == "3"
-    # A whole day may be meant for a date. Anything else is milliseconds.
+    # A value in days becomes a date, which fits a timestamp column, too. A value in a smaller
+    # unit becomes the milliseconds since 1970.
     assert encode(numpy.datetime64("1970-01-02")) == "'1970-01-02'"
     assert encode(numpy.datetime64("1970-01-01T00:00:01.002999")) == "1002"
     assert encode(numpy.datetime64("1969-12-31T23:59:59.999")) == "-1"

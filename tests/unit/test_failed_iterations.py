@@ -60,9 +60,9 @@ def test_an_iterator_that_has_failed_raises_each_time(error: BaseException) -> N
 
 
 def test_the_error_of_a_further_call_is_alone() -> None:
-    """The error of a further call must suppress its context, which would only confuse.
+    """The error of a further call must be shown without its context, which would only confuse.
 
-    The context is the end of the generator.
+    The context is the StopIteration of the generator, which has ended with its error.
     """
     items = LoudIterator(two_items(ValueError("x")))
     with pytest.raises(ValueError, match="x"):
@@ -75,7 +75,7 @@ def test_the_error_of_a_further_call_is_alone() -> None:
 def test_a_call_while_another_thread_waits_does_not_fail_its_iteration() -> None:
     def items_with_a_wait() -> Iterator[int]:
         yield 1
-        # A call of another thread raises this error in the meantime.
+        # This call comes while the generator is running, like one from another thread.
         with pytest.raises(ValueError, match="already executing"):
             next(items)
         yield 2
@@ -85,7 +85,7 @@ def test_a_call_while_another_thread_waits_does_not_fail_its_iteration() -> None
 
 
 def test_a_closed_iterator_has_ended() -> None:
-    """`close` must close the generator. Other iterators have nothing to close."""
+    """`close` must close a generator, and do nothing for an iterator without `close`."""
     items = LoudIterator(two_items())
     assert next(items) == 1
     items.close()

@@ -131,8 +131,8 @@ def check_refused(process: subprocess.CompletedProcess[str]) -> None:
     assert process.returncode != 0
     assert "ImportError" in process.stderr
     assert "other-driver" in process.stderr
-    # The command must uninstall the other driver only if the wheel exists from which the package is
-    # restored.
+    # The command must first check (`ls`) that the wheel exists from which it restores the package,
+    # and uninstall the other driver only then.
     assert (
         f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in process.stderr
     )

@@ -1284,5 +1284,9 @@ def test_a_subclass_may_define_how_it_is_pickled(method: str) -> None:
 
 
 def test_code_without_the_name_of_a_module_calls_the_driver() -> None:
+    """Code whose globals have no module name must count as user code.
+
+    The stack level of a warning that points to the caller of the function itself is 1.
+    """
     variables: dict[str, Any] = {"__name__": None, "stack_level": _habits.stack_level}
     assert eval("stack_level()", variables) == 1

@@ -73,7 +73,7 @@ def test_functions_are_called_once_by_import_all(module: ModuleType) -> None:
 
 
 def test_using_a_registered_name_earlier_imports_it(module: ModuleType) -> None:
-    """Until it is imported, a name must be a stand-in that can be called and used in `isinstance`."""
+    """Until its import, a name must be a stand-in that can be called and used in `isinstance`."""
     stand_in = module.Fraction
     assert repr(stand_in) == "<fractions.Fraction, imported at the first use>"
     half = stand_in(1, 2)

@@ -206,6 +206,7 @@ def test_null_vectors_cost_no_memory(implementation: Implementation) -> None:
 
 
 def test_columns_and_fields_of_a_result_are_limited() -> None:
+    # This is a column with an empty name, of the type int (9).
     spec = string("") + short(9)
     body = string("k") + string("t") + spec * (limits.columns + 1)
     with pytest.raises(ProtocolError, match=r"65537 columns, more than limits.columns \(65536\)"):

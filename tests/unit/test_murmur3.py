@@ -14,7 +14,8 @@ from hypothesis import given, strategies as st
 from cassandra import _impl, murmur3
 from tests.conftest import Implementation
 
-# This is the first half of MurmurHash3 x64 128, which is the token of a partition key of one text.
+# Each entry has bytes, and the first half of their hash (MurmurHash3 x64 128). If the bytes are the
+# text in a partition key of one text column, this half is the token of the partition.
 KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
 
 

@@ -159,6 +159,7 @@ def test_removed_observers_are_freed(connect: Connect, node: FakeNode, owner_nam
     session.execute(QUERY)
     gc.collect()
     assert [reference() for reference in observer_references] == [None] * 30
+    # Nor may the engine have a wrapper of an observer left.
     assert not session.session._engine.core._by_id
 
 
