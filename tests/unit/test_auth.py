@@ -145,6 +145,7 @@ def pure_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("pure_sasl")
 def test_sasl_authenticators_use_the_client_of_pure_sasl() -> None:
+    """pure-sasl must get the options, and its responses be sent; `host` is no option."""
     provider = SaslAuthProvider(service="cassandra", mechanism="X", user="ada")
     authenticator: Any = provider.new_authenticator("10.0.0.1")
     assert authenticator.sasl.init_arguments == ("10.0.0.1", "cassandra", "X", {"user": "ada"})

@@ -17,6 +17,7 @@ def test_text_size_adds_up_strings_and_bytes_of_nested_keys(key: Any, size: int)
 
 
 def test_keep_returns_the_first_value_of_a_key() -> None:
+    """If a key has a value, `keep` must return and keep this value instead of the new one."""
     cache: Bounded[str, int] = Bounded(10, 1000)
     assert cache.get("a") is None
     assert cache.keep("a", 1, 10) == 1

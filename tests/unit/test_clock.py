@@ -37,6 +37,7 @@ def test_the_clock_returns_microseconds(implementation: Implementation) -> None:
 
 
 def test_values_increase_while_the_system_clock_is_behind(implementation: Implementation) -> None:
+    """If the last value is half a second ahead, the next values must be the next numbers."""
     clock, drifts = clock_and_drifts(implementation)
     ahead = time.time_ns() // 1000 + 500_000
     clock.last = ahead
@@ -45,6 +46,7 @@ def test_values_increase_while_the_system_clock_is_behind(implementation: Implem
 
 
 def test_drift_beyond_the_tolerance_is_reported(implementation: Implementation) -> None:
+    """A last value that is a minute ahead must be reported: more than the tolerance of 1 s."""
     clock, drifts = clock_and_drifts(implementation)
     minute_ahead = time.time_ns() // 1000 + 60_000_000
     clock.last = minute_ahead

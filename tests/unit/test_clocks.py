@@ -106,6 +106,10 @@ def timestamp_in_simulation(
 
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_generator_reads_the_clock_of_each_simulation(is_shared: bool) -> None:
+    """In each simulation, a timestamp must be at most 10 s before the virtual time.
+
+    With `is_shared`, one generator is used in all simulations.
+    """
     generator = MonotonicTimestampGenerator() if is_shared else None
     for seed in (1, 2, 3):
         clock = generator or MonotonicTimestampGenerator()

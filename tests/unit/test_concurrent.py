@@ -171,6 +171,7 @@ def test_synchronous_callbacks_do_not_recurse() -> None:
 
 
 def test_order_and_concurrency_with_a_thread_that_answers_newest_first() -> None:
+    """Outcomes must have the order of the statements, with at most 16 requests in flight."""
     session = ThreadedSession()
     try:
         outcomes = list(execute_concurrent_with_args(session, "q", arguments(500), concurrency=16))

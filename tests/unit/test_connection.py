@@ -11,6 +11,7 @@ from cassandra.engine import endpoint
 
 
 def test_names_are_the_objects_of_the_modules_that_define_them() -> None:
+    """Each name must be the same object as in the module that defines it."""
     assert connection.DefaultEndPoint is endpoint.DefaultEndPoint
     for name, home in connection._HOME.items():
         assert getattr(connection, name) is getattr(importlib.import_module(home), name), name

@@ -44,6 +44,7 @@ def report_of(**settings: Any) -> dict[str, Any]:
     report: dict[str, Any] = json.loads(DriverConfigReporter(Cluster(**settings)).report())
 
     def flatten(group: dict[str, Any], prefix: str) -> dict[str, Any]:
+        """Return the entries of nested groups in one dictionary, with dots in the keys."""
         flat_keys: dict[str, Any] = {}
         for name, value in group.items():
             if isinstance(value, dict):

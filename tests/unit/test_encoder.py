@@ -125,6 +125,7 @@ def test_arrays_of_other_libraries_become_lists() -> None:
 
 
 def test_entries_of_an_encoders_mapping_can_be_replaced() -> None:
+    """An entry must affect this encoder, also inside of lists, but no other encoder."""
     encoder = Encoder()
     encoder.mapping[Pair] = lambda pair: f"{{a: {pair.a}}}"
     assert encoder.cql_encode_all_types([Pair(1, 2)]) == "[{a: 1}]"

@@ -123,6 +123,7 @@ async def test_a_closed_generator_has_ended() -> None:
 
 
 async def test_an_error_can_be_thrown_into_a_generator() -> None:
+    """An error from `athrow` must end the generator like one of its own."""
     items = loud_generator()
     await anext(items)
     with pytest.raises(ValueError, match="x"):

@@ -155,6 +155,8 @@ def test_names_of_the_schema_are_not_looked_up_in_their_parents() -> None:
 
 
 def test_adding_habits_keeps_a_class_s_own_attributes() -> None:
+    """Names with advice must be added only if the class does not have them."""
+
     class ClassWithFirst:
         first = 1
 
@@ -294,6 +296,7 @@ def test_a_result_has_no_length(session: Session) -> None:
 
 
 def test_the_first_row_of_an_empty_result_is_an_index_error(session: Session) -> None:
+    """An index beyond the rows must raise IndexError, and the error for row 0 name `one`."""
     result = session.execute("SELECT * FROM system.peers WHERE peer = '10.9.9.9'")
     with pytest.raises(IndexError, match=r"no rows; result.one\(\) returns None"):
         result[0]
@@ -948,6 +951,7 @@ def test_half_a_surrogate_pair_in_a_parameter(
 
 
 def test_half_a_surrogate_pair_without_a_cluster() -> None:
+    """The error must have the same class in a program that has not created a cluster."""
     program = (
         "from cassandra.query import bind_params\n"
         "try: bind_params('%s', ('\\ud800',))\n"
@@ -1274,6 +1278,8 @@ def test_the_frame_of_user_code_is_behind_the_frames_of_the_driver() -> None:
 
 @pytest.mark.parametrize("method", ["__reduce__", "__getstate__"])
 def test_a_subclass_may_define_how_it_is_pickled(method: str) -> None:
+    """`refuse_pickling` must refuse a class only if it has no pickling methods of its own."""
+
     class Plain:
         pass
 

@@ -268,6 +268,7 @@ def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Tree, tmp_path: 
 def test_a_tree_in_front_of_an_installation_in_python_does_not_warn(
     tree: Tree, tmp_path: Path, file: str
 ) -> None:
+    """A tree without compiled modules must not warn if it hides no compiled installation."""
     tree.module("codecs").unlink()
     (tree.root / "setup.py").touch()
     path = os.fspath(installed(tmp_path / "installed", file))

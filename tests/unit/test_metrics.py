@@ -35,6 +35,7 @@ class RetryingPolicy(RetryPolicy):
 
 
 def test_metrics_are_off_by_default_and_then_the_engine_has_no_hooks() -> None:
+    """Without metrics, the engine must call nothing for latencies and failures."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         assert cluster.metrics is None
         cluster.connect()

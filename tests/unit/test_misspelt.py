@@ -171,6 +171,7 @@ def test_a_subclass_s_attribute_resembling_a_setting_warns_once(
 
 
 def test_correct_settings_cost_no_import() -> None:
+    """Setting correct names must not import difflib, which only the search for near names needs."""
     process = run_python(
         "import sys; from cassandra.cluster import Cluster, ExecutionProfile; "
         "Cluster(['127.0.0.1']).tenant = ExecutionProfile(); print('difflib' in sys.modules)"

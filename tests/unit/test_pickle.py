@@ -223,6 +223,7 @@ class ApplicationType(Int32Type):
 
 
 def test_type_classes_are_pickled_by_name() -> None:
+    """An unpickled type must be the same class, even for unknown types and subclasses."""
     for type_class in (
         ApplicationType,
         Int32Type,

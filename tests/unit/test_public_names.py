@@ -81,6 +81,7 @@ def package(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_only_names_of_the_home_get_the_package_as_their_module(
     package: ModuleType, home: str
 ) -> None:
+    """A class of the module `home` or its submodules must name the package, and others not."""
     set_public_module("example", ["Own", "Foreign", "number"], home)
     assert package.Own.__module__ == "example"
     assert package.Foreign.__module__ == "examples"

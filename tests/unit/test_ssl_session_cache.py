@@ -35,6 +35,7 @@ def test_a_session_is_returned_for_its_context_until_it_expires() -> None:
 
 
 def test_a_session_is_fresh_during_the_first_half_of_its_lifetime() -> None:
+    """Sessions have a lifetime of 100 s here, so one is fresh at 40 s, but not at 60 s."""
     cache = SSLSessionCache()
     assert not cache.is_fresh("a")
     cache.put("a", CONTEXT, session(age=40))

@@ -34,6 +34,8 @@ def driven(request: pytest.FixtureRequest) -> Drive:
 
 
 def test_results_of_steps_are_sent_into_the_generator(driven: Drive) -> None:
+    """Each step is a number, and its result is 100 more: 1 gives 101, and 102 gives 202."""
+
     def steps() -> Generator[int, int, int]:
         first = yield 1
         second = yield first + 1

@@ -74,6 +74,7 @@ def wait_until_parked(count: int) -> None:
 
 
 def test_a_release_before_any_acquire_is_kept_once(waiter: Any) -> None:
+    """Two early releases must serve only one `acquire`, and nobody has to wait."""
     waiter.release()
     waiter.release()
     assert waiter.acquire(timeout=0) is True

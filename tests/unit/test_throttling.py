@@ -148,6 +148,7 @@ def test_requests_above_the_limit_wait_in_order() -> None:
 
 
 def test_a_full_queue_refuses() -> None:
+    """With one request in flight and two in the queue, a fourth request must be refused."""
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=2))
     for _ in range(3):
         CountingRequest(throttler).ask()
@@ -394,6 +395,7 @@ def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept()
 
 
 def test_errors_of_the_application_keep_the_limit() -> None:
+    """Errors such as InvalidRequest are no signs of an overload."""
     throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
     loop.advance(1)
     for _ in range(10):

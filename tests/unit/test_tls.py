@@ -64,6 +64,7 @@ def test_the_earlier_context_stays_while_files_are_half_written(
 
 
 def test_the_context_stays_while_a_file_is_missing(tmp_path: Path) -> None:
+    """If a file was deleted, the earlier context must be used."""
     path, factory = tmp_path / "cert", CountingFactory()
     path.write_text("old")
     context: Any = ReloadingContext(factory, path)

@@ -71,6 +71,7 @@ def test_other_names() -> None:
 
 
 def test_the_names_that_are_meant_exist() -> None:
+    """Each name that an error suggests must exist in the suggested module."""
     pytest.importorskip("prometheus_client")
     for home, names in _wrong_imports._HOMES.items():
         for name in names.split():

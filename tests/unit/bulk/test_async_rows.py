@@ -31,6 +31,7 @@ async def test_async_generators_are_read_as_rows_are_sent(
     is_closed = False
 
     async def generate(count: int, fails_at: int | None = None) -> Any:
+        """Yield `count` rows, or fail at row `fails_at`; record how far the load has read."""
         nonlocal furthest, is_closed
         try:
             for number in range(count):

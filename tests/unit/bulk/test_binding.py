@@ -760,6 +760,7 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
     monkeypatch.setattr(binding, "bind_rows", counting_bind_rows)
 
     def outcome() -> tuple[list[tuple[int, str]], list[tuple[int, bytes]]]:
+        """Bind the table, and return the errors by row number, and the rows to send."""
         tables_bound.clear()
         result = bound_table(binder, table, size)
         errors = [(number, str(error)) for number, error in result.failures]

@@ -178,6 +178,7 @@ def test_many_rows_of_a_table_are_kept(
     row_counts = []
 
     def counting_rows_of(table: Any, columns: Any) -> Any:
+        """Record how many rows are converted together, and fail if the bad one is among them."""
         rows = rows_of(table, columns)
         row_counts.append(len(list(rows)))
         if any(row[0] == bad_id for row in rows):
@@ -187,6 +188,7 @@ def test_many_rows_of_a_table_are_kept(
     monkeypatch.setattr(failed_rows, "rows_of", counting_rows_of)
 
     def table_from(first_id: int) -> Any:
+        """Return a table of `size` rows with ascending ids, of the library's class."""
         pairs = [(number, f"name {number}") for number in range(first_id, first_id + size)]
         if library == "numpy":
             return module.array(pairs, dtype=[("id", "i4"), ("name", "U9")])

@@ -415,6 +415,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[I
     chunks_left = chunk_count
 
     def end_chunk_and_interrupt(self: Any, chunk: Any) -> None:
+        """Interrupt the load right after the checkpoint has recorded the last of the chunks."""
         nonlocal chunks_left
         end_chunk(self, chunk)
         chunks_left -= 1
@@ -514,6 +515,7 @@ def interrupt_before_end(chunk_count: int) -> Any:
     chunks_left = chunk_count
 
     def interrupt_or_end_chunk(self: Any, chunk: Any) -> None:
+        """Interrupt the load right before the checkpoint would record the last of the chunks."""
         nonlocal chunks_left
         chunks_left -= 1
         if chunks_left == 0:

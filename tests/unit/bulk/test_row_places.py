@@ -40,6 +40,7 @@ class Table:
         node.prime(re.compile("SELECT .*token"), self)
 
     def __call__(self, request: Request) -> Answer:
+        """Respond with both rows if the token 5 is in the range that the request selects."""
         token_bounds: Any = request.values
         start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
         cql_types = dict(COLUMNS)

@@ -393,6 +393,7 @@ def test_columns_that_change_between_pages_are_refused(
 
     # Only the first response has the columns id and c0.
     def answer_page(request: Request) -> Answer:
+        """Respond with one row, which has other columns from the second request on."""
         nonlocal request_count
         request_count += 1
         names = first_names if request_count == 1 else later_names

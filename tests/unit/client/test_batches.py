@@ -140,6 +140,7 @@ async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> 
     """A hundred concurrent batches prepare each of their statements only once on each node."""
 
     def execute_all() -> None:
+        """Execute one batch alone, and then 100 batches at the same time."""
         with (
             Cluster(nodes.contact_points, port=nodes.port) as cluster,
             cluster.connect() as session,

@@ -68,6 +68,7 @@ def test_requests_are_started_together(
 
 
 def test_requests_before_an_error_are_started() -> None:
+    """The two statements before the damaged one must be started, and the error be raised."""
     collector: Any = Collector(10)
     started: list[Any] = []
     statements: Any = iter([1, 2, "damaged"])

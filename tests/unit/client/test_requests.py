@@ -107,6 +107,7 @@ def test_other_objects_are_no_queries(session: Session, query: Any) -> None:
 
 
 def test_files_and_classes_are_no_queries(session: Session) -> None:
+    """The errors for a path or a class in place of a query must say what to write."""
     path: Any = Path("schema.cql")
     with pytest.raises(TypeError, match=r"; write path\.read_text\(\), and execute its statements"):
         session.execute(path)

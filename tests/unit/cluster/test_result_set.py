@@ -371,6 +371,7 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
     values_read: list[Any] = []
 
     def read_rows() -> None:
+        """Read the further rows in one of two ways: a page at a time, or by iterating."""
         if way == "fetch_next_page":
             rows.fetch_next_page()
             values_read.append(rows.one())

@@ -160,6 +160,7 @@ def test_the_frame_of_one_page_is_logged(
 
 
 def read_frames_page_by_page(result: ResultSet[object]) -> None:
+    """Fetch all pages, and check that their frames have five rows in total."""
     frames = [result._current_rows]
     while result.has_more_pages:
         result.fetch_next_page()

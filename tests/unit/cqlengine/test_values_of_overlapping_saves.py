@@ -282,6 +282,10 @@ class Interruption:
         return self.waits and states._lock._is_owned()  # type: ignore[attr-defined]
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
+        """Count the lines that the mapper runs, and call the function once at the chosen line.
+
+        Python calls this method for each line, see `sys.settrace`.
+        """
         if frame.f_code.co_filename not in INTERRUPTED_FILES:
             return None
         if event != "return" and not self.is_over and not self._is_locked():

@@ -99,6 +99,7 @@ def test_a_name_that_cannot_be_looked_up(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_node_that_is_silent_does_not_hang(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a node that responds to nothing, the command must end with one problem."""
     with FakeNode() as node:
         node.prime(lambda request: True, silence())
         code, out = run(capsys, node.address, "--port", node.port, "--timeout", 0.3)
@@ -227,6 +228,7 @@ def test_the_certificate_of_each_node_is_examined(
     """An expired certificate of a node that is not a contact point is one problem."""
 
     def make_node(address: str, port: int, **settings: Any) -> FakeNode:
+        """Return a node with TLS. If its address ends with .2, its certificate has expired."""
         validity: dict[str, Any] = (
             {"begins": -9 * DAY, "ends": -2 * DAY} if address.endswith(".2") else {}
         )

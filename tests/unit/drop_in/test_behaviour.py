@@ -155,6 +155,7 @@ class Session:
         self.futures: list[Future] = []
 
     def execute_async(self, statement: Any, parameters: Any) -> Future:
+        """Return a new future, or fail if the statement is "bad"."""
         if statement == "bad":
             raise TypeError("bad")
         self.open += 1

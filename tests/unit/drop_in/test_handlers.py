@@ -311,6 +311,7 @@ def test_a_result_class_may_read_metadata_and_single_rows(node: FakeNode) -> Non
 
 
 def test_types_of_a_handler_do_not_affect_later_reads_without_it(node: FakeNode) -> None:
+    """A prepared statement must be read as usual again when the handler is no longer set."""
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         prepared = session.prepare(SELECT)
         session.client_protocol_handler = handler_of(WithTypeCodes)

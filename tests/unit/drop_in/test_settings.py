@@ -251,6 +251,7 @@ def addresses_by_name(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     addresses: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, port: int, *args: Any, **kwargs: Any) -> list[Any]:
+        """Resolve only the names in `addresses`, like `socket.getaddrinfo`."""
         if host not in addresses:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [

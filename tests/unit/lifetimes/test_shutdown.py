@@ -190,6 +190,7 @@ class ClusterOwner:
         self.session.owner = self  # The session refers back to its owner.
 
     def __del__(self) -> None:
+        """Shut the cluster down while this object is deleted, and record the outcome."""
         try:
             self.cluster.shutdown()
         except BaseException as error:

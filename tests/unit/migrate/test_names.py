@@ -156,6 +156,7 @@ def test_public_names_of_a_module() -> None:
 
 
 def test_looking_up_a_name_imports_only_its_module() -> None:
+    """Looking up a name in `cassandra.auth` must not import the mapper or the blocking API."""
     process = run_python(
         "import sys; from cassandra.migrate import names; names.is_there('cassandra.auth.Nothing');"
         "print('cassandra.cqlengine' in sys.modules, 'cassandra.cluster' in sys.modules)"

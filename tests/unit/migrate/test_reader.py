@@ -278,6 +278,7 @@ def test_assigned_attributes_have_their_values(text: str, expected: list[Any]) -
 
 
 def test_an_own_class_may_have_attributes_of_its_own() -> None:
+    """On an object of a subclass, a name that resembles a setting must not be refused."""
     misspelt = "c = Cluster()\nc.protocol_versoin = 4"
     (fact,) = facts_in(misspelt, Stored)
     own = "class Own(Cluster):\n    def f(self):\n        self.protocol_versoin = 4"

@@ -329,6 +329,7 @@ def test_messages_may_be_json(node: FakeNode, caplog: pytest.LogCaptureFixture) 
 
 
 def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    """The log line of the first page has no page number, and that of the second says 2."""
     node.prime(QUERY, paged(ONE_COLUMN, [(number,) for number in range(3)]))
     with observed_cluster(node, RequestLogger(slow=0.0)) as cluster:
         list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))

@@ -233,6 +233,7 @@ async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
 
 
 def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
+    """The span of the first page has no page number, and that of the second has the number 2."""
     node.prime(QUERY, paged(ONE_COLUMN, [(number,) for number in range(3)]))
     with observed_cluster(node, telemetry.observer) as cluster:
         list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))

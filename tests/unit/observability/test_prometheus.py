@@ -252,6 +252,7 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
 
 
 def test_a_second_collector_of_a_cluster_is_warned_of() -> None:
+    """A second collector must cause a warning, and count with separate counters."""
     cluster = Cluster()
     first = ClusterCollector(cluster)
     with pytest.warns(RuntimeWarning, match="has a ClusterCollector already") as caught:

@@ -31,6 +31,7 @@ def test_another_clock_can_be_used() -> None:
 
 
 def test_each_key_has_an_interval_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the interval of a key, `missed` returns None; after it, the number of those calls."""
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     limiter = OncePerKey(10, size=2, most_bytes=1000)

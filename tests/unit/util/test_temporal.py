@@ -223,6 +223,7 @@ def test_milliseconds_in_place_of_seconds_get_advice(timestamp: float) -> None:
 
 
 def test_times_beyond_every_datetime() -> None:
+    """Timestamps outside the years 1 to 9999 raise OverflowError."""
     with pytest.raises(OverflowError, match=r"outside the years 1 to 9999$"):
         util.datetime_from_timestamp(10**18)
     with pytest.raises(OverflowError):

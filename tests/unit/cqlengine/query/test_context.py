@@ -53,6 +53,8 @@ def with_a_variable() -> None:
 
 
 def made_by_another_function() -> None:
+    """Enter a context that a nested function has created."""
+
     def make() -> ContextQuery:
         return ContextQuery(Person, keyspace="elsewhere")
 

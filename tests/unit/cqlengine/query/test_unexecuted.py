@@ -104,6 +104,8 @@ def in_a_block() -> None:
 
 
 def in_an_async_block() -> None:
+    """Raise an error in an `async with` block of a batch, so that the batch is not executed."""
+
     async def write() -> None:
         async with BatchQuery() as batch:
             Car.batch(batch).create(maker="a", line=1, year=2)

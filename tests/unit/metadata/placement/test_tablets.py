@@ -109,6 +109,7 @@ def check_reports_of_threads(tablets: Any) -> None:
     host_ids = [uuid.uuid4() for _ in range(40)]
 
     def report(table_number: int) -> None:
+        """Report ten tablets of one table, as a server does in the payloads of its responses."""
         for index in range(10):
             replica = Replica(host_ids[10 * table_number + index], 0)
             tablet = Tablet(index, index + 1, (replica,), 0)

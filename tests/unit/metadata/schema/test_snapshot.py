@@ -264,6 +264,7 @@ def test_threads_read_one_object_while_the_schema_changes() -> None:
     is_finished = threading.Event()
 
     def read_until_finished() -> None:
+        """Read the keyspace again and again, until the other thread has finished its changes."""
         try:
             while not is_finished.is_set():
                 kept_keyspace = metadata.keyspaces["ks"]
