@@ -377,7 +377,7 @@ def test_a_generator_that_is_read_slowly_keeps_few_outcomes(counting: CountingSe
 def test_errors_of_a_generator_that_is_kept_unread(fail_fast: bool) -> None:
     """An error must be raised or returned only when the generator that was kept is read.
 
-    With `raise_on_first_error`, statements after the error must not be sent.
+    With `raise_on_first_error`, most of the statements after the error must not be sent.
     """
     requested: list[int] = []
     is_requested = threading.Event()

@@ -18,7 +18,8 @@ NOT_NEEDED_IN_CHILDREN = {
     "concurrent.py",
     # This is a lock for one execution.
     "engine/events.py",
-    # These are locks of a connection of the parent, and no one waits for them without a limit.
+    # These are two locks of each connection. A child does not write to connections of its parent,
+    # and a thread that waits for one of these locks gives up after some time.
     "engine/stream_table.py",
     # A forked child does not use the fake or local servers of its parent.
     "testing/fake/faults.py",
