@@ -199,8 +199,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         check_cluster(self)
         if _unknown:
             raise unknown_option("Cluster.connect", _unknown)
-        # Check this before waiting for the lock. If the current thread runs an event loop, the
-        # thread that has the lock may wait for that loop.
+        # Check the thread before waiting for the lock. If the current thread runs an event loop,
+        # the thread that has the lock may wait for that loop.
         self._refuse_blocking()
         # Treat an empty string like None: it may come from an environment variable that is not set.
         keyspace = keyspace or None
@@ -307,8 +307,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             return
         followers = session._engine.followers
         thread.run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
-        # The workers close their parts of the session, too. Wait for that, unless this is the
-        # thread of a worker: another worker's thread might wait for this thread.
+        # The workers close their parts of the session, too. Wait until they have, unless this is
+        # the thread of a worker: another worker's thread might wait for this thread.
         if get_ident() not in session._loops.idents:
             for follower in followers:
                 with suppress(ConnectionShutdown):  # another thread has shut down the cluster
@@ -623,8 +623,8 @@ def _shutdown_all() -> None:
     """Shut down all clusters at the exit of the interpreter."""
     if _live_clusters:
         _quieten_daemons()
-    # Close the engines of clusters that were garbage collected without `shutdown`. Do this now
-    # instead of after their delay, because the interpreter ends.
+    # Close the engines of clusters that were garbage collected without `shutdown`. Do not wait for
+    # the end of their delay, because the interpreter ends.
     for dropped in list(_dropped):
         dropped.close()
     for cluster in list(_live_clusters):

@@ -538,7 +538,7 @@ class Session(SessionBase, CompatSession):
         self._refuse_on_loop("Session.prepare()", "the session of cassandra.aio")
         if running_loop() is not None:
             warn_of_blocking("Session.prepare()")
-        # Call this for its check: it raises an error if `query` is not a string.
+        # `list_of_queries` raises an error if `query` is not a string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return self.cluster._run(

@@ -177,7 +177,7 @@ class CassandraTypeType(type):
         if name in _PLAN_ATTRIBUTES:
             _CodecCache.current += 1
             was_there = name in cls.__dict__
-            # This call may already delete the attribute, if it was one of our fast methods.
+            # `withdraw` may already delete the attribute, if it is one of our fast methods.
             calls.withdraw()
             if was_there and name not in cls.__dict__:
                 return
@@ -302,8 +302,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
         See `calls`.
         """
-        # Do this once, and again after a change. The methods of an application's class are not
-        # replaced, so they call this method for each value.
+        # Install the methods once, and again after a codec has changed. In an application's class,
+        # nothing is installed, so this method is called for each value.
         if cls.__dict__.get("_methods_generation") != _CodecCache.current:
             # Read the number before the installation. If a codec changes during the installation,
             # the next call then installs the methods again.

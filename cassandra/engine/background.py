@@ -61,8 +61,8 @@ class Background:
 
     async def close(self) -> None:
         """Cancel all tasks and wait until they end, including tasks started while they end."""
-        # Set this before cancelling, so that tasks which are started from now on are cancelled,
-        # too.
+        # Set `_closed` before cancelling, so that tasks which are started from now on are
+        # cancelled, too.
         self._closed = True
         # A cancelled task may start others while it ends, so several rounds are needed.
         for _ in range(ROUNDS):

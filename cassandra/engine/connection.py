@@ -884,8 +884,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.close_error = error
         streams.closed = True
         # `release_write` closes the second socket, on which user threads write, if `closed` is set.
-        # If a user thread holds the write lock now, it sees `closed` later and does that. If it has
-        # just released the lock without seeing `closed`, acquire and release the lock here.
+        # If a user thread holds the write lock now, its own `release_write` closes the socket. If
+        # it has just released the lock without seeing `closed`, acquire and release the lock here.
         if has_write_lock or streams.acquire_write():
             streams.release_write()
         if streams.armed is not None:

@@ -53,8 +53,8 @@ class Event:
     def set_soon(self) -> None:
         """Set the event, but let the caller's next step run before the woken thread.
 
-        Only the compiled version can do that, because it keeps the GIL. This pure Python version
-        just calls `set`.
+        Only the compiled version can hold back the woken thread, because it keeps the GIL. This
+        pure Python version just calls `set`.
         """
         self.set()
 

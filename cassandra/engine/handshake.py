@@ -143,8 +143,8 @@ class Connector:
     async def settle(self) -> None:
         """Wait until the transports of closed connections have closed.
 
-        TLS sends a closing message to the peer; wait for that at most GOODBYE_TIMEOUT seconds. If
-        the loop were closed earlier, asyncio would log warnings.
+        Wait at most GOODBYE_TIMEOUT seconds: each transport sends a closing message of TLS to its
+        peer. If the loop were closed earlier, asyncio would log warnings.
         """
         if self._tls_connections:
             self._all_closed.clear()

@@ -43,8 +43,8 @@ IDLE_AFTER = 0.0001  # seconds
 LAST_ROUNDS = 3
 LAST_ROUND = 1.0  # seconds
 
-# Error messages: of a call that was running when the loop was closed, and of work that is queued
-# after that.
+# The error messages of a call that was running when the loop was closed, and of work that is queued
+# when the loop is closed already.
 ENDED = "the cluster was shut down before the call was over"
 SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
 
@@ -138,8 +138,8 @@ class Inbox:
                 self._refuse_all()
             except BaseException:
                 # For example, KeyboardInterrupt before or during the scheduling.
-                # `_is_drain_scheduled` is set, so nobody else will schedule a drain: do that here
-                # before raising.
+                # `_is_drain_scheduled` is set, so nobody else will schedule a drain. Schedule it
+                # here, before raising.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
             finally:

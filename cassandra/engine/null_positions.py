@@ -109,7 +109,7 @@ class _Search:
 
     def first_null(self, cqltype: Any, data: bytes) -> str | None:
         """Describe the position of the first null inside a collection; see `first_null`."""
-        # Do this test first, because it is fast: most values do not contain the bytes of a null at
+        # First search for the bytes of a null, which is fast: most values do not contain them at
         # all.
         if NULL_VALUE not in data:
             return None

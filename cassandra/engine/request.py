@@ -789,8 +789,8 @@ class Request(RequestBase):
     ) -> None:
         """Prepare the statement that the server has forgotten, and send the request again.
 
-        The server asks for this with the error Unprepared (native_protocol_v5.spec, section 8). If
-        the server forgets the statement again after MOST_PREPARES preparations, the request fails.
+        The server has responded with the error Unprepared (native_protocol_v5.spec, section 8). If
+        it forgets the statement again after MOST_PREPARES preparations, the request fails.
         """
         # `prepared` is None if the server names an id that the request has not sent.
         prepared = self.request_body.prepared_by(message.info)

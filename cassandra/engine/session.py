@@ -594,8 +594,8 @@ class EngineSession(ObservedSession):
         protocol has no metadata ids, the latest columns are always cached, to avoid parsing the
         same bytes again.
         """
-        # Do not cache columns that a user's subclass has decoded, because they may have other
-        # types.
+        # Do not cache columns that an application's own message class has decoded, because they may
+        # have other types. Such columns lack `raw`, the bytes that the server has sent.
         if len(response.metadata) and not response.metadata.raw:
             return
         metadata_id = response.result_metadata_id

@@ -495,8 +495,8 @@ class StreamTable:
         Each of these threads has written its request itself, and waits for the response. The loop
         reads again after `take_back`. Must be called on the loop, while nothing else reads.
 
-        Only the compiled version can do this. This pure Python version does nothing, so that the
-        loop continues to read.
+        Only the compiled version lets threads read. This pure Python version does nothing, so that
+        the loop continues to read.
 
         :param owner: the connection. Its `take_over` is called on the loop if a thread has read
             something that the loop must handle, and before a request is sent on the loop. Its

@@ -169,7 +169,8 @@ class TimerWheel:
         # Add a little because of rounding errors: the division may yield slightly less than a whole
         # number.
         now = int(self._time() / _FINE + 1e-6)
-        # The timer's own slot is due even if the clock reads a little less than its time.
+        # The slot for which the loop's timer was set is due, even if the clock reads a little less
+        # than the time of this slot.
         due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
         expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0

@@ -428,7 +428,8 @@ def encrypting_handler(handler: _Handler, policy: Encryption | None) -> _Handler
         or getattr(handler, "column_encryption_policy", None) is not None
     ):
         return handler
-    # This cache lives as long as the policy, so each handler has only one subclass per policy.
+    # `handlers` maps each handler to its subclass for this policy. The dict lives as long as the
+    # policy.
     handlers = objects_of_policy(policy)
     encrypting: _Handler | None = handlers.get(handler)
     if encrypting is None:

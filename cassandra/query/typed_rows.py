@@ -85,8 +85,9 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
         try:
             setattr(row_type, _FACTORY_ATTRIBUTE, factory)
         except (AttributeError, TypeError):
-            # This dict keeps its classes alive. An application may create any number of classes at
-            # run time, so clear the dict at a limit.
+            # The class takes no attribute, so store the factory in `_factories`. That dict keeps
+            # its classes alive, and an application may create any number of classes at run time, so
+            # clear the dict at a limit.
             if len(_factories) >= MOST_MAKERS:
                 _factories.clear()
             _factories[row_type] = factory
@@ -285,8 +286,8 @@ def _annotations_of_fields(cls: type[Any]) -> dict[str, Any]:
     # the annotation of the class must win.
     for base in reversed(cls.__mro__):
         # Resolve the annotations through a temporary class that has only these annotations.
-        # `get_type_hints` looks up names in the module of the temporary class, so set this to the
-        # module of `base`.
+        # `get_type_hints` looks up names in the module of the temporary class, so its `__module__`
+        # is that of `base`.
         annotations = {
             name: hint for name, hint in inspect.get_annotations(base).items() if name in fields
         }

@@ -106,8 +106,8 @@ class Codec:
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """Decode all `bodies` at once. Each body is the bytes of a value, neither null nor empty.
 
-        The result is None if a body is malformed, or if the codec cannot do this. The caller then
-        decodes the bodies one by one.
+        The result is None if a body is malformed, or if the codec has no fast way for many bodies.
+        The caller then decodes the bodies one by one.
         """
         return None
 

@@ -47,8 +47,8 @@ class Debouncer:
         if self._handle is not None:
             self._handle.cancel()
         else:
-            # Set this only for the first event of a burst: otherwise a steady stream of events
-            # could delay the call for ever.
+            # Set `_latest_call` only for the first event of a burst: otherwise a steady stream of
+            # events could delay the call for ever.
             self._latest_call = loop.time() + window
         delay = min(
             REFRESH_DELAY + spread(window, self._random), max(self._latest_call - loop.time(), 0.0)

@@ -196,8 +196,7 @@ class TokenMap:
     @property
     def token_to_host_owner(self) -> dict[Any, Any]:
         """The host that owns each token."""
-        # Build the dict at the first access. If two threads do this at once, they build equal
-        # dicts.
+        # Build the dict at the first access. Two threads may both build it: their dicts are equal.
         owner_of = self._owners
         if owner_of is None:
             owners = self._sorted_ring.owners()

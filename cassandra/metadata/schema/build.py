@@ -505,7 +505,7 @@ def renewed_keyspace(
     is a new object with the same mappings: an application may keep the old object, to compare its
     settings with the new settings.
     """
-    # This is cheap, because tables are built at the first access.
+    # Building the object is cheap, because its tables are only built at their first access.
     new_keyspace = keyspace(source)
     is_altered = _alterable_settings(new_keyspace) != _alterable_settings(keyspace_metadata)
     for slot in KeyspaceMetadata.__slots__:
