@@ -189,8 +189,8 @@ class Inbox:
 
     def _drain(self) -> None:
         """Start all queued work; runs on the loop."""
-        # Clear this first, so that work which is queued after the last `popleft` wakes the loop
-        # again.
+        # Clear `_is_drain_scheduled` first, so that work which is queued after the last `popleft`
+        # wakes the loop again.
         self._is_drain_scheduled = False
         queue = self._queue
         while queue:

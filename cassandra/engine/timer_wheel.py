@@ -118,7 +118,7 @@ class TimerWheel:
         """Add `item` to the slot `tick`, from any thread."""
         slots = self._slots
         slot = None
-        # Repeat this if the loop has removed the slot from the wheel since `setdefault`.
+        # If the loop has removed the slot from the wheel since `setdefault`, begin again.
         while slot is None or slots.get(tick) is not slot:
             slot = slots.get(tick)
             if slot is None:

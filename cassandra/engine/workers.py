@@ -450,8 +450,8 @@ class WorkerSession(EngineSession):
 
     def follow(self) -> None:
         """Open pools to the leader's hosts, and drain pools to all other hosts."""
-        # Clear this before reading the leader's pools, so that a later change schedules another
-        # call.
+        # Clear `_is_follow_scheduled` before reading the leader's pools, so that a later change
+        # schedules another call.
         self._is_follow_scheduled = False
         if self.closed:
             return

@@ -167,6 +167,7 @@ class State(enum.Enum):
 # Matches the error messages of Cassandra and ScyllaDB for a version that they do not speak. We need
 # the message, because the protocol has no error code for this error.
 _VERSION_REFUSED = pattern(r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE)
+# Matches a version that a server offers, such as "4/v4" or "6/v6-beta".
 _VERSION_OFFERED = pattern(r"(\d+)/v\d+(-beta)?")
 # Matches "bad credentials" errors of servers that could not read their table of passwords: of
 # Cassandra 4 and later, of Cassandra 3, and of ScyllaDB.

@@ -42,7 +42,8 @@ _ROWS: Answer = (RESULT, RESULT_KIND_ROWS)
 _SET_KEYSPACE: Answer = (RESULT, RESULT_KIND_SET_KEYSPACE)
 _SCHEMA_CHANGE: Answer = (RESULT, RESULT_KIND_SCHEMA_CHANGE)
 
-# The responses to statements that read or write rows, and to any statement but USE.
+# _DATA: the responses to statements that read or write rows. _SCHEMA: the responses to any
+# statement but USE.
 _DATA = frozenset({_VOID, _ROWS})
 _SCHEMA = _DATA | {_SCHEMA_CHANGE}
 

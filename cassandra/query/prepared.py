@@ -182,7 +182,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 self._follow_encryption()
                 plan = self._build_plan(self.bind_plan.strict)
             except BaseException:  # raised by a policy of the application
-                # Values must not be bound in clear by the old plan in the name of the new policy.
+                # Keep the old policy together with the old plan. With the new policy, the statement
+                # would seem to encrypt, but the old plan would bind unencrypted values.
                 self._encryption, self._is_followed = previous
                 raise
             self._plain_plan = None  # it was built with the old policy

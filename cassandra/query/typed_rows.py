@@ -526,12 +526,13 @@ def _conversion_for(
         return None
     if typing.get_origin(annotation) in _UNIONS:
         convert = _conversion_for_union(cql_type, typing.get_args(annotation), column, field)
-        # Without None in the union, its members convert the null of an empty collection.
+        # If the union does not contain None, the conversions of its members also get nulls: a
+        # server stores an empty collection as null.
         if not allows_none:
             return convert
     else:
         convert = _conversion_for_one(cql_type, annotation, column, field)
-    # A list, set or map always has a conversion, so this is never such a collection.
+    # Here the type is not a list, set or map, because these always have a conversion.
     if convert is None:
         return None
     bare_type = _bare(cql_type)
