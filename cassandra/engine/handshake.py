@@ -339,7 +339,7 @@ class Connector:
         return await self._environment.addresses(address, port, endpoint.socket_family)
 
     async def in_thread(self, function: Callable[..., _Result], *args: Any) -> _Result:
-        """Run a function that may block in another thread than the loop's.
+        """Run a function, which may block, in another thread than the loop's.
 
         Examples are reverse DNS lookups and functions of the application.
         """

@@ -23,7 +23,7 @@ class Contacts:
 
     :param settings: the engine's settings, with the contact points or the function that finds them.
     :param metadata: the cluster's metadata, with the discovered hosts.
-    :param in_thread: runs a function that may block in another thread.
+    :param in_thread: runs a function, which may block, in another thread.
     :param is_ignored: returns True if no policy wants connections to a host.
     :param random: shuffles the hosts; None uses the process-wide generator.
     """

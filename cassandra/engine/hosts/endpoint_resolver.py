@@ -19,7 +19,7 @@ class EndpointResolver:
     """Finds the end points of nodes from rows of the system tables.
 
     :param factory: creates an end point from a row.
-    :param connector: calls a factory that may block in another thread.
+    :param connector: calls a factory, which may block, in another thread.
     :param by_host_id: returns the host with an id, or None if there is no such host.
     """
 

@@ -397,7 +397,7 @@ def _with_tables(
 
     :param names: the tables and views that were read again. A table or view that is not in
         `sources` is removed.
-    :param sources: the tables and views among them that the server still has.
+    :param sources: the tables and views of `names` that the server still has.
     """
     # Remove the old tables and views, and collect the tables whose views may have changed.
     tables, views = dict(keyspace.tables), dict(keyspace.views)
