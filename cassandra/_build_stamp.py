@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import os
 
+# The directory of the compiled modules. In a checkout, it also has their sources.
 DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_accel")
 STAMP = "built-from.txt"  # the file that says from which sources the modules were built
 REBUILD = "run `python setup.py build_ext --inplace` (or `pip install -e .`) in the tree"
 
+# The endings of the names of sources, and of compiled modules.
 _SOURCES = (".pyx", ".pxd", ".pxi", ".h")
 _MODULES = (".so", ".pyd")
 

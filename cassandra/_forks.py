@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Renewable)
 forks = 0
 """The number of forks between the process that imported this module and the current process."""
 
-_renewals: list[Callable[[], None]] = []
+_renewals: list[Callable[[], None]] = []  # the functions that `renew_in_child` has registered
 # The references are weak, so that the registration does not keep an object alive.
 _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
 

@@ -118,7 +118,7 @@ class Simulation(Protocol):
         """Return a random id."""
 
 
-_simulation: Simulation | None = None
+_simulation: Simulation | None = None  # the simulation that `run_simulation` has set
 
 
 def simulation() -> Simulation | None:
@@ -300,7 +300,7 @@ class _GeventWaitPoint:
 
     def __init__(self) -> None:
         hub = sys.modules["gevent.hub"]
-        self._turn = hub.Waiter()
+        self._turn = hub.Waiter()  # gevent's object that suspends the greenlet
         # Start a watcher before the wait: if the hub has no active watcher, gevent takes the wait
         # for a deadlock.
         self._watcher = hub.get_hub().loop.async_()
@@ -345,7 +345,7 @@ class _Mailbox:
 
     def __init__(self) -> None:
         self.hub = sys.modules["eventlet.hubs"].get_hub()
-        self._events: deque[Any] = deque()
+        self._events: deque[Any] = deque()  # the events that were not delivered yet
         self._is_signalled = False  # there is a byte in the pipe
         self._guard = Lock()  # protects the pipe from being closed during a write
         self._out, self._in = os.pipe()

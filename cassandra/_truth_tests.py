@@ -35,6 +35,8 @@ class UseCheck:
     def __init__(self, message: str) -> None:
         frame = frame_of_user_code()
         self._message = message
+        # The line of user code that the warning points to. The frame itself is not stored, because
+        # it would keep the variables of the user's function alive.
         self._path = frame.f_code.co_filename
         self._line = frame.f_lineno
         self._frame_globals = frame.f_globals

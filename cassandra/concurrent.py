@@ -55,6 +55,7 @@ log = logging.getLogger("cassandra.concurrent")
 # remaining statements are sent all the same.
 _PATIENCE = 1.0
 
+# The log message about statements that were not sent, because the session was shut down.
 _NOT_SENT = (
     "a generator of execute_concurrent was not read to its end before its session was shut down: "
     "the statements that were not sent yet are lost. Read all of its results, or leave "

@@ -80,6 +80,7 @@ ConsistencyLevel.value_to_name = {
 }
 
 
+# The levels of lightweight transactions, and their names.
 SERIAL_LEVELS = (ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL)
 _SERIAL_NAMES = tuple(ConsistencyLevel.value_to_name[level] for level in SERIAL_LEVELS)
 

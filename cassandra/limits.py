@@ -67,7 +67,7 @@ class Limits:
         return f"<Limits: {', '.join(f'{name}={getattr(self, name)}' for name in self.__slots__)}>"
 
 
-limits = Limits()
+limits = Limits()  # the only object of the class, which all modules read
 
 
 class TooManyNulls(DecodeError):

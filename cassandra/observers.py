@@ -298,7 +298,7 @@ class ObservedRequest(observed.ObservedBase):
 
     def __init__(self, request: ObservableRequest, hooks: Hooks, page_number: int = 1) -> None:
         super().__init__(request, hooks, page_number)
-        self._storage: dict[Any, Any] | None = None
+        self._storage: dict[Any, Any] | None = None  # None until an observer uses `storage`
 
     # -- the request -------------------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ class SegmentCodec:
     ) -> None:
         self.compressor = compressor
         self.decompressor = decompressor
-        self._algorithm: BodyCompression | None = None
+        self._algorithm: BodyCompression | None = None  # None for no compression
         if compressor is not None:
             # Only `compress_segment` is needed here; the other functions are never called.
             self._algorithm = BodyCompression(

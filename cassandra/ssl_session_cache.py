@@ -38,6 +38,7 @@ class SSLSessionCache:
         if max_size < 1:
             raise ValueError(f"max_size must be at least 1, but is {max_size}")
         self.max_size = max_size
+        # The sessions by peer. The most recently used sessions are at the end.
         self._sessions: OrderedDict[Hashable, _Held] = OrderedDict()
         self._lock = Lock()
         renewed(self)

@@ -18,7 +18,7 @@ from cassandra.metadata.placement.tablets import version_block
 
 __all__ = ["Tablet", "Tablets", "choose_tablet_version_block", "random_tablet_version_block"]
 
-Replicas = Sequence[tuple[uuid.UUID, int]]
+Replicas = Sequence[tuple[uuid.UUID, int]]  # pairs of host id and shard
 
 
 def choose_tablet_version_block(tablet_version: int) -> int:

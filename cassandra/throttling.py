@@ -98,7 +98,7 @@ class RequestThrottler:
         """The number of requests in the queue."""
         self.refused = 0
         """The number of requests that were rejected because the queue was full."""
-        self._loop: AbstractEventLoop | None = None
+        self._loop: AbstractEventLoop | None = None  # the engine's loop; None if not attached
         self._process = 0  # the id of the process that called `attach`, to detect a forked child
         self._is_draining = False  # True while `drain` runs
         # The waiting requests of each caller. The callers take turns: in each round, one request of

@@ -64,7 +64,7 @@ class TimerManager:
     """Timers, sorted by their end."""
 
     def __init__(self) -> None:
-        self._timers: list[Timer] = []
+        self._timers: list[Timer] = []  # a heap, whose first item ends first
 
     def add_timer(self, timer: Timer) -> None:
         """Add a timer."""

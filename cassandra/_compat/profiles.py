@@ -31,6 +31,7 @@ class _ProfileKey:
         return self._name
 
 
+# The names of the profiles that cassandra-driver adds to each cluster for graph queries.
 EXEC_PROFILE_GRAPH_DEFAULT = _ProfileKey("EXEC_PROFILE_GRAPH_DEFAULT")
 EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT = _ProfileKey("EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT")
 EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT = _ProfileKey("EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT")

@@ -35,6 +35,7 @@ class TableMetadataDSE68(TableMetadataV3):
     edge: Any = None
 
 
+# The reason in the errors of functions that would read the schema themselves.
 _WHY = (
     "the engine reads the schema over its own connection; "
     "Cluster.refresh_schema_metadata() has it read now"

@@ -147,7 +147,7 @@ class Session(SessionBase):
     def __init__(self, cluster: Cluster, engine: EngineSession) -> None:
         super().__init__(cluster, engine)
         self._loop = engine.loop
-        self._path = self._new_path()
+        self._path = self._new_path()  # executes common statements
         self.hosts: Sequence[Host] = cluster.metadata.all_hosts()
         """The hosts that were known when the session was created."""
         self.is_shutdown = False

@@ -46,7 +46,7 @@ __all__ = ["CopyReport", "acopy", "copy"]
 # The beginnings of the CQL names of collections that are not frozen.
 _COLLECTIONS = ("list<", "set<", "map<")
 
-Row = tuple[Any, ...]
+Row = tuple[Any, ...]  # the values of a row that was read
 
 
 @dataclass(slots=True)

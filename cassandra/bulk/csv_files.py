@@ -352,7 +352,7 @@ def _after_lines(data: bytes, count: int) -> int | None:
     return end.end() if end is not None and end.end() < len(data) else None
 
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_END = re.compile(rb"\r\n|\n|\r")  # matches the end of a line of any operating system
 
 
 class _File:
@@ -373,7 +373,7 @@ class _File:
         self._reading = reading
         self._header = header
         self._readers = _readers(path, header, reading)
-        self._width = len(header)
+        self._width = len(header)  # the number of fields that each row must have
         self.delimiter = _delimiter(path, reading)
         self.reader = self._compiled_reader()
 
@@ -535,7 +535,7 @@ class _RawRows(Sequence[list[str]]):
         self._end = end
         self._reading = reading
         self._cut = cut
-        self._rows: list[list[str]] | None = None
+        self._rows: list[list[str]] | None = None  # None until `_read` is called
 
     def _read(self) -> list[list[str]]:
         if self._rows is None:

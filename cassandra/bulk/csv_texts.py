@@ -60,4 +60,4 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
 
 
-_SPECIAL = re.compile('[",\r\n]')
+_SPECIAL = re.compile('[",\r\n]')  # a field with one of these characters needs quotes

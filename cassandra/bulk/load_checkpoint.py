@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 10.0  # a checkpoint is at most this old while requests succeed
 
+# The message about a load of counters that has a checkpoint.
 COUNTED_TWICE = (
     "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
     "and so would be added twice"

@@ -48,4 +48,5 @@ class Prepare(NamedTuple):
     text: str
 
 
+# Any step of a load.
 Step = Requests | Pause | Work | Prepare

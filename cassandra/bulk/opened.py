@@ -123,7 +123,7 @@ class Pipes:
     """The pipes of a load. Each pipe is opened at its first use, and stays open until `close`."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Limited] = {}
+        self._open: dict[str, Limited] = {}  # the open pipes by path
 
     def opened(self, path: str, encoding: str) -> Limited:
         """Return the file of a pipe, and open it if this is the first call for the pipe.
@@ -404,6 +404,7 @@ class Limited(io.BufferedIOBase):
         self._line_bytes = 0  # the number of bytes since the last line end
         self._given_back = b""  # bytes that the next `read1` returns
         self._is_begun = False  # False until the first bytes, which may be a byte order mark
+        # Decodes the bytes of the file; None for UTF-8, which needs no conversion.
         self._decoder: Any = None
         if encoding != "utf-8":
             self._decoder = codecs.getincrementaldecoder(encoding)()

@@ -48,6 +48,8 @@ class PageQueue:
         self._concurrency = concurrency
         self._max_bytes = max_bytes
         self._in_order = in_order
+        # The fetches that were requested, and the fetches that were not requested yet. At the
+        # beginning, that is the first page of each range.
         self._in_flight: deque[Fetch] = deque()
         self._waiting = deque(Fetch(number, state=None) for number in range(len(ranges)))
         # The expected size of a page in bytes. It rises at once when a larger page arrives, and

@@ -36,7 +36,7 @@ class Progress:
         self._count = 0
         self._start = monotonic()
         self._next_write = self._start + _INTERVAL  # when the line is written next
-        self._bar: Any = None
+        self._bar: Any = None  # the bar of the package tqdm; None without the package
         if self._shown:
             try:
                 from tqdm import tqdm

@@ -41,6 +41,7 @@ class Reader:
     def __init__(self, worker: Worker | Executor) -> None:
         self.pipes = Pipes()
         self._worker = worker
+        # The iterator over the source, and the object that binds rows; None before they are set.
         self._chunks: Generator[Chunk, None, None] | None = None
         self._binder: Binder | None = None
         self._warnings = LaterWarnings()  # the warnings of the thread's calls

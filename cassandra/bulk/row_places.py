@@ -22,7 +22,7 @@ from cassandra.protocol.encrypted import is_encrypted
 if TYPE_CHECKING:
     from cassandra.bulk.sessions import Page
 
-_LENGTH = struct.Struct(">i")
+_LENGTH = struct.Struct(">i")  # the length of a value in a response, which precedes its bytes
 # The beginning of an error message that names a row of the page.
 _ROW = re.compile(r'row ([0-9]+)(?:, column "|: )')
 

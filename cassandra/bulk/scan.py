@@ -69,6 +69,7 @@ log = logging.getLogger(__name__)
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
 
+# The message of an error for a scan without ranges, whose columns are not known.
 NO_PAGE = "ranges= is empty, so there is no page that has the columns' types"
 
 
@@ -431,6 +432,7 @@ class Batches:
         self._columnar = columnar_module()
         self._pyarrow = self._columnar.pyarrow_module("arrow_batches")
         check_option_names("arrow_batches", options)
+        # The layout of the columns of the first page, and its Arrow schema; None before that page.
         self._layout: Any = None
         self.schema: Any = None
 
@@ -464,8 +466,8 @@ class Arrays:
     def __init__(self) -> None:
         self._columnar = columnar_module()
         self._columnar.numpy_module("to_numpy")
-        self._form: Any = None
-        self._pages: list[Any] = []
+        self._form: Any = None  # how pages are converted; None before the first page
+        self._pages: list[Any] = []  # the converted pages
 
     def add(self, result: Page) -> None:
         """Add the current page of a result.

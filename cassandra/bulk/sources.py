@@ -146,7 +146,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
                 f"{_transposed(columns, set(lengths.values()))}"
             )
         self._columns = {name: _by_position(name, values) for name, values in columns.items()}
-        self._count = next(iter(lengths.values()), 0)
+        self._count = next(iter(lengths.values()), 0)  # the number of rows
         # By column name, the CQL types of the columns whose values `__iter__` converts.
         self._converted_types: dict[str, Any] = {}
 

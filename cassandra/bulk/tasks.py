@@ -130,6 +130,7 @@ def worker_session(settings: Mapping[str, Any]) -> Session:
     return session
 
 
+# The advice for methods that only a scan has. The name of the method is inserted.
 _WITH_SESSION = "write task.scan(session).{}(), with a session of this process"
 add_habits(
     ScanTask,

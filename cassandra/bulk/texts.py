@@ -34,7 +34,7 @@ from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 if TYPE_CHECKING:
     from typing import NoReturn
 
-Reader = Callable[[Any], Any]
+Reader = Callable[[Any], Any]  # converts a field of a file to a value of a column
 
 # A reader raises one of these for a value that it does not accept.
 READING_ERRORS = (ValueError, TypeError, OverflowError)
@@ -817,6 +817,7 @@ def _duration(text: str) -> Duration:
     return Duration(sign * months, sign * days, sign * nanoseconds)
 
 
+# CQL types, by the form of their values in files: strings, containers, and two kinds of numbers.
 _TEXTS = frozenset({"ascii", "text", "varchar", "inet"})
 _CONTAINERS = frozenset({"list", "set", "map", "tuple"})
 _INTEGERS = frozenset({"int", "bigint", "smallint", "tinyint", "varint", "counter"})

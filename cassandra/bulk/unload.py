@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-FORMATS = ("parquet", "csv", "jsonl")
+FORMATS = ("parquet", "csv", "jsonl")  # the values of the option `format`
 BYTES_OF_A_FILE = 256 << 20  # the default of the option `file_bytes`
 # How many rows of a CSV file to check for empty strings.
 _EMPTY_TEXT_ROWS = 5000

@@ -35,7 +35,7 @@ class UnmappedWatch:
         self._mapping = mapping
         self._ignored = ignored
         self._table = table
-        self._has_warned = False
+        self._has_warned = False  # True after the first warning: there is only one per load
 
     def look_at_names(self, names: Iterable[Any]) -> None:
         """Warn if a field probably should be written, but is not.

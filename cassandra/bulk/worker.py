@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
+# (future of the result, function to call, its arguments)
 _Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 
@@ -21,7 +22,7 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()  # None ends the thread
         self._thread = threading.Thread(target=_run, args=(self._tasks,), name=name, daemon=True)
         self._thread.start()
 

@@ -47,7 +47,7 @@ _HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}", re.ASCII)
 # A valid id of a node. The id becomes the TLS server name of a connection.
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}", re.ASCII)
 
-Bundle = str | os.PathLike[str] | IO[bytes]
+Bundle = str | os.PathLike[str] | IO[bytes]  # a secure connect bundle: a path, or an open file
 
 
 class _Service(NamedTuple):
@@ -262,7 +262,7 @@ class CloudEndPointFactory(EndPointFactory):
     may_block = False
 
     def __init__(self) -> None:
-        self._factory: SniEndPointFactory | None = None
+        self._factory: SniEndPointFactory | None = None  # None until the proxy is known
 
     def use_proxy(self, host: str, port: int) -> None:
         """Create end points behind this proxy from now on."""

@@ -32,6 +32,7 @@ else:
     numpy_typing = OptionalPackage("numpy.typing")
     at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
 
+# The messages of errors for a result that cannot be read by columns, or by rows, any more.
 BEGUN = (
     "the rows of this result have been read already, or reading has begun: "
     "its columns can only be had before that: execute the statement again"

@@ -8,7 +8,7 @@ from cassandra import _impl
 
 log = logging.getLogger("cassandra.cluster")
 
-_has_warned = False
+_has_warned = False  # True after the warning, which is issued once per process
 
 
 def warn_of_fallback() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-APPLIED = "[applied]"
+APPLIED = "[applied]"  # the name of the column that says if a lightweight transaction was applied
 
 
 def applied(rows: Sequence[Any], column_index: int) -> bool:

@@ -90,6 +90,7 @@ def _make_batch_message(body: BatchBody) -> BatchMessage:
     )
 
 
+# For each class of request bodies, the function that makes a message with the content of a body.
 _MESSAGE_MAKERS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
     (QueryBody, _make_query_message),
     (ExecuteBody, _make_execute_message),

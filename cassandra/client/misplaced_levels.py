@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 from cassandra._habits import frame_of_user_code, stack_level
 from cassandra.consistency import ConsistencyLevel
 
-_CLASS_NAME = ConsistencyLevel.__name__
+_CLASS_NAME = ConsistencyLevel.__name__  # the name that source code uses for the class
 # The position of `timeout` among the arguments of each method.
 _POSITIONS = {"execute": 2, "execute_async": 4}
 # How many more calls we inspect. Each inspection takes about a microsecond. After 1000 calls, we

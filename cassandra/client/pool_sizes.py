@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from cassandra.policies.balancing import HostDistance
 
+# The default values of the methods below. The names are those of cassandra-driver.
 DEFAULT_MIN_REQUESTS = 5
 DEFAULT_MAX_REQUESTS = 100
 DEFAULT_MIN_CONNECTIONS_PER_LOCAL_HOST = 1

@@ -43,6 +43,7 @@ __all__ = [
 
 log = logging.getLogger("cassandra.cqlengine.management")
 
+# The name of the environment variable that an application sets to change schemas without a warning.
 CQLENG_ALLOW_SCHEMA_MANAGEMENT = "CQLENG_ALLOW_SCHEMA_MANAGEMENT"
 DDL_TIMEOUT = 60.0  # seconds: servers take longer for changes of the schema than for rows
 
@@ -670,6 +671,7 @@ async def adrop_table(
     await arun(_drop_operation(model, keyspaces, connections))
 
 
+# Other names for these functions, like the names of the blocking functions.
 async_sync_table = async_table
 async_sync_type = async_type
 

@@ -78,6 +78,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
+# `_Module`, the class of this module, makes this name a property.
 DEFAULT_KEYSPACE: str | None
 
 # The annotations in `Model` use this name instead of `dict[...]`: `typing.get_type_hints` evaluates

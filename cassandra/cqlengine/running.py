@@ -27,6 +27,7 @@ T = TypeVar("T")
 # Stands for the result of a request whose values could not be encoded.
 _REFUSED = object()
 
+# Makes the rows of a page, from the names of the columns and the rows as tuples.
 RowFactory = Callable[[Sequence[str], Sequence[Any]], Any]
 
 
@@ -241,6 +242,7 @@ def simple_request(
     return SimpleRequest(text, values=(), connection=connection, timeout=timeout)
 
 
+# An operation of the mapper: it yields requests, is sent their results, and returns a value.
 Operation = Generator[Request, Any, T]
 
 

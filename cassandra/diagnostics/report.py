@@ -188,7 +188,7 @@ class ClusterReport:
         return document
 
 
-_HEADINGS = (
+_HEADINGS = (  # of the table of hosts
     "host", "state", "data centre", "rack", "version",
     "connections", "in flight", "waiting", "orphans", "shards",
 )  # fmt: skip

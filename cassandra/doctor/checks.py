@@ -27,6 +27,7 @@ from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.query.statement import SimpleStatement
 
+# The advice for a login that was refused.
 _LOGIN = (
     "give --user, and --password-env or --password-file; if you did, the server does not know this "
     "name with this password"
@@ -422,6 +423,7 @@ def _seconds_since_epoch(utc_time: Any) -> float:
     return epoch
 
 
+# The checks in the order in which the command runs them.
 CHECKS: tuple[Callable[[Session, float], Iterator[Finding]], ...] = (
     hosts,
     versions,

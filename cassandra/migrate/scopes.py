@@ -117,6 +117,7 @@ class UserDefined:
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
+# What an expression is, as far as the scan knows; None if the value is not known.
 Value = Named | Instance | Method | UserDefined | None
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -78,6 +78,7 @@ class _Reason(NamedTuple):
     like: str = ""
 
 
+# The reasons to log a request. Only one of them applies to a request.
 _FAILED = _Reason("failed", logging.ERROR, "first", "failed like this")
 _INVALID = _Reason("invalid", logging.WARNING, "first", "were invalid like this")
 _SLOW = _Reason("slow", logging.WARNING, "slowest", "were slow")

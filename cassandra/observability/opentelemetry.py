@@ -88,6 +88,8 @@ class OpenTelemetryObserver(RequestObserver):
                 f"OpenTelemetryObserver is not made for a {type(argument).__name__}: write "
                 "cluster.add_request_observer(OpenTelemetryObserver())"
             )
+        # The tracer creates spans, and `_duration` is the histogram. Each is None if it is not
+        # wanted.
         self._tracer = (
             trace.get_tracer(_SCOPE, __version__, tracer_provider, _SCHEMA) if spans else None
         )

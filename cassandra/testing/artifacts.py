@@ -20,6 +20,7 @@ from cassandra.testing.processes import Supervisor, read_text, tail
 from cassandra.testing.progress import Progress
 from cassandra.testing.versions import CassandraVersion
 
+# The goal of Maven that copies the jars of Cassandra and of its dependencies into a directory.
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 _TIMEOUT_S = 900.0  # seconds for Maven to download the jars
 _POM = """<?xml version="1.0" encoding="UTF-8"?>

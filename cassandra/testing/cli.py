@@ -46,6 +46,7 @@ _COMMANDS_OF_OTHERS = {
 }
 
 
+# The commands that have the number of a node as their argument.
 _COMMANDS_FOR_ONE_NODE = ("kill", "pause", "resume", "decommission", "logs")
 
 

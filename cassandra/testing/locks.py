@@ -33,7 +33,7 @@ class FileLock:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._descriptor: int | None = None
+        self._descriptor: int | None = None  # of the open file; None if the lock is not held
 
     def try_acquire(self) -> bool:
         """Acquire the lock if it is free. Return False if another process holds it.

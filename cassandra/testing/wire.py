@@ -98,7 +98,7 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._position = 0
+        self._position = 0  # the offset of the next byte to read
 
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""

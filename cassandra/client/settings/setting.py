@@ -104,7 +104,7 @@ class Setting(Generic[Settable, Stored]):
         self.is_live = is_live
         self.is_secret = is_secret
         self.kw_only = kw_only
-        self._method_after_change = then
+        self._method_after_change = then  # the name of the method to call, or None
         self._factory = factory
         if factory is not None:
             class_name = factory.name if isinstance(factory, Later) else factory.__name__

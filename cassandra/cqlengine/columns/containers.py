@@ -525,6 +525,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return copy_elements
 
 
+# The similarity functions that the index of a vector column may use.
 _SIMILARITIES = ("cosine", "dot_product", "euclidean")
 
 

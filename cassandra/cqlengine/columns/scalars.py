@@ -138,7 +138,7 @@ class Blob(Column[bytes]):
         return snapshot  # an application may assign a bytearray, which can change in place
 
 
-Bytes = Blob
+Bytes = Blob  # another name for the class, as in cassandra-driver
 
 
 # Strings that probably mean False: `Boolean` warns of them, because it stores them as True.

@@ -41,7 +41,7 @@ class ExecutionCheck(UseCheck):
             "last one, or `with BatchQuery() as batch:`"
         )
         self._frame = None
-        self._is_finished = False
+        self._is_finished = False  # see `finish`
         self._maker = identity_of(frame_of_user_code())  # identifies the frame that made the batch
         # While the batch has no statement, nothing has to be executed.
         self.is_used = True

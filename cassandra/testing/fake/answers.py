@@ -65,6 +65,7 @@ class Answer:
         raise TypeError(f"{type(self).__name__} is not a single message: it cannot be wrapped")
 
 
+# An answer, or a function that returns the answer to a request.
 Answerable = Answer | Callable[["Request"], Answer]
 
 
@@ -168,6 +169,7 @@ class Message(Answer):
     def __init__(self, opcode: int, encode: Callable[[Request], bytes]) -> None:
         self._opcode = opcode
         self._encode = encode
+        # `having` sets these optional parts of the message.
         self._tracing_id: uuid.UUID | None = None
         self._warnings: Sequence[str] = ()
         self._payload: Mapping[str, bytes | None] = {}
@@ -520,7 +522,7 @@ class _Sequence(Answer):
 
     def __init__(self, answers: Sequence[Answerable]) -> None:
         self._answers = [as_answer(answer) for answer in answers]
-        self._next = 0
+        self._next = 0  # the index of the next answer; the last answer is repeated
 
     def _next_answer(self) -> Answer:
         answer = self._answers[min(self._next, len(self._answers) - 1)]

@@ -11,6 +11,7 @@ from typing import Any
 from cassandra.testing.fake.answers import schema_change_body
 from cassandra.testing.fake.primitives import inet, string, string_list
 
+# The events that each Cassandra node knows (native_protocol_v5.spec, section 4.2.6).
 EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
 ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"  # an event of ScyllaDB
 DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # the name in Cassandra's CEP-59

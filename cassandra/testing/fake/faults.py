@@ -130,7 +130,7 @@ class Hold(Answer):
 
     def __init__(self, default: Answer) -> None:
         self._default = default
-        self._held: deque[Held] = deque()
+        self._held: deque[Held] = deque()  # the requests that wait, the oldest first
         self._arrived = threading.Condition()  # guards all fields; notified when a request arrives
         self._open = False  # True after `open`: requests are no longer held
         self.has_released = False  # True if the queue has requests that were released
@@ -443,7 +443,7 @@ class _OutOfOrder(Answer):
     def __init__(self, answer: Answer, count: int) -> None:
         self._answer = answer
         self._count = count
-        self._waiting: list[Request] = []
+        self._waiting: list[Request] = []  # the requests of the group that is not complete yet
 
     def perform(self, request: Request) -> None:
         """Let the request wait; if its group is complete, answer the group in reverse order."""

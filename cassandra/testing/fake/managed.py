@@ -206,7 +206,7 @@ class CosmosNode(FakeNode):
             address, port, **{"max_version": 4, "release_version": "3.11.0", **settings}
         )
         self._refusals = 0  # how many further requests to reject
-        self._retry_after_ms = 0
+        self._retry_after_ms = 0  # the wait that the errors for these requests ask for
 
     def exceed_throughput(self, requests: int, retry_after_ms: int = 10) -> None:
         """Reject the next requests, as if they exceeded the purchased throughput.

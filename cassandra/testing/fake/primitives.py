@@ -59,7 +59,7 @@ class NotSet:
         return "NOT_SET"
 
 
-NOT_SET = NotSet()
+NOT_SET = NotSet()  # a bound value that is not set (length -2)
 
 _SHORT = struct.Struct(">H")
 _INT = struct.Struct(">i")

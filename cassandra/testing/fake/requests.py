@@ -20,7 +20,7 @@ TRACING, CUSTOM_PAYLOAD = 0x02, 0x04
 _VALUES, _SKIP_METADATA, _PAGE_SIZE, _PAGING_STATE = 0x01, 0x02, 0x04, 0x08
 _SERIAL, _TIMESTAMP, _NAMES, _KEYSPACE, _NOW = 0x10, 0x20, 0x40, 0x80, 0x100
 
-Value = bytes | NotSet | None
+Value = bytes | NotSet | None  # a bound value; None for null
 
 
 class BatchStatement(NamedTuple):
@@ -231,6 +231,7 @@ def _batch(request: Request, reader: BodyReader) -> None:
     _last_parameters(request, reader, flags)
 
 
+# For each opcode, the function that reads the body of a request.
 _PARSERS: dict[int, Callable[[Request, BodyReader], None]] = {
     Opcode.STARTUP: _startup,
     Opcode.AUTH_RESPONSE: _auth_response,

@@ -127,7 +127,7 @@ class SegmentReader:
     def __init__(self, compressed: bool) -> None:
         self._compressed = compressed
         self._header_length = 8 if compressed else 6  # 5 or 3 bytes of fields, 3 bytes of CRC24
-        self._buffer = b""
+        self._buffer = b""  # the bytes of a frame that is not complete yet
 
     def feed(self, data: bytes) -> bytes:
         """Add received bytes; return the payloads of all frames that are now complete.

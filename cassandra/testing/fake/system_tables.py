@@ -149,6 +149,7 @@ SCHEMA_TABLES_OF_5_0 = {
     "system_virtual_schema.columns": _COLUMN,
 }
 
+# (columns, rows) of a table. Each column is a pair of name and CQL type.
 Table = tuple[Sequence[tuple[str, str]], Sequence[Any]]
 
 

@@ -41,7 +41,7 @@ class Udt(NamedTuple):
     fields: tuple[tuple[str, Any], ...]
 
 
-Column = tuple[str, "str | Udt"]
+Column = tuple[str, "str | Udt"]  # the name and the type of a column
 Columns = Sequence[Column]
 
 

@@ -17,7 +17,7 @@ from cassandra.observability.texts import is_about_roles, without_secrets
 from cassandra.testing.fake.primitives import NOT_SET, Opcode
 from cassandra.testing.fake.requests import Request
 
-Meaning = dict[str, Any]
+Meaning = dict[str, Any]  # what a request asks for, as JSON values
 
 ANSWERED = frozenset({Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH})
 """The types of requests that are recorded.

@@ -12,6 +12,7 @@ from cassandra.testing.fake.requests import CUSTOM_PAYLOAD, TRACING
 from cassandra.testing.fake.segments import SegmentReader
 from cassandra.testing.wire import WireError
 
+# The header of an envelope: version, flags, stream, opcode and length of the body.
 _HEADER = struct.Struct(">BBhBi")
 _WARNING = 0x08  # a flag of an envelope
 # Kinds of a RESULT (native_protocol_v5.spec, section 4.2.5).
@@ -44,8 +45,8 @@ class Sniffer:
     """Splits the bytes that flow in one direction of a connection into messages."""
 
     def __init__(self) -> None:
-        self._segments: SegmentReader | None = None
-        self._buffer = b""
+        self._segments: SegmentReader | None = None  # extracts envelopes from frames, if it is set
+        self._buffer = b""  # the bytes of envelopes that were not returned yet
 
     @property
     def is_framed(self) -> bool:

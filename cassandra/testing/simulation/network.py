@@ -66,11 +66,11 @@ class Network:
         self.links: list[Link] = []
         """The connections that are open at one end at least."""
         self.opened = 0  # how many connections were made so far
-        self._listeners: dict[tuple[str, int], Listener] = {}
+        self._listeners: dict[tuple[str, int], Listener] = {}  # by (address, port)
         self._cut: set[tuple[str, str]] = set()  # (source, target) of blocked directions
         self._dead: set[str] = set()  # hosts without power
         self._hanging: set[str] = set()  # hosts that do not respond to SYN
-        self._next_port = 32_768
+        self._next_port = 32_768  # the last client port that was tried
         loop.network = self
 
     # -- faults ------------------------------------------------------------------------------------

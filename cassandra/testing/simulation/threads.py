@@ -54,8 +54,8 @@ class _Carrier:
     """
 
     def __init__(self) -> None:
-        self._work: Callable[[], None] | None = None
-        self._is_due = threading.Semaphore(0)
+        self._work: Callable[[], None] | None = None  # runs the current strand; None without one
+        self._is_due = threading.Semaphore(0)  # released when there is work
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
