@@ -2,8 +2,8 @@
 
     python benchmarks/contention.py [--loops 2] [--threads 4]
 
-Needs a free-threaded CPython (3.13t or later) whose functions have names (not stripped), and
-Linux's `perf` with the right to set probes, which is root's.
+The script needs a free-threaded CPython (3.13t or later) whose functions have names (not
+stripped), and Linux's `perf`. Only root has the right to set the probes of `perf`.
 
 In such a CPython, a thread changes the reference count of an object of another thread by an atomic
 operation, and the cache line of the object moves to the thread's core. Threads that use the same

@@ -172,6 +172,7 @@ def measure_cluster() -> tuple[dict[str, float], float, float]:
             nodes.scylla.table(keyspace, "t", tablets=tablets)
         with Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
+            # Wait until each shard has a connection.
             while any(
                 stats["connected"] < stats["shards_count"]
                 for stats in cluster.shard_aware_stats().values()

@@ -107,6 +107,7 @@ def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
 
     :param cached: the metadata of the columns, if the client knows them already.
     """
+    # The other arguments of `decode` are features, user types, stream id, flags and decompressor.
     decode = ProtocolHandler.decode_message
     return (
         lambda: decode(VERSION, None, {}, 1, 0, opcode, body, None, cached),

@@ -72,6 +72,7 @@ def test_without_valgrind_it_says_so_and_fails_unless_quick(tmp_path: Path) -> N
     for options, status in cases:
         result = subprocess.run(
             [sys.executable, str(Path(instructions.__file__)), *options],
+            # The folder is empty, so valgrind is not found.
             env={**os.environ, "PATH": str(tmp_path)},
             capture_output=True,
             text=True,

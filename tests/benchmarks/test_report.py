@@ -154,6 +154,7 @@ def test_the_progress_bar_appears_only_in_terminals() -> None:
     assert file.getvalue() == ""
     assert "1/4" in terminal.getvalue()
     assert "two" in terminal.getvalue()
+    # These characters erase the line of the bar.
     assert terminal.getvalue().endswith("\r\033[K")
 
 
@@ -163,5 +164,6 @@ def test_bars_are_labelled_and_as_long_as_their_values() -> None:
     labels = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"turbocql, asyncio", "2", "cassandra-driver", "50"} <= set(labels)
     widths = [float(bar.get("width", 0)) for bar in root.iter("{http://www.w3.org/2000/svg}rect")]
+    # The bars are for 2 and 50, so the second bar is 25 times as long.
     assert widths[1] == pytest.approx(25 * widths[0], rel=0.01)
     assert bars.of_reports([{"command": "python benchmarks/rows.py", "tables": []}]) is None

@@ -32,6 +32,7 @@ def test_a_peer_is_compared_with_the_api_of_its_kind() -> None:
             "scylladb-rs-driver, blocking": 4.5,
         }
     }
+    # The best blocking peer needs 4.5 (and our API 3), and the best asyncio peer 5 (and ours 2).
     assert requests.ratios_of(us, ["aio", "blocking"]) == {
         "peer / blocking": {CASE: 1.5},
         "peer / aio": {CASE: 2.5},

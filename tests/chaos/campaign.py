@@ -143,6 +143,7 @@ class Load:
             future = self.session.execute_async(self._prepared[query], values)
             arguments = (query, request_number)
             future.add_callbacks(on_rows, on_error, callback_args=arguments, errback_args=arguments)
+        # Wait for the responses to the requests in flight: each response frees a slot.
         for _ in range(IN_FLIGHT):
             if not free_slots.acquire(timeout=PATIENCE):
                 self._accountant.note_hung("futures at the end")

@@ -249,8 +249,8 @@ class ProgramContext:
         self.host: str = order["host"]
         self.port: int = order["port"]
         self.keyspace: str = order["keyspace"]
-        self.shown: list[tuple[str, str]] = []
-        self.has_order = True
+        self.shown: list[tuple[str, str]] = []  # (label, string) of each recorded value
+        self.has_order = True  # False if the order of requests is not compared
         self._sessions: dict[str, Any] = {}
         self._clusters: list[Any] = []
         self._lock = threading.Lock()

@@ -89,6 +89,7 @@ def test_the_program_of_the_guide_to_greenlets_runs_without_warnings(
     The test adds a line that prints their number.
     """
     guide = (EXAMPLES.parent / "docs" / "greenlets.rst").read_text()
+    # The program ends before the paragraph that begins with "Callbacks of".
     _, code_and_rest = guide.split(".. code-block:: python\n\n")
     code = textwrap.dedent(code_and_rest.split("\n\nCallbacks of")[0])
     assert "Cluster()" in code

@@ -264,6 +264,7 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
     """If the node of the control connection is killed, another node gets the control connection."""
 
     def disturb(states: States, load: Load) -> None:
+        """Kill the control connection's node, restart it, and check that another node is used."""
         cluster = load._session.cluster
         host_before = cluster.get_control_connection_host()
         (number,) = [node.number for node in fragile.nodes if node.address == host_before.address]

@@ -145,6 +145,7 @@ class Jobs:
                 job.join(LONGEST_JOB)
         assert [job.error for job in jobs] == [None] * len(jobs)
         assert not any(job.is_alive() for job in jobs)
+        # Each job must have run at least twice.
         assert all(job.ends > 1 for job in jobs)
         self.check()
 

@@ -445,6 +445,7 @@ class Simulation:
         for cluster in self.clients.clusters:
             await cluster.shutdown()
         judge.check_timers(self)
+        # Give everything that the shutdown has stopped one second of virtual time to end.
         await asyncio.sleep(1.0)
         open_steps = [task for task in self.clients.tasks if not task.done()]
         if is_abrupt and open_steps:

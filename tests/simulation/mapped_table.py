@@ -48,6 +48,7 @@ def prepared_of(
     table_match = _TABLE.search(text)
     if table_match is None:
         return None
+    # The markers of an INSERT have no name or keyword before them, so use its list of columns.
     insert_match = _INSERTED.search(text)
     names = re.findall(r'"(\w+)"', insert_match[1]) if insert_match is not None else []
     names += [name or f"[{word.lower()}]" for name, word in _MARKER.findall(text)]

@@ -306,6 +306,7 @@ def a_keyspace_is_skipped(correct: Any) -> Any:
 )
 def the_last_connection_is_skipped(correct: Any) -> Any:
     async def wrong(self: Any, keyspace: str, request: Any, response: Any) -> None:
+        # The driver skips connections that have the new keyspace already.
         others = [
             connection
             for pool in self.pools.values()
@@ -498,6 +499,7 @@ def events_outlive(correct: Any) -> Any:
 @mutant("a cancelled connect leaves its connection open", handshake.Connector, "_open_in_time")
 def connections_are_left(correct: Any) -> Any:
     async def wrong(self: Any, endpoint: Any, version: int, target: Any, is_control: bool) -> Any:
+        # Unlike the driver's method, do not close the connection if opening it fails.
         connection = connections.Connection(endpoint, version, self._loop)
         connection.is_control_connection = is_control
         timeout = self._settings.connect_timeout

@@ -50,6 +50,7 @@ def build(
     programs, prefix = folder / "programs", folder / "prefix"
     write_program(prefix / "bin" / "python3.15", f"#!/bin/sh\necho {existing}\n")
     write_program(programs / "curl", CURL.format(available=available, status=status))
+    # The script finds the address of the mirror with awk.
     write_program(programs / "awk", "#!/bin/sh\necho http://mirror.invalid/debian\n")
     result = subprocess.run(
         [str(SCRIPT), "3.15", str(prefix)],

@@ -480,6 +480,7 @@ def test_default_ttl_of_a_class_only_warns_and_the_table_option_works(mapper: st
         __options__ = {"default_time_to_live": 3600}
         p = columns.Integer(primary_key=True)
 
+    # The warning comes at each call, not only at the first one.
     for _ in range(2):
         with pytest.warns(UserWarning, match="Expiring.__default_ttl__"):
             management.sync_table(Expiring)

@@ -23,6 +23,7 @@ class Stub(CompatCluster):
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
+        # The stub calls functions at once, and returns coroutines instead of running them.
         call: Any = lambda function, *args: function(*args)  # noqa: E731
         hosts = SimpleNamespace(
             on_reported_up=lambda host: self.calls.append(("up", host)),

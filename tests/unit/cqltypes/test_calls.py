@@ -58,7 +58,8 @@ def is_fast(cls: Any) -> bool:
 def use_fast_path(cls: Any, value: Any) -> bytes:
     """Encode and decode `value`, check the result, and return the encoded value.
 
-    These calls put the class on the fast path, unless one of its methods is overridden.
+    These calls put the class on the fast path (direct calls of the codec), unless one of its
+    methods is overridden.
     """
     data: bytes = cls.serialize(value, 4)
     assert cls.deserialize(data, 4) == value
@@ -102,7 +103,7 @@ def test_the_fast_path_keeps_signatures_and_docstrings(name: str) -> None:
 
 
 def test_subclasses_have_a_fast_path_of_their_own() -> None:
-    """A class does not take the fast path of its base class.
+    """A class does not take the fast path (direct calls of the codec) of its base class.
 
     The errors of the class name its own type, and its encoding may differ from that of the base
     class.

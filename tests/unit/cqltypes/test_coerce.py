@@ -489,6 +489,7 @@ def test_complex_numbers_are_refused(implementation: Implementation, value: Any)
 
     NumPy would only warn that the imaginary part is lost.
     """
+    # An array is bound only to containers; a single number is also bound to scalar types.
     is_array = getattr(value, "ndim", 0) == 1
     types = [t.FloatType, t.DoubleType] if not is_array else []
     items = value if is_array else [value, value]

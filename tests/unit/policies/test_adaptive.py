@@ -86,6 +86,7 @@ def report_latencies(
     for _ in range(times):
         for host, seconds in latencies.items():
             policy.on_latency(host, seconds)
+    # The policy judges the hosts at the first latency after this interval.
     engine.now += JUDGE_INTERVAL
     for host, seconds in latencies.items():
         policy.on_latency(host, seconds)

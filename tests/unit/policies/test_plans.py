@@ -405,6 +405,7 @@ def plan_with_tablets(implementation: Implementation, **settings: Any) -> Any:
     tablets = implementation.tablets.TabletMap()
     tablets.take_hosts(hosts[: len(IDS)])
     tablets.use_keyspaces(["ks"], [])
+    # Each pair is the index of a host and a shard.
     assert tablets.learn("ks", "t", payload(MIN, MAX, (2, 0), (1, 0), (0, 0)))
     placed = PlacedMetadata(implementation)
     placed.tablets = tablets
@@ -413,6 +414,7 @@ def plan_with_tablets(implementation: Implementation, **settings: Any) -> Any:
     def router_over(hosts: tuple[Any, ...]) -> Any:
         no_ring = implementation.ring.TokenRing([])
         replica_map = implementation.ring.ReplicaMap(no_ring, hosts, [])
+        # The tier 255 excludes a host that is not known.
         tiers = [255 if host is None else 0 for host in hosts]
         routers_made.append(implementation.plans.Router(replica_map, tiers, seed=9))
         return routers_made[-1]

@@ -68,6 +68,7 @@ def test_default_on_read_timeout(
 
 def test_default_on_write_timeout_retries_only_the_batch_log() -> None:
     """The default policy retries a write timeout once, and only for the batch log."""
+    # The last three arguments are the required responses, the received responses, and the retries.
     policy = RetryPolicy()
     assert policy.on_write_timeout(UNSAFE, ONE, WriteType.BATCH_LOG, 1, 0, 0) == (
         RetryPolicy.RETRY,

@@ -304,6 +304,7 @@ def test_tables_with_tablets_may_have_other_replicas() -> None:
     )
     assert plan(policy, statement(table="tablets"))[0] is other
     assert set(plan(policy, statement(table="plain"))[:3]) == ring_replicas
+    # Without this function, each table has the replicas of the ring.
     metadata.table_replicas = None
     assert set(plan(policy, statement(table="tablets"))[:3]) == ring_replicas
 

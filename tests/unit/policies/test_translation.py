@@ -29,6 +29,7 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         families.append(family)
         if name == "54.9.9.9":
             raise socket.gaierror("no such name")
+        # 6 is the protocol number of TCP.
         return [(family, socket_type, 6, "", (ADDRESSES.get(name, name), 0))]
 
     monkeypatch.setattr(socket, "getfqdn", lambda address: NAMES.get(address, address))

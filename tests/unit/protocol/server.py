@@ -97,6 +97,7 @@ class Server:
         else:
             self.writer.add(stream, opcodes.AUTHENTICATE, 0, string("org.example.Authenticator"))
         answer = bytes(self.writer.take())
+        # The response to STARTUP is the last message without segments.
         if version >= 5:
             self.reader.enable_segments()
             self.writer.enable_segments()

@@ -141,6 +141,7 @@ def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(
     implementation: Implementation,
 ) -> None:
     """A query string is encoded in UTF-8, and a query in bytes is sent unchanged."""
+    # The body has the query after its length, the consistency level (4 for QUORUM), and no flags.
     expected = b"\x00\x00\x00\x02\xc3\xa9\x00\x04\x00"
     assert (
         implementation.bodies.query_body("é", QueryParams(ConsistencyLevel.QUORUM), version=4)
@@ -277,6 +278,7 @@ def test_execute_ends_with_the_tablet_version_block_if_given(
         version=4,
         tablet_version_block=0xA3,
     )
+    # The statement's id is followed by the consistency level ONE, no flags, and the block.
     assert body == b"\x00\x01\xaa\x00\x01\x00\xa3"
 
 
@@ -564,6 +566,7 @@ def test_ids_states_and_queries_may_be_any_bytes(
 ) -> None:
     """IDs, paging states and queries may be bytes, bytearrays or memoryviews."""
     bodies = implementation.bodies
+    # The flag 0x08 of the expected bytes says that a paging state follows.
     params = QueryParams(ONE, paging_state=bytes_class(b"ps"))
     assert (
         bodies.query_body(bytes_class(b"Q"), params, version=4)

@@ -44,7 +44,8 @@ UDT = (
 def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
     """A response must be decoded with the classes that its session has registered for user types.
 
-    This holds even if the metadata comes from another response, which had other classes.
+    This holds even if the metadata comes from another response, which was decoded with other
+    classes.
     """
 
     class Pair:
@@ -367,6 +368,7 @@ def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
     class Numbers(t.ListType):
         pass
 
+    # 9 is the code of int, and 0x20 the code of list.
     codes = {**TYPE_CODES, 9: Number, 0x20: Numbers}
     specs = TABLE + string("k") + INT_CODE + string("l") + short(0x20) + INT_CODE
     columns = columns_of(specs + string("v") + TEXT_CODE, 3, codes=codes)

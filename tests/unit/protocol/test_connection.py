@@ -157,6 +157,7 @@ def test_a_beta_version_that_is_not_opted_in_to() -> None:
     """
     protocol = ProtocolConnection(6)
     protocol.start()
+    # 0x0A is the code of a protocol error.
     body = int32(0x0A) + string(
         "Beta version of the protocol used (6/v6-beta), but USE_BETA flag is unset"
     )

@@ -481,6 +481,7 @@ def test_columns_added_to_an_application_s_policy_are_encrypted(
     """
     policy = ReversingPolicy()
     plan = plan_of(implementation, bound_columns(columns("kcd"), policy, is_complete=False))
+    # The policy encrypts a value to "*" and its reversed bytes.
     assert plan.bind((1, 2, b"x"), version=4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
     policy.columns["d"] = UTF8Type
     assert plan.bind((1, 2, "ab"), version=4).values()[2] == b"*ba"

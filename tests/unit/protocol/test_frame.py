@@ -393,6 +393,7 @@ def test_compressed_bodies_that_are_garbage_or_claim_a_wrong_size_are_refused(
     implementation: Implementation, algorithm: str
 ) -> None:
     """A body that is not compressed correctly raises ProtocolError, also if it claims gigabytes."""
+    # The size of the decompressed body comes first: four bytes for lz4, a varint for snappy.
     bad_bodies = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [

@@ -661,6 +661,7 @@ def test_a_keyspace_that_is_set_later_is_the_application_s_own() -> None:
     for name in ("ks", "".join(["k", "s"])):
         batch: Any = BatchStatement().add(prepared(), (1, "a"))
         batch.add("INSERT INTO t (k) VALUES (1)")
+        # `expected_keyspace` is None while the keyspace is only borrowed.
         assert (batch.keyspace, batch.expected_keyspace, batch.own_keyspace) == ("ks", None, "ks")
         batch.keyspace = name
         assert (batch.expected_keyspace, batch.own_keyspace) == ("ks", "ks")
@@ -674,7 +675,7 @@ def test_a_keyspace_that_is_set_later_is_the_application_s_own() -> None:
 
 @pytest.mark.parametrize("duplicate", [copy.copy, lambda batch: pickle.loads(pickle.dumps(batch))])
 def test_a_copied_batch_still_borrows_its_keyspace(duplicate: Callable[[Any], Any]) -> None:
-    """A copy or a pickle of a batch knows that its keyspace is borrowed."""
+    """A copy or a pickle of a batch keeps a keyspace that was borrowed from a statement's table."""
     batch = duplicate(BatchStatement().add(prepared(), (1, "a")))
     assert (batch.keyspace, batch.expected_keyspace, batch.own_keyspace) == ("ks", None, None)
 

@@ -476,7 +476,7 @@ def test_user_defined_types_become_their_classes() -> None:
 
 
 def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
-    """Clusters with different registered classes must not share a row maker.
+    """Clusters with different registered classes must not share a function that makes rows.
 
     If a class is registered for a user-defined type, the same bytes of column specifications denote
     another type.

@@ -141,7 +141,7 @@ def low_decimal_limit() -> Iterator[None]:
 
 @pytest.mark.usefixtures("low_decimal_limit")
 def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implementation) -> None:
-    """A decimal with more bytes than `limits.decimal_bytes` raises an error with the limit.
+    """A decimal with more bytes than `limits.decimal_bytes` raises an error that names the limit.
 
     The limit applies to conversions from and to decimal digits. Decimals, and columns of decimals
     or varints, need such conversions.

@@ -40,6 +40,7 @@ def test_short_tuples_are_written_without_the_missing_items(
     the rows that they have written.
     """
     codec = tuple_of(INT, INT, INT).build_codec(implementation.codecs)
+    # An item is encoded as its size in four bytes and its value; the size of null is -1.
     encoded = codec.encode(value)
     assert encoded.hex() == "0000000400000001"
     assert codec.decode(encoded) == (1, None, None)
@@ -79,6 +80,7 @@ def test_udts_are_encoded_from_mappings_objects_and_sequences(
 
 def test_mapped_classes(implementation: Implementation) -> None:
     """A value of a user-defined type is decoded to the class that is mapped to the type."""
+    # Each field has its size in four bytes before its value: "x" and 7.
     body = bytes.fromhex("00000001" + "78" + "00000004" + "00000007")
 
     def decode(mapped_class: type) -> Any:

@@ -90,6 +90,7 @@ def test_no_bytes_are_a_value_of_texts_and_blobs_only(
         assert codec.decode_nullable(b"") in ("", b"")
     else:
         assert codec.decode_nullable(b"") is None
+        # `_factory` is the name of the function that creates codecs of this type.
         create_codec = getattr(implementation.codecs, cqltype._factory)
         assert create_codec(empty=EMPTY).decode_nullable(b"") is EMPTY
     assert codec.decode_nullable(None) is None

@@ -136,6 +136,7 @@ def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None
     message = ExecuteMessage(
         b"id", [b"v"], ConsistencyLevel.ONE, skip_meta=True, result_metadata_id=b"m"
     )
+    # Before the values are the id, the consistency level ONE, and flags (values, no metadata).
     values = b"\x00\x01\x00\x00\x00\x01v"
     assert body_of(message, version=4) == b"\x00\x02id\x00\x01\x03" + values
     assert body_of(message, 4, ProtocolFeatures()) == b"\x00\x02id\x00\x01\x03" + values
@@ -194,6 +195,8 @@ def test_batch() -> None:
         value = 2
 
     message = BatchMessage(CounterBatch(), [(True, b"i", [b"v"]), (False, "Q", [])], 4, timestamp=1)
+    # The bytes are the batch type, two statements (an id with a value, a query without values),
+    # and the consistency level 4. After these come the flag of the timestamp, and the timestamp.
     queries = (
         b"\x02\x00\x02\x01\x00\x01i\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x00\x01Q\x00\x00\x00\x04"
     )
