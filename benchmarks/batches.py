@@ -112,6 +112,9 @@ def judge(bench: Benchmark, ours: str, build: Rows, memory: Rows, execute: Rows)
     With ``--check``, the benchmark fails if a target is missed.
 
     :param ours: the name of this driver's column.
+    :param build: the microseconds to build a batch, by case and driver.
+    :param memory: the memory blocks of a row, by case and driver.
+    :param execute: the microseconds to execute a batch, by case and driver.
     """
     many = build["add_many"][ours]
     others = [build["add"][peer] for peer in peers.PEERS if peer in build["add"]]

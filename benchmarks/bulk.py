@@ -118,7 +118,12 @@ def measure_real_node(bench: Benchmark, folder: Path) -> None:
 
 
 def measure_unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None:
-    """Measure a tool's unloads, in each format that it can write."""
+    """Measure a tool's unloads, in each format that it can write.
+
+    :param folder: the folder for the unloaded files.
+    :param count: the number of rows in the table.
+    :param rows: the rows of the report, to which the figures are added.
+    """
     for form in tool.formats:
         target = folder / f"{tool.name}-{form}"
         figures = timed(tool.unload(target, form))
@@ -134,6 +139,8 @@ def add_figures(
 ) -> None:
     """Add the figures of one run to the table.
 
+    :param rows: the rows of the report.
+    :param case: what was measured, for the heading of the row.
     :param name: the name of the tool, which is the heading of its column.
     :param count: the number of rows.
     """

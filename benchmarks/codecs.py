@@ -138,6 +138,9 @@ def judge(bench: Benchmark, rows: dict[str, dict[str, float | None]], floor_ns: 
     """Check the times of the compiled modules against the targets, and record each result.
 
     With ``--check``, the benchmark fails if a target is missed.
+
+    :param rows: the nanoseconds, by case and driver.
+    :param floor_ns: the nanoseconds that C takes (see `floor`).
     """
     for name, limits in targets(floor_ns).items():
         for way, target in zip(WAYS, limits, strict=True):

@@ -101,7 +101,11 @@ class Pages:
 
 
 def compressed(pages: Pages, run: Run[Any], passes: int) -> float:
-    """Return the wall microseconds of a compressed page, which `run` decompresses."""
+    """Return the wall microseconds of a compressed page, which `run` decompresses.
+
+    :param run: runs a step on the event loop or in a thread.
+    :param passes: the best of this many passes counts.
+    """
     from cassandra.protocol.compression import compression
 
     lz4 = compression("lz4")
@@ -114,7 +118,11 @@ def compressed(pages: Pages, run: Run[Any], passes: int) -> float:
 
 
 def decoded(pages: Pages, run: Run[Any], passes: int) -> float:
-    """Return the wall microseconds of a page whose rows `run` decodes."""
+    """Return the wall microseconds of a page whose rows `run` decodes.
+
+    :param run: runs a step on the event loop or in a thread.
+    :param passes: the best of this many passes counts.
+    """
 
     async def receive() -> None:
         await run(lambda: pages.decode(pages.body))
@@ -127,6 +135,9 @@ def encrypted(pages: Pages, run: Run[Any], passes: int) -> float:
 
     `run` must run the steps one after the other, because the records of a TLS connection must be
     decrypted in order.
+
+    :param run: runs a step on the event loop or in a thread.
+    :param passes: the best of this many passes counts.
     """
     with tempfile.TemporaryDirectory() as folder:
         return pages.microseconds(_tls_receivers(pages, run, passes, Path(folder)))

@@ -152,6 +152,9 @@ def ratios_of(
     """Return, for each case, the CPU of the best peer divided by the CPU of this driver.
 
     A blocking peer is compared with our blocking API, an asyncio peer with our asyncio API.
+
+    :param us: the CPU microseconds, by case and column.
+    :param lanes: the names of this driver's columns; the first is its asyncio API.
     """
     blocking = [name for name, (_, api) in PEERS.items() if api.endswith("blocking")]
     others = PEERS.keys() - set(blocking)

@@ -68,7 +68,12 @@ CASES = (
 
 
 def per_call(case: Case, side: str, environment: dict[str, str], folder: Path) -> float:
-    """Return the instructions of one call of the function ("ours") or of its floor ("floor")."""
+    """Return the instructions of one call of the function ("ours") or of its floor ("floor").
+
+    :param side: "ours" or "floor".
+    :param environment: the environment variables of the worker.
+    :param folder: the folder for callgrind's files.
+    """
 
     def arguments(calls: int) -> list[str]:
         return [case.name, side, str(calls)]

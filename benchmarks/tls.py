@@ -83,7 +83,11 @@ def compare(bench: Benchmark, lanes: list[Lane], plain_port: int, tls_port: int,
 
 
 def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
-    """Measure what opening a connection costs, for several types of keys, and show the table."""
+    """Measure what opening a connection costs, for several types of keys, and show the table.
+
+    :param folder: the folder for certificates.
+    :param plain_port: the null server's port.
+    """
     from benchmarks._lib import handshakes
     from cassandra.testing.tls import Authority
 
@@ -97,6 +101,7 @@ def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
         """Measure one way to open a connection, and store its figures in row `name` of both tables.
 
         :param handshake: "full" or "resumed", the heading of the column.
+        :param context: the client's TLS context. None connects without TLS.
         """
         bar.step(f"opening: {name}, {handshake}")
         resumes = handshake == "resumed"

@@ -62,7 +62,10 @@ def rows_of(count: int, partitions: int) -> Iterator[Row]:
 
 
 def file_of_rows(path: Path, count: int, partitions: int) -> None:
-    """Write rows as CSV, with timestamps in a format that all loaders can read."""
+    """Write rows as CSV, with timestamps in a format that all loaders can read.
+
+    :param count: see `rows_of`; `partitions`, too.
+    """
     with path.open("w", newline="") as file:
         lines = csv.writer(file)
         lines.writerow([column[0] for column in COLUMNS])

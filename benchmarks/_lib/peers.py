@@ -107,7 +107,10 @@ def home_of(peer: str) -> Path:
 
 
 def missing(peer: str, extra: Sequence[str] = ("numpy",)) -> list[str]:
-    """Return the distributions that the environment of `peer` lacks."""
+    """Return the distributions that the environment of `peer` lacks.
+
+    :param extra: further distributions that the environment must have.
+    """
     record = home_of(peer) / "installed"
     installed = record.read_text().split() if record.exists() else []
     return [name for name in (peer, *extra) if name not in installed]

@@ -97,7 +97,11 @@ def response_processing(session: Any) -> tuple[float, float]:
     body = type("Body", (), {"decodes": False})()
 
     def responder(flags: int, data: bytes) -> Callable[[], None]:
-        """Return a function that creates a request and passes a response to it."""
+        """Return a function that creates a request and passes a response to it.
+
+        :param flags: the flags of the response.
+        :param data: the body of the response.
+        """
 
         def answer_request() -> None:
             request: Any = Request(engine, statement, body, lambda finished_request: None)

@@ -236,7 +236,12 @@ class Soak:
 
 
 async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> None:
-    """Run one asyncio worker, which reads, writes, sends batches, and cancels some requests."""
+    """Run one asyncio worker, which reads, writes, sends batches, and cancels some requests.
+
+    :param soak: counts the outcomes, and says when the run is over.
+    :param select: the prepared statement that reads the rows of a key.
+    :param insert: the prepared statement that writes a row.
+    """
     rng = soak.rng
     while not soak.over:
         key, draw = rng.randrange(1 << 30), rng.random()

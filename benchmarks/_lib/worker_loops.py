@@ -39,7 +39,10 @@ def cpu_time() -> float:
 
 
 def inserts_until(end: float, session: Session, insert: PreparedStatement, in_flight: int) -> int:
-    """Insert until the monotonic clock reaches `end`; return the number of inserts."""
+    """Insert until the monotonic clock reaches `end`; return the number of inserts.
+
+    :param in_flight: the number of requests in flight. 1 inserts one row after the other.
+    """
     count = 0
     while time.perf_counter() < end:
         if in_flight > 1:
@@ -60,6 +63,9 @@ def measure(
     """Insert with some threads; return (number of inserts, wall time, CPU time, start time).
 
     The times are in seconds. The start time is by the monotonic clock.
+
+    :param sessions: for each cluster, a session and its prepared insert.
+    :param in_flight: see `inserts_until`.
     """
     began, cpu_began = time.perf_counter(), cpu_time()
 

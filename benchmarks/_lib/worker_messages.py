@@ -318,7 +318,10 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
         )
 
     def row_case(body: bytes, factory: Any, vector_type: str = "list") -> Callable[[], Any]:
-        """Return a case that decodes a page's body with a row factory."""
+        """Return a case that decodes a page's body with a row factory.
+
+        :param vector_type: the class of decoded vectors, such as "list" or "numpy".
+        """
         # Compute the metadata only when the case is called: `with_vectors("numpy")` fails without
         # NumPy, and cases whose package is missing are dropped without a call.
         metadata = cache(

@@ -63,6 +63,9 @@ def make_metadata(
     """Return cluster metadata with one keyspace, and random tokens for each host.
 
     The token ring is not built yet.
+
+    :param vnodes: the number of tokens of each host.
+    :param options: the replication options of the keyspace.
     """
     rng = random.Random(1)
     metadata: Any = Metadata()

@@ -47,7 +47,10 @@ def wait_for_pools(are_open: Callable[[], bool]) -> None:
 
 
 def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> float:
-    """Return the CPU microseconds of one insert while each thread has 100 inserts in flight."""
+    """Return the CPU microseconds of one insert while each thread has 100 inserts in flight.
+
+    :param requests: the number of inserts of all threads together.
+    """
     values = [(number, "hello world", 7, 1.5, True) for number in range(requests // threads)]
 
     def work() -> None:

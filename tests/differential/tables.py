@@ -61,7 +61,10 @@ class Tables:
     def _read_table(
         self, keyspace: str, table: str, columns: list[dict[str, Any]]
     ) -> list[tuple[str, str]]:
-        """Return (key, row) of each row of a table, sorted."""
+        """Return (key, row) of each row of a table, sorted.
+
+        :param columns: the rows of ``system_schema.columns`` for the table.
+        """
         qualified_table = f"{quoted(keyspace)}.{quoted(table)}"
         primary_key = {
             column["column_name"]
@@ -82,6 +85,9 @@ class Tables:
         """Return (key, row) of each row of a table, with a separate query for each partition.
 
         If the server cannot return a partition as JSON, its row is "unreadable: ...".
+
+        :param columns: see `_read_table`.
+        :param primary_key: the names of the columns of the primary key.
         """
         key_columns = [
             column["column_name"] for column in columns if column["kind"] == "partition_key"
@@ -112,6 +118,8 @@ class Tables:
     ) -> list[tuple[str, str]]:
         """Return (key, row) of each row. The row is JSON, followed by unusual write times and TTLs.
 
+        :param columns: see `_read_table`.
+        :param primary_key: the names of the columns of the primary key.
         :param condition: the WHERE clause; empty for all rows.
         :param values: the parameters of the condition.
         """
@@ -154,6 +162,10 @@ class Tables:
         """Describe the columns that expire, or whose write time is far from the current time.
 
         Other write times differ between runs, so they are left out.
+
+        :param row: the write times (``w0``, ``w1``, ...) and TTLs (``t0``, ``t1``, ...) of the
+            columns.
+        :param names: the names of these columns, in the same order.
         """
         changes = []
         for index, name in enumerate(names):

@@ -269,6 +269,8 @@ def read_message(
 ) -> str:
     """Read a message, and return the name of its class or the message of a documented error.
 
+    :param user_types: the registered classes of user-defined types; None for no classes.
+    :param factory: the row factory.
     :raises Exception: any other error, which is a bug that the fuzzer has found.
     """
     try:

@@ -113,7 +113,11 @@ def parameters(function: Callable[..., Any], is_bound: bool) -> list[inspect.Par
 
 
 def is_listed(name: str, texts: list[str]) -> bool:
-    """Return True if one of the docstrings has a ``:param:`` field for a parameter."""
+    """Return True if one of the docstrings has a ``:param:`` field for a parameter.
+
+    :param name: the name of the parameter.
+    :param texts: the docstrings.
+    """
     field = re.compile(rf":param (?:[^:]*[ ,*])?{re.escape(name)}(?:,[^:]*)?:")
     return any(field.search(text) for text in texts)
 
@@ -124,6 +128,9 @@ def parameters_without_field(
     """Return the parameters that have no field in the docstring of the function.
 
     A field in the docstring of an overridden method counts, too.
+
+    :param is_bound: see `parameters`.
+    :param overridden: the methods of base classes that the function overrides.
     """
     texts = [documented_object.__doc__ or "" for documented_object in (function, *overridden)]
     # If a base class describes `*args`, an override may have named parameters instead, which need

@@ -35,7 +35,10 @@ SUPERUSER = ("cassandra", "cassandra")
 def query_node(
     cluster: LocalCluster, node_number: int, statement: str, consistency: int = 1
 ) -> list[dict[str, bytes | None]]:
-    """Run a statement on one node; return the rows by column name, with undecoded values."""
+    """Run a statement on one node; return the rows by column name, with undecoded values.
+
+    :param consistency: the code of the consistency level; 1 is ONE.
+    """
     login = None
     if cluster.username is not None and cluster.password is not None:
         login = (cluster.username, cluster.password)

@@ -244,7 +244,10 @@ def make_pure_wheel(folder: Path) -> Path:
 
 
 def _make_wheel(folder: Path, variables: dict[str, str] | None = None) -> Path:
-    """Empty a folder, build a wheel of turbocql in it, and return the wheel's path."""
+    """Empty a folder, build a wheel of turbocql in it, and return the wheel's path.
+
+    :param variables: further environment variables of the build.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT]
     run(*command, variables=variables)

@@ -30,7 +30,11 @@ TIMEOUT = 900  # the most seconds for one script; the script of swh-storage runs
 
 
 def output_of(environment: Environment, name: str, node: LocalCluster, folder: Path) -> str:
-    """Run a program's script, which must succeed, and return its standard output."""
+    """Run a program's script, which must succeed, and return its standard output.
+
+    :param name: the name of the program.
+    :param folder: the working directory of the script.
+    """
     command = [environment.python, SCRIPTS / f"run_{name}.py"]
     result = subprocess.run(
         [*map(str, command), node.contact_points[0], str(node.port), f"programs_{name}"],

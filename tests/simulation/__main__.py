@@ -180,7 +180,10 @@ def _run(
 
 
 def _replay(seed: int, loops: int) -> int:
-    """Run a seed, and print its log and its violations."""
+    """Run a seed, and print its log and its violations.
+
+    :param loops: see `_plan_of`.
+    """
     from tests.simulation.life import run_plan
 
     plan = _plan_of(seed, loops)
@@ -194,7 +197,10 @@ def _replay(seed: int, loops: int) -> int:
 
 
 def _shrink(seed: int, loops: int) -> int:
-    """Make the plan of a failing seed as small as possible, and print it as a test."""
+    """Make the plan of a failing seed as small as possible, and print it as a test.
+
+    :param loops: see `_plan_of`.
+    """
     from tests.simulation.life import run_plan
     from tests.simulation.shrink import shrink_plan
 
@@ -241,7 +247,13 @@ def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
 
 
 def _mutants(jobs: int, loops: int, limit: int, only: str | None) -> int:
-    """Look for a seed that finds each mutant, and print the results."""
+    """Look for a seed that finds each mutant, and print the results.
+
+    :param jobs: the number of processes.
+    :param loops: see `_plan_of`.
+    :param limit: the number of seeds to try for each mutant.
+    :param only: the names of the mutants to try, with commas between; None for all.
+    """
     from tests.simulation.mutants import MUTANTS
 
     survivors = 0

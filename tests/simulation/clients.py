@@ -219,6 +219,8 @@ class Clients:
         """Report a violation if an application gets the error that a statement is not prepared.
 
         The driver must handle this error: it prepares the statement again.
+
+        :param label: describes the step in the report.
         """
         # The driver may give up if the node forgets the statement right after it was prepared. The
         # error then has a note that says so.

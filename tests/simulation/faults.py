@@ -102,7 +102,11 @@ class Faults:
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:
-        """Let the nodes send an event about each node to the clients."""
+        """Let the nodes send an event about each node to the clients.
+
+        :param event_type: the type of the event, such as "STATUS_CHANGE".
+        :param change: the change that the event reports, such as "UP".
+        """
         for node in self.simulation.fake.nodes:
             self.simulation.fake.tell(event_type, change, node)
 

@@ -97,6 +97,9 @@ class Mapped:
 
         With the asyncio API, the method with the prefix ``a`` is awaited. With the blocking API,
         the blocking method runs in a thread.
+
+        :param owner: a model, a queryset or an instance.
+        :param name: the name of the blocking method.
         """
         if self._simulation.threads is None:
             result = await getattr(owner, f"a{name}")(**values)

@@ -147,14 +147,22 @@ class Store:
     def arrive(
         self, request: Request, op: int, keyspace: str, fate: str, timestamp: int | None
     ) -> None:
-        """Record that an operation arrived at a node."""
+        """Record that an operation arrived at a node.
+
+        :param fate: see `Arrival`.
+        :param timestamp: the write timestamp in microseconds; None if the client sent none.
+        """
         node = request.connection.node.address
         arrival = Arrival(self.now(), node, op, keyspace, timestamp, fate)
         self.arrivals.setdefault(op, []).append(arrival)
         self.log(f"{node} op {op} in {keyspace or '-'}: {fate}")
 
     def apply(self, op: int, keyspace: str, key: int) -> None:
-        """Record that a write was executed, and store its value."""
+        """Record that a write was executed, and store its value.
+
+        :param op: the number of the operation.
+        :param key: the key of the written row.
+        """
         self.applied[op] = self.applied.get(op, 0) + 1
         self.values[keyspace, key] = op
 
@@ -169,7 +177,12 @@ def _token_of(row: int) -> int:
 
 
 def op_of(text: str, values: Any, prepared: Prepared | None) -> int | None:
-    """Return the number of the operation that a statement belongs to; None if it has none."""
+    """Return the number of the operation that a statement belongs to; None if it has none.
+
+    :param text: the CQL of the statement.
+    :param values: the bound values.
+    :param prepared: the prepared statement; None for a simple statement.
+    """
     if prepared is not None:
         names = [name for name, _ in prepared.columns]
         if "op" not in names:

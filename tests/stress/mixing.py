@@ -188,6 +188,8 @@ def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
 def use_session(server: tuple[str, int], thread_count: int, calls: int) -> int:
     """Use a new session in `thread_count` threads.
 
+    :param server: the address and the port of the node.
+    :param calls: the number of calls of each thread.
     :returns: the number of hanging threads, wrong or late calls, and deadlines that were not
         removed.
     """

@@ -185,7 +185,12 @@ def test_random_models(data: Any) -> None:
 
 
 def assert_same_row(model: Any, stored: Any, created: Any) -> None:
-    """Check that an instance that was read equals the instance that was written."""
+    """Check that an instance that was read equals the instance that was written.
+
+    :param model: the class of both instances.
+    :param stored: the instance that was read.
+    :param created: the instance that was written.
+    """
     for name, column in model.__mapping__.columns.items():
         written_value, read_value = getattr(created, name), getattr(stored, name)
         if column.is_null(written_value) or written_value == ():

@@ -53,7 +53,10 @@ class Engine:
 def attached_policy(
     policy: AdaptivePolicy | None = None, **settings: Any
 ) -> tuple[AdaptivePolicy, Engine, list[Host], Any]:
-    """Return a policy attached to a fake engine, the engine, three hosts, and their metadata."""
+    """Return a policy attached to a fake engine, the engine, three hosts, and their metadata.
+
+    :param policy: None for a new AdaptivePolicy with `settings`.
+    """
     hosts = hosts_at([("dc1", "r1")] * 3)
     policy = policy or AdaptivePolicy(RoundRobinPolicy(), **settings)
     metadata = populated(policy, hosts, ks={"class": "SimpleStrategy", "replication_factor": "3"})

@@ -303,7 +303,11 @@ def test_rack_then_data_centre_then_the_rest() -> None:
 
 
 def statement(key: bytes | None = b"k", lwt: bool = False) -> Any:
-    """Return a fake statement with the attributes that policies read."""
+    """Return a fake statement with the attributes that policies read.
+
+    :param key: the routing key; None for no key.
+    :param lwt: whether the statement is a lightweight transaction.
+    """
     return SimpleNamespace(routing_key=key, keyspace=None, is_lwt=lambda: lwt)
 
 

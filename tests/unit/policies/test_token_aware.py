@@ -98,6 +98,8 @@ def statement(
 
     The statement has a consistency level, because the fast path of planners reads it.
 
+    :param key: the routing key; None for no key.
+    :param lwt: whether the statement is a lightweight transaction.
     :param more: further attributes of the statement.
     """
     attributes = {"consistency_level": None, **more}

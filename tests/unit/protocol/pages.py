@@ -33,6 +33,7 @@ def message_of(
     """Return a result message with these rows.
 
     :param columns: type classes of `cassandra.cqltypes` by column name.
+    :param paging_state: None if there are no more pages.
     """
     metadata = ResultMetadata(
         [ColumnMetadata("ks", "t", name, cql_type) for name, cql_type in columns.items()]
@@ -46,6 +47,8 @@ def message_with(
     """Return a result message in the state in which a session receives it.
 
     :param body: the rows in the form in which `page_of` returns them.
+    :param row_count: the number of rows in `body`.
+    :param paging_state: None if there are no more pages.
     """
     message = ResultMessage(RESULT_KIND_ROWS)
     message.metadata = metadata
@@ -105,6 +108,8 @@ def as_column(layout: Layout, item: Any) -> Any:
     """Return what a reader of Arrow returns for `item`, a value of a decoded row.
 
     The reader gets the column as `with_plain_types` returns it.
+
+    :param layout: the layout of the column.
     """
     if item is None:
         return None

@@ -45,7 +45,10 @@ def crc32_by_the_book(payload: bytes) -> int:
 
 
 def by_hand(payload: bytes, self_contained: bool) -> bytes:
-    """Return the bytes of an uncompressed segment, built without the code under test."""
+    """Return the bytes of an uncompressed segment, built without the code under test.
+
+    :param self_contained: True if the payload has only complete envelopes.
+    """
     head = (len(payload) | (self_contained << 17)).to_bytes(3, "little")
     crc24 = crc24_by_the_book(head).to_bytes(3, "little")
     return head + crc24 + payload + crc32_by_the_book(payload).to_bytes(4, "little")
@@ -56,6 +59,7 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
 
     :param stored: the payload as it is stored in the segment.
     :param plain_size: the size before compression; 0 if `stored` is not compressed.
+    :param self_contained: True if the payload has only complete envelopes.
     """
     header = (len(stored) | (plain_size << 17) | (self_contained << 34)).to_bytes(5, "little")
     crc24 = crc24_by_the_book(header).to_bytes(3, "little")
@@ -257,6 +261,9 @@ def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None
     """Return the bytes of one segment according to the specification.
 
     With LZ4, a payload of 512 bytes or more is compressed if this makes the payload shorter.
+
+    :param self_contained: True if the payload has only complete envelopes.
+    :param algorithm: "lz4", or None for no compression.
     """
     if algorithm is None:
         return by_hand(payload, self_contained)

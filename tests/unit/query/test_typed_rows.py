@@ -99,7 +99,10 @@ def rows_as(
     row_count: int = 1,
     implementation: Implementation | None = None,
 ) -> list[Any]:
-    """Decode a result with `row_count` equal rows as instances of `row_type`."""
+    """Decode a result with `row_count` equal rows as instances of `row_type`.
+
+    :param columns: the name, the type and the value of each column.
+    """
     rows: list[Any] = result(columns, row_count, implementation).decode(typed_rows(row_type))
     return rows
 

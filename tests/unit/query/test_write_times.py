@@ -22,7 +22,10 @@ QUERY = "INSERT INTO t (k) VALUES (?) USING TIMESTAMP ?"
 
 
 def prepared(query: str = QUERY, name: str = "[timestamp]") -> PreparedStatement:
-    """Return a prepared statement whose second bind marker is the write timestamp."""
+    """Return a prepared statement whose second bind marker is the write timestamp.
+
+    :param name: the name of the second marker.
+    """
     columns = [ColumnMetadata("ks", "t", "k", Int32Type), ColumnMetadata("ks", "t", name, LongType)]
     return PreparedStatement(columns, b"id", [0], query, "ks", 5, None, None)
 

@@ -27,7 +27,10 @@ def table_of(
     cells: Sequence[bytes | None],
     options: ColumnOptions = OPTIONS[0],
 ) -> Any:
-    """Return an Arrow table with one column c0 that has these encoded values (None for null)."""
+    """Return an Arrow table with one column c0 that has these encoded values (None for null).
+
+    :param options: options that choose the Arrow types of the columns.
+    """
     page = column_plan(implementation, [cqltype], options).read(
         page_of([[cell] for cell in cells]), 0, len(cells)
     )

@@ -54,14 +54,20 @@ def plan_of(implementation: Implementation, *types: str) -> Any:
 
 
 def bound(implementation: Implementation, table: Any, *types: str) -> list[bytes]:
-    """Bind the table on the fast path, and return the encoded bytes of each row."""
+    """Bind the table on the fast path, and return the encoded bytes of each row.
+
+    :param types: the CQL types of the bind markers.
+    """
     plan = plan_of(implementation, *types)
     rows = rows_of(table, plan.columns)
     return [row.data for row in implementation.column_binding.bind_table(plan, rows, 5).rows()]
 
 
 def by_objects(implementation: Implementation, table: Any, *types: str) -> list[bytes]:
-    """Bind the rows as Python objects (the slow path), and return the encoded bytes of each row."""
+    """Bind the rows as Python objects (the slow path), and return the encoded bytes of each row.
+
+    :param types: the CQL types of the bind markers.
+    """
     plan = plan_of(implementation, *types)
     rows = list(rows_of(table, plan.columns))
     return [
@@ -70,7 +76,10 @@ def by_objects(implementation: Implementation, table: Any, *types: str) -> list[
 
 
 def tensors(values: list[list[float]], permutation: list[int]) -> Any:
-    """Return an array of tensors of 1 x 2 floats, whose dimensions are stored in this order."""
+    """Return an array of tensors of 1 x 2 floats, whose dimensions are stored in this order.
+
+    :param permutation: the order in which the dimensions are stored.
+    """
     storage = pa.array(values, pa.list_(pa.float32(), 2))
     tensor_type = pa.fixed_shape_tensor(pa.float32(), [1, 2], permutation=permutation)
     return pa.ExtensionArray.from_storage(tensor_type, storage)
