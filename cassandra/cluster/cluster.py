@@ -306,12 +306,13 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             session._close_engine()
             return
         followers = session._engine.followers
-        thread.run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
+        with suppress(ConnectionShutdown):  # another thread has shut down the cluster
+            thread.run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
         # The workers close their parts of the session, too. Wait until they have, unless this is
         # the thread of a worker: another worker's thread might wait for this thread.
         if get_ident() not in session._loops.idents:
             for follower in followers:
-                with suppress(ConnectionShutdown):  # another thread has shut down the cluster
+                with suppress(ConnectionShutdown):
                     follower.core.thread.run(_call_on_loop(follower.close), SHUTDOWN_TIMEOUT)
 
     def add_execution_profile(

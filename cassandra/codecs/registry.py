@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -321,8 +321,10 @@ class CodecRegistry:
             yield
             followers = self._publish()
         # Notify the followers after releasing the lock: building a plan acquires other locks.
-        for follower in followers:
-            follower.renew_codecs()
+        # The stack calls all callbacks, even if one of them raises.
+        with ExitStack() as renewals:
+            for follower in followers:
+                renewals.callback(follower.renew_codecs)
 
     def _publish(self) -> list[Follower]:
         """Replace the snapshots of this registry and its children.

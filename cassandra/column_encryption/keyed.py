@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from cassandra._forks import renewed
@@ -152,8 +153,11 @@ class KeyedPolicy(ColumnEncryptionPolicy):
             # Replace the dict instead of changing it: other threads may be reading the old dict.
             self._columns = {**self._columns, ColDesc(*column): data}
             followers = list(self._followers)
-        for prepared in followers:
-            prepared.renew_encryption()
+        # The stack calls all callbacks, even if one of them raises: without a new plan, a statement
+        # would go on to send values of the column unencrypted.
+        with ExitStack() as renewals:
+            for prepared in followers:
+                renewals.callback(prepared.renew_encryption)
 
     def _make_decode_error(self, column: ColDesc, why: str) -> DecodeError:
         return DecodeError(f"{place_of(column)} cannot be decrypted: {why}")

@@ -580,8 +580,10 @@ class Observers(bases.CoreBase):
         for name in BRIEF_EVENTS:
             hook = watched.hook(name)
             if hook is not None:
-                # Each access to `hook.notify` creates another bound method, so compare by equality.
-                remaining = (call for call in self._brief[name] if call != hook.notify)
+                # `hook.call` is registered for trusted observers. Each access to it creates another
+                # bound method, so compare by equality.
+                calls = (hook.notify, hook.call)
+                remaining = (call for call in self._brief.get(name, ()) if call not in calls)
                 self._set_observers(name, tuple(remaining))
         self._on_observers_changed()
 

@@ -255,6 +255,21 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 )
         return plain_plan
 
+    def exchange_plan(self, old: BindPlan, new: BindPlan) -> None:
+        """Replace the plan `old` by `new`; do nothing if another plan has replaced it.
+
+        :param new: a plan with the encoders of `old`.
+        """
+        # Without the lock, `new` could replace a plan that another thread has just built, with an
+        # encryption or converters that `new` lacks. If another thread holds the lock, it is about
+        # to replace `old` itself.
+        if _planning.acquire(blocking=False):
+            try:
+                if self.bind_plan is old:
+                    self.bind_plan = new
+            finally:
+                _planning.release()
+
     def take_bytes(self, positions: Collection[int]) -> None:
         """From now on, expect values at these positions as bytes that are already encoded.
 

@@ -91,10 +91,9 @@ class WriteTimePlan(bind_plans.BindPlan):
         ]
         # Stop checking: give the statement a plan without the check, unless its plan was replaced.
         prepared = self.prepared()
-        if timestamps and prepared is not None and prepared.bind_plan is self:
-            prepared.bind_plan = bind_plans.BindPlan(
-                self.columns, self.routing_key_indexes, self.strict
-            )
+        if timestamps and prepared is not None:
+            unchecked = bind_plans.BindPlan(self.columns, self.routing_key_indexes, self.strict)
+            prepared.exchange_plan(self, unchecked)
         for timestamp in timestamps:
             warn_of_timestamp(timestamp)
         return block

@@ -228,7 +228,7 @@ class HostPool(CompatPool, bases.PoolBase):
                 return
             # New connections were opened, but were lost at once. Raise an error in this case, too,
             # so that the pool does not stay empty.
-            raise ConnectionShutdown(f"{self.host} closes connections at once", self.host)
+            raise ConnectionShutdown(f"{self.host} closes connections at once", self.host.endpoint)
         # A connection may be missing without an error, because it was lost while others were
         # opened.
         if len(self.connections) < self.size:
@@ -441,7 +441,9 @@ class HostPool(CompatPool, bases.PoolBase):
                 self._fill_later()
                 self._serve_waiters()
                 return
-            cause = error or ConnectionShutdown(f"connection to {self.host} was closed", self.host)
+            cause = error or ConnectionShutdown(
+                f"connection to {self.host} was closed", self.host.endpoint
+            )
             self._fail_waiters(cause)
             self._on_failure(self, cause)
             return
@@ -517,7 +519,9 @@ class HostPool(CompatPool, bases.PoolBase):
         """
         if not self.closed:
             self._stop_filling()
-        cause = error or ConnectionShutdown(f"the pool of {self.host} is closed", self.host)
+        cause = error or ConnectionShutdown(
+            f"the pool of {self.host} is closed", self.host.endpoint
+        )
         # Iterate over a copy, because a connection removes itself from its list when it closes.
         for connection in [*self.connections, *self._closing]:
             connection.close(cause)

@@ -277,7 +277,7 @@ class ShardPool(HostPool):
         # sent.
         if shard >= self.shards.count:
             connection.close()
-            raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
+            raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host.endpoint)
         if self.shards.counts()[shard] < self._per_shard:
             super()._adopt(connection)
             if not connection.closed:  # `_adopt` has closed it if the pool is full

@@ -284,7 +284,7 @@ def _get_schema(stream: int, out: int) -> int:
     source = _source_of(stream)
     try:
         _fill_schema(_Schema.from_address(out), source.layout, "")
-    except Exception as error:
+    except BaseException as error:  # no exception may pass through the consumer's C code
         return source.failed(error)
     return 0
 

@@ -162,6 +162,22 @@ def test_a_session_that_is_shut_down_loses_its_connections_only(
     assert other_session in blocking_cluster.sessions
 
 
+def test_a_session_is_shut_down_while_another_thread_shuts_down_the_cluster(
+    shop: FakeNode, blocking_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop may end after `Session.shutdown` has looked for it. That is no error."""
+    session = blocking_cluster.connect()
+
+    def run(thread: Any, work: Any, timeout: float) -> None:
+        work.close()
+        raise ConnectionShutdown("the event loop has ended")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(blocking_cluster._loop_thread), "run", run)
+        session.shutdown()
+    assert session not in blocking_cluster.sessions
+
+
 def test_a_session_may_be_shut_down_in_a_callback(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:

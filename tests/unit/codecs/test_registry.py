@@ -108,6 +108,23 @@ def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
     assert other_statement.renewals == 2
 
 
+def test_a_statement_that_cannot_be_renewed_does_not_stop_the_renewal_of_others() -> None:
+    """The application gets the error, and all other statements use the new converter."""
+
+    class Failing(Statement):
+        def renew_codecs(self) -> None:
+            super().renew_codecs()
+            raise ValueError("no plan")
+
+    registry = CodecRegistry()
+    statements = [Failing(), Statement(), Failing(), Statement()]
+    for statement in statements:
+        registry.follow(statement)
+    with pytest.raises(ValueError, match="no plan"):
+        registry.register_type("text", TO_STR)
+    assert [statement.renewals for statement in statements] == [1, 1, 1, 1]
+
+
 def test_a_refused_registration_changes_nothing() -> None:
     """A refused registration changes nothing: the registry is still empty.
 

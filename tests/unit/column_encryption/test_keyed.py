@@ -185,6 +185,37 @@ def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
         assert not keyed.KeyedPolicy.follow(custom, prepared)
 
 
+def test_a_statement_that_cannot_be_renewed_does_not_stop_the_renewal_of_others(
+    policy: Policy,
+) -> None:
+    """If the renewal of a statement fails, other statements still encrypt the new column.
+
+    The call that adds the column raises the error.
+    """
+    renewed: list[str] = []
+
+    class Prepared:
+        def __init__(self, name: str, error: Exception | None = None) -> None:
+            self.name = name
+            self.error = error
+
+        def renew_encryption(self) -> None:
+            renewed.append(self.name)
+            if self.error is not None:
+                raise self.error
+
+    statements: list[Any] = [
+        Prepared("first", ValueError("no plan")),
+        Prepared("second"),
+        Prepared("third", ValueError("no plan")),
+    ]
+    for prepared in statements:
+        assert keyed.KeyedPolicy.follow(policy, prepared)
+    with pytest.raises(ValueError, match="no plan"):
+        policy.add_column(ColDesc("ks", "t", "d"), KEY, "int")
+    assert sorted(renewed) == ["first", "second", "third"]
+
+
 def test_a_fork_leaves_no_lock_held(policy: Policy) -> None:
     """After a fork, a policy gets a new lock, because a thread may have held the old lock."""
     lock = policy._lock

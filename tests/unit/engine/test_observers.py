@@ -96,14 +96,17 @@ def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
     assert observers.hooks_of(()) is None
 
 
-def test_a_forgotten_observer_is_not_called() -> None:
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_a_forgotten_observer_is_not_called(is_trusted: bool) -> None:
     """After `forget_observer`, an observer is no longer called.
 
     Without any observer, the hooks are None, so that requests need not call anything.
+
+    :param is_trusted: as above.
     """
     observers = Observers()
     forgotten, remaining = RecordingObserver([]), RecordingObserver([])
-    observers.observe_requests(forgotten)
+    observers.observe_requests(forgotten, is_trusted)
     observers.observe_requests(remaining)
     observers.forget_observer(forgotten)
     assert observers.on_refusal is not None

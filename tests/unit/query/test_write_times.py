@@ -13,7 +13,13 @@ import pytest
 
 from cassandra.cqltypes import Int32Type, LongType
 from cassandra.protocol.column_specs import ColumnMetadata
-from cassandra.query import UNSET_VALUE, BatchStatement, PreparedStatement, bind_params
+from cassandra.query import (
+    UNSET_VALUE,
+    BatchStatement,
+    PreparedStatement,
+    bind_params,
+    prepared as prepared_statements,
+)
 
 # A write time in seconds, as applications pass it by mistake, and in microseconds, as CQL needs it.
 SECONDS = 1_795_683_336
@@ -57,6 +63,26 @@ def test_after_the_first_timestamp_rows_are_bound_by_a_plain_plan() -> None:
     assert type(statement.bind_plan) is type(other.bind_plan)
     assert statement.bind((1, MICROSECONDS)).values == other.bind((1, MICROSECONDS)).values
     assert statement.bind((1, 2)).routing_key == other.bind((1, 2)).routing_key
+
+
+def test_the_check_does_not_bring_back_a_plan_that_was_replaced() -> None:
+    """A thread may bind a row while another thread gives the statement a plan that encrypts.
+
+    The plan that checks the row must not put a plan with its own encoders in the new plan's place.
+    """
+    statement = prepared()
+    checking_plan = statement.bind_plan
+    statement.renew_encryption()
+    new_plan = statement.bind_plan
+    assert new_plan is not checking_plan
+    checking_plan.bind((1, MICROSECONDS), 5)
+    assert statement.bind_plan is new_plan
+    # While another thread builds a plan, the statement keeps the checking plan.
+    with prepared_statements._planning:
+        new_plan.bind((1, MICROSECONDS), 5)
+        assert statement.bind_plan is new_plan
+    new_plan.bind((1, MICROSECONDS), 5)
+    assert statement.bind_plan is not new_plan
 
 
 def test_milliseconds_in_a_batch_warn() -> None:

@@ -742,6 +742,7 @@ async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others(
     assert second.closed
     assert isinstance(first.close_error, ConnectionShutdown)
     assert "the pool of" in str(first.close_error)
+    assert first.close_error.endpoint == pool.host.endpoint
     assert pool.open_connections() == []
     pool.refill()
     pool.resize(3)
