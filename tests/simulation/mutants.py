@@ -89,7 +89,12 @@ MUTANTS: dict[str, Mutant] = {}
 def mutant(
     what: str, owner: Any, name: str, keyspaces: bool = False, loops: int = 0
 ) -> Callable[[Any], Any]:
-    """Register the decorated function, which turns a correct function into a wrong function."""
+    """Register the decorated function, which turns a correct function into a wrong function.
+
+    The parameters are those of `Mutant`.
+
+    :param keyspaces: the `is_about_keyspaces` of `Mutant`.
+    """
 
     def register(make: Any) -> Any:
         """Store the mutant under the name of the function."""

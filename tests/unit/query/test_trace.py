@@ -31,8 +31,8 @@ EARLY = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
 class Session:
     """A fake session that responds to reads of traces.
 
-    :param sessions: the rows of the table of sessions for each read. The last item is repeated. An
-        exception is raised.
+    :param sessions: the rows of the table of sessions for each read, or an exception to raise. The
+        last item is repeated.
     :param events: the rows of the table of events for each read, with the same rules.
     """
 
