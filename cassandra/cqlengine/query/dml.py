@@ -237,9 +237,12 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     options = values.options
     if options.if_exists or options.conditionals:
         warn_of_dropped_conditions(options, "INSERT")
-    # Write nulls that the application has set only for a new instance. If the key of a saved
-    # instance has changed, the INSERT creates a new row, in which there is nothing to delete.
-    explicit_bits = values.explicit if values.stored is None else 0
+    explicit_bits = values.explicit
+    # The key of a saved instance has changed, and a row with the new key may exist already. Its
+    # values that the application has set to null, or emptied in place, have to be deleted too.
+    if values.stored is not None:
+        for position in changed_positions(values, mapping):
+            explicit_bits |= 1 << position
     # Without a clustering key, only static columns can be written, so leave out the defaults of
     # other columns. `_check_keys` refuses values that the application has set in other columns.
     left_out = 0

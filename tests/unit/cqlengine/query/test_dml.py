@@ -726,6 +726,23 @@ def test_a_changed_key_inserts_another_row(session: FakeSession) -> None:
     )
 
 
+def test_a_changed_key_inserts_the_nulls_that_were_set(session: FakeSession) -> None:
+    """After the key was changed, `save` also writes nulls: a row with the new key may exist.
+
+    It writes nulls that the application has set, and collections that it has emptied in place, but
+    no other nulls.
+    """
+    person = Person.create(id=1, name="x", age=4, tags={"a"}, scores={"a": 1})
+    person.id = 2
+    person.age = None
+    person.tags.clear()
+    person.save()
+    assert session.last_statement == (
+        'INSERT INTO ks.person ("id", "nm", "age", "tags", "scores") VALUES (?, ?, ?, ?, ?)',
+        [2, "x", None, None, {"a": 1}],
+    )
+
+
 def test_a_write_without_its_key_is_refused(session: FakeSession) -> None:
     """A write of an instance without its key is refused."""
     with pytest.raises(ValidationError, match="id"):
