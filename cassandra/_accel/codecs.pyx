@@ -159,6 +159,7 @@ cdef extern from "objects.h":
     Py_ssize_t turbocql_pack_ints(
         object, Py_ssize_t, Py_ssize_t, uint8_t*, Py_ssize_t, int
     ) noexcept
+    Py_ssize_t turbocql_pack_nulls(object, Py_ssize_t, Py_ssize_t, uint8_t*) noexcept
     Py_ssize_t turbocql_unpack_floats(
         object, Py_ssize_t, const uint8_t*, Py_ssize_t, int
     ) except -1

@@ -111,7 +111,7 @@ cdef class ListCodec(Codec):
     cdef int write_numbers(self, wbuf* out, object sequence, Py_ssize_t count) except -1:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t i = 0
-        cdef Py_ssize_t size
+        cdef Py_ssize_t size, written
         cdef Py_ssize_t gap = 4 + element.width
         cdef uint8_t* p
         if count > 0x7FFFFFFF // gap:
@@ -135,7 +135,15 @@ cdef class ListCodec(Codec):
                 p += size * gap
                 if i == count:
                     break
-                p = self.put_others(p, sequence, &i, count)
+                written = turbocql_pack_nulls(sequence, i, count, p)
+                if written:
+                    p += 4 * written
+                    i += written
+                else:
+                    p = self.put_other(p, sequence, i, count)
+                    i += 1
+                if i == count:
+                    break
         except Exception as error:
             locate(error, f"element {i} of {self.cql_name}")
             raise
@@ -144,25 +152,21 @@ cdef class ListCodec(Codec):
         out.size = p - out.data
         return 0
 
-    # Writes the element at `*index`, which `put_plain` could not write, and any nulls after it.
-    # Returns the address after these elements. (This is a separate function, because that makes the
+    # Writes the element at `index`, which is neither None nor a number that `put_plain` writes.
+    # Returns the address after the element. (This is a separate function, because that makes the
     # loop above faster.)
-    cdef uint8_t* put_others(
-        self, uint8_t* p, object sequence, Py_ssize_t* index, Py_ssize_t count
+    cdef uint8_t* put_other(
+        self, uint8_t* p, object sequence, Py_ssize_t index, Py_ssize_t count
     ) except NULL:
         cdef Number element = <Number> self.element
         cdef Py_ssize_t size
-        item = element_at(sequence, index[0], count)
-        if not is_null(element, item):
-            size = put_number(element, p + 4, item)
-            put_be32(p, <uint32_t> size)
-            p += 4 + size
-            index[0] += 1
-        while index[0] < count and is_null(element, element_at(sequence, index[0], count)):
+        item = element_at(sequence, index, count)
+        if is_null(element, item):
             put_be32(p, 0xFFFFFFFF)
-            p += 4
-            index[0] += 1
-        return p
+            return p + 4
+        size = put_number(element, p + 4, item)
+        put_be32(p, <uint32_t> size)
+        return p + 4 + size
 
     # Encodes an array through its buffer; returns False if that is not possible.
     cdef bint write_array(self, wbuf* out, object value) except -1:

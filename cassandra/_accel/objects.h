@@ -278,6 +278,17 @@ TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_ints(
     return index;
 }
 
+/* Writes nulls (the length -1) for the run of None in a list or tuple that begins at `index`; returns
+ * how many. */
+TURBOCQL_UNUSED static Py_ssize_t turbocql_pack_nulls(
+    PyObject *sequence, Py_ssize_t index, Py_ssize_t count, uint8_t *p) {
+    PyObject **items = PySequence_Fast_ITEMS(sequence);
+    Py_ssize_t end = index;
+    for (; end < count && items[end] == Py_None; end++, p += 4)
+        memset(p, 0xff, 4);
+    return end - index;
+}
+
 /* Enters one more level of recursion; -1 with RecursionError if that is too deep. (The error of
  * Py_EnterRecursiveCall would not name the reason.) */
 static inline int turbocql_enter(const char *where) {
