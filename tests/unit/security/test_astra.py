@@ -169,36 +169,45 @@ def test_a_file_larger_than_the_directory_says_is_refused(tmp_path: Path) -> Non
         aio.Cluster(cloud={"secure_connect_bundle": str(path)})
 
 
-@pytest.mark.parametrize("count", range(12))
-def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
-    astra: Astra, bundle: str, count: int
-) -> None:
+def test_a_bundle_with_offsets_outside_of_the_file_is_refused(astra: Astra, bundle: str) -> None:
     """If a damaged directory makes the zip reader seek outside of the file, the error says so.
 
     The error says that the file is damaged or no zip file.
     """
 
     class FailingFile(io.BytesIO):
-        """A file whose seek number `count` fails, like a seek to before the beginning.
+        """A file of which one seek fails, like a seek to before the beginning.
 
-        If `count` is 0, no seek fails.
+        :param failing_seek: the number of the seek that fails; 0 if none fails.
         """
 
-        seeks_left = count
+        def __init__(self, failing_seek: int) -> None:
+            super().__init__(Path(bundle).read_bytes())
+            self.failing_seek = failing_seek
+            self.seek_count = 0
 
         def seek(self, *args: int) -> int:
-            self.seeks_left -= 1
-            if self.seeks_left == 0:
+            self.seek_count += 1
+            if self.seek_count == self.failing_seek:
                 raise OSError(errno.EINVAL, "Invalid argument")
             return super().seek(*args)
 
-    # This value stays if nothing is raised, because the zip reader ignores some wrong offsets.
-    refusal = "is damaged"
-    try:
-        aio.Cluster(cloud={"secure_connect_bundle": FailingFile(Path(bundle).read_bytes())})
-    except ValueError as error:
-        refusal = str(error)
-    assert "is damaged" in refusal or "is not a zip file" in refusal
+    good_file = FailingFile(0)
+    aio.Cluster(cloud={"secure_connect_bundle": good_file})
+    accepted: list[int] = []
+    refusals: list[str] = []
+    for failing_seek in range(1, good_file.seek_count + 1):
+        try:
+            aio.Cluster(cloud={"secure_connect_bundle": FailingFile(failing_seek)})
+        except ValueError as error:
+            refusals.append(str(error))
+        else:
+            accepted.append(failing_seek)
+    # The zip reader ignores that it cannot look for an extended directory.
+    assert len(accepted) <= 1
+    # The first two seeks look for the directory; without these, the file is no zip file.
+    assert all("is not a zip file" in refusal for refusal in refusals[:2])
+    assert all("is damaged" in refusal for refusal in refusals[2:])
 
 
 def test_an_invalid_answer_of_the_service_is_an_error(
@@ -235,22 +244,28 @@ def test_one_deadline_for_a_service_that_drips(
     is_over = threading.Event()
 
     def drip(listener: socket.socket) -> None:
-        """Accept a connection, and send one byte every 5 ms until the test is over."""
+        """Accept a connection, and send an endless part of a response."""
         peer, _ = listener.accept()
         with peer, contextlib.suppress(OSError):
             if endless_part == "the handshake":
-                # Send only the first byte of a TLS handshake record, repeatedly. The client reads
-                # five of these bytes as the header of a record, whose version is wrong. So it
-                # raises an SSL error before the deadline.
-                while not is_over.wait(0.005):
-                    peer.sendall(b"\x16")
+                # Send the header of a TLS record: a handshake of TLS 1.2 with 16 KiB. The client
+                # waits for the whole record, of which only the beginning comes.
+                send_slowly(peer, b"\x16\x03\x03\x40\x00")
                 return
             context = authority.server("127.0.0.1")
             with context.wrap_socket(peer, server_side=True) as tls_socket:
-                tls_socket.sendall(DRIPPING[endless_part])
-                # Add the character 7 to the part repeatedly, so that the part never ends.
-                while not is_over.wait(0.005):
-                    tls_socket.sendall(b"7")
+                send_slowly(tls_socket, DRIPPING[endless_part])
+
+    def send_slowly(peer: socket.socket, beginning: bytes) -> None:
+        """Send `beginning`, and then the character 7 every 5 ms until the test is over.
+
+        Without a deadline, the client would get an incomplete response after 2000 characters.
+        """
+        peer.sendall(beginning)
+        for _ in range(2000):
+            if is_over.wait(0.005):
+                return
+            peer.sendall(b"7")
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=drip, args=(listener,))
@@ -259,7 +274,7 @@ def test_one_deadline_for_a_service_that_drips(
             config = {"host": "127.0.0.1", "port": listener.getsockname()[1]}
             path = astra.bundle(tmp_path / "bundle.zip", config_json=json.dumps(config))
         try:
-            with pytest.raises(DriverException, match=r"could not be asked: .*(time|SSL)"):
+            with pytest.raises(DriverException, match=r"could not be asked: .*(in time|timed out)"):
                 Cluster(cloud={"secure_connect_bundle": path, "connect_timeout": 0.3})
         finally:
             is_over.set()
