@@ -212,7 +212,10 @@ def test_real_threads_are_registered_while_they_run() -> None:
 
 
 def test_a_real_thread_that_raises_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its function has raised an error, `join` must return, and the thread not be alive."""
+    """After its function has raised an error, `join` must return, and the thread not be alive.
+
+    Python reports the error.
+    """
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", reported.append)
 
@@ -223,6 +226,10 @@ def test_a_real_thread_that_raises_has_ended(monkeypatch: pytest.MonkeyPatch) ->
     thread.start()
     thread.join(WAIT)
     assert not thread.is_alive()
+    assert thread.ident not in _threads._real_threads
+    # Python reports the error after the thread has released the callers of `join`.
+    until(lambda: len(reported) == 1)
+    assert reported[0].exc_type is ZeroDivisionError
 
 
 def test_log_records_of_real_threads_are_written_by_a_greenlet() -> None:
