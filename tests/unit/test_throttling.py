@@ -385,13 +385,16 @@ def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept()
         return group_of(request_of(throttler, text))
 
     assert group_of_text("SELECT a WHERE k = 1") == group_of_text("SELECT a WHERE k = 27")
-    assert group_of_text("SELECT a WHERE k = 'x y'") != group_of_text("SELECT b WHERE k = 'x'")
+    assert group_of_text("SELECT a WHERE k = 'x y'") == group_of_text("SELECT a WHERE k = 'z'")
+    # A quote in a string is doubled.
+    assert group_of_text("SELECT a WHERE k = 'it''s 1'") == group_of_text("SELECT a WHERE k = 'z'")
+    assert group_of_text("SELECT a WHERE k = 'z'") != group_of_text("SELECT b WHERE k = 'z'")
     throttler, _ = attached(AdaptiveThrottler())
     for number in range(2000):
         request_of(throttler, f"SELECT {'x' * 5000}{number}").ask().end(0.001)
         request_of(throttler, f"SELECT a{number} {'x' * 5000}").ask().end(0.001)
-    assert len(throttler._speeds) <= throttling_module._MOST_STATEMENTS
-    assert max(len(key) for key in throttler._speeds) <= throttling_module._LONGEST_TEXT
+    assert len(throttler._speeds) == throttling_module._MOST_STATEMENTS
+    assert {len(key) for key in throttler._speeds} == {throttling_module._LONGEST_TEXT}
 
 
 def test_errors_of_the_application_keep_the_limit() -> None:
