@@ -174,8 +174,16 @@ class Handshake:
         if isinstance(error, ssl.SSLError):
             return self._explain_failed_handshake(error)
         if isinstance(error, (ConnectionResetError, BrokenPipeError, asyncio.IncompleteReadError)):
-            return "the server closed the connection during the handshake: does it speak TLS?"
+            return "the server closed the connection during the handshake: " + (
+                "does it expect a client certificate (ssl_context.load_cert_chain)?"
+                if self._has_cipher()
+                else "does it speak TLS?"
+            )
         return None
+
+    def _has_cipher(self) -> bool:
+        """Return True if the server has chosen a cipher, so it speaks TLS."""
+        return self._object is not None and self._object.cipher() is not None
 
     def _explain_untrusted_certificate(self, error: ssl.SSLCertVerificationError) -> str:
         """Return why the server's certificate was rejected."""
@@ -204,7 +212,10 @@ class Handshake:
             return "the server does not speak TLS on this port"
         if reason in _NO_COMMON_VERSION:
             return f"no version of TLS is common to both sides ({reason})"
-        if reason in _CERTIFICATE_ALERTS:
+        # Up to TLS 1.2, servers send HANDSHAKE_FAILURE if a client certificate is missing, but also
+        # if no cipher is common to both sides.
+        is_refusal = reason == "SSLV3_ALERT_HANDSHAKE_FAILURE" and self._has_cipher()
+        if reason in _CERTIFICATE_ALERTS or is_refusal:
             return (
                 "the server wants a client certificate, or did not accept the one that was shown "
                 f"({reason}): load one with ssl_context.load_cert_chain()"
