@@ -483,6 +483,34 @@ SESSION: dict[str, str] = {
         "copy",
     ),
     **_same("write session.load(table, source)", "bulk_load import_csv load_csv"),
+    **_same(
+        "this session has no objects: write session.execute(query, parameters), or use the models "
+        "of cassandra.cqlengine",
+        "add merge delete refresh expunge expire",
+    ),
+    **_same("write session.execute('INSERT INTO t (k, v) VALUES (%s, %s)', (k, v))", "set put"),
+    **_same(
+        "write session.execute('SELECT key FROM system.local'); session.cluster.report() shows the "
+        "hosts without a request",
+        "ping is_alive is_valid",
+    ),
+    **_same(
+        "write session.cluster.metadata.keyspaces['keyspace'].tables",
+        "get_table list_tables get_tables describe columns",
+    ),
+    **_same(
+        "write session.execute('CREATE TABLE ...', timeout=60)",
+        "create_table create_keyspace create_index drop_table drop_keyspace",
+    ),
+    **_same(
+        "execute one statement at a time: `for text in statements: session.execute(text)`",
+        "execute_script executescript execute_all source",
+    ),
+    **_same(
+        "a session needs no pool, because all threads and tasks share it: write "
+        "session.execute(query)",
+        "acquire release connection get_connection pool",
+    ),
     **_same("write session.unload(table, path)", "export dump to_csv export_csv"),
     **_same(
         "write session.execute(query).to_pandas(), or session.scan(table).to_pandas()",
@@ -492,6 +520,11 @@ SESSION: dict[str, str] = {
         "write await session.execute(query) with a session of cassandra.aio, "
         "or session.execute_async(query).result()",
         "execute_future execute_awaitable aexecute",
+    ),
+    **_same(
+        "write session.prepare(text), or await session.prepare(text) with a session of "
+        "cassandra.aio",
+        "prepare_async aprepare",
     ),
 }
 
@@ -564,6 +597,25 @@ CLUSTER: dict[str, str] = {
         "write any(host.is_up for host in cluster.metadata.all_hosts()); `not cluster.is_shutdown` "
         "says only that you may still use the cluster",
         "is_connected connected is_open",
+    ),
+    **_same(
+        "write cluster.report(), which shows the hosts without a request, or "
+        "session.execute('SELECT key FROM system.local')",
+        "ping health status info topology is_alive",
+    ),
+    **_same(
+        "a session needs no pool, because all threads and tasks share it: write "
+        "session = cluster.connect(keyspace)",
+        "pool create_pool get_connection",
+    ),
+    **_same(
+        "write cluster.metrics.get_stats(), for a Cluster(..., metrics_enabled=True)",
+        "get_metrics stats get_stats",
+    ),
+    **_same("write cluster.refresh_schema_metadata()", "refresh_schema reload_schema refresh"),
+    **_same(
+        "write await cluster.connect(keyspace) with a cassandra.aio.Cluster",
+        "connect_async aconnect",
     ),
 }
 
@@ -724,6 +776,7 @@ def advise_on_pairs(cls: type) -> None:
 
 # Advice for attributes that a cluster of cassandra.aio does not have.
 ASYNC_CLUSTER: dict[str, str] = {
+    **_same("write session = await cluster.connect(keyspace)", "connect_async aconnect"),
     **_same(
         "write await cluster.shutdown(), or use an `async with` block",
         "close disconnect stop quit aclose",
@@ -933,6 +986,21 @@ PREPARED: dict[str, str] = {
     ),
     **_same("write prepared.bind(values)", "bind_list bind_dict bind_all set_values set"),
     **_same("write prepared.query_string", "query text cql statement"),
+    **_same(
+        "write prepared.column_metadata, which has the name and type of each bind marker",
+        "params parameters columns markers bind_variables variables arguments",
+    ),
+    **_same(
+        "write session.execute_concurrent((prepared, row) for row in rows), or "
+        "session.load(table, rows)",
+        "executemany execute_many bind_many",
+    ),
+    **_same(
+        "write prepared.consistency_level = ConsistencyLevel.QUORUM",
+        "set_consistency_level set_consistency with_consistency",
+    ),
+    **_same("write prepared.fetch_size = 100", "set_fetch_size with_page_size set_page_size"),
+    **_same("write prepared.is_idempotent = True", "set_idempotent set_is_idempotent"),
 }
 
 STATEMENT: dict[str, str] = {
@@ -982,7 +1050,8 @@ SCAN: dict[str, str] = {
         "iter_rows map foreach apply result",
     ),
     **_same(
-        "write scan.to_pandas()", "to_df df dataframe to_dataframe read fetch_df fetchdf pandas"
+        "write scan.to_pandas()",
+        "to_df df dataframe to_dataframe read fetch_df fetchdf pandas toPandas",
     ),
     **_same(
         "a scan has no order: sort what scan.to_pandas() returns",
@@ -990,7 +1059,18 @@ SCAN: dict[str, str] = {
     ),
     **_same("a scan needs no closing: leave its iteration, and it ends", "close cancel stop"),
     **_same("write scan.to_arrow().schema", "schema dtypes types column_names"),
-    **_same("write duckdb.from_arrow(scan.to_arrow())", "to_duckdb duckdb to_dataset to_relation"),
+    **_same("write duckdb.from_arrow(scan.to_arrow())", "to_duckdb duckdb to_relation"),
+    **_same(
+        "write datasets.Dataset(scan.to_arrow()) for Hugging Face, or pyarrow.dataset.dataset("
+        "scan.to_arrow())",
+        "to_dataset dataset to_hf",
+    ),
+    **_same(
+        "write torch.tensor(scan.to_numpy()['column']), or read scan_tasks in an IterableDataset, "
+        "as the cookbook shows",
+        "to_torch to_tensor torch tensor to_jax to_tf",
+    ),
+    **_same("write cassandra.dask.read_table('keyspace.table', settings)", "to_dask dask"),
     **_same(
         "write cassandra.bulk.scan_tasks(session, table), for several processes",
         "partitions num_partitions tasks split splits",
@@ -999,7 +1079,10 @@ SCAN: dict[str, str] = {
         "write scan.to_pandas().to_dict('records'), or set session.row_factory = dict_factory",
         "to_dict to_dicts dicts to_pylist",
     ),
-    **_same("iterate over scan.arrow_batches()", "batches to_batches chunks pages_arrow"),
+    **_same(
+        "iterate over scan.arrow_batches()",
+        "batches to_batches chunks pages_arrow iter_batches iter_arrow to_arrow_batches",
+    ),
     **_same("write session.count(table, where)", "count size num_rows height shape rowcount"),
     **_same(
         "write scan.pages(), results of one page each", "current_rows has_more_pages next_page"
@@ -1101,3 +1184,9 @@ TIME: dict[str, str] = _same(
     "write value.time(), which is a datetime.time (a Time has nanoseconds)",
     "isoformat strftime microsecond tzinfo replace",
 )
+
+CLUSTER_REPORT: dict[str, str] = {
+    **_same("write json.dumps(report.as_dict())", "to_json json as_json"),
+    **_same("write report.as_dict()", "to_dict asdict dict"),
+    **_same("write report.hosts", "nodes"),
+}

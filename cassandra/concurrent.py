@@ -29,6 +29,7 @@ from cassandra.client.filling import fill
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
 from cassandra.errors import ConnectionShutdown
+from cassandra.query.settings import StatementSettings
 
 if TYPE_CHECKING:
     from cassandra.client.requests import Query
@@ -346,6 +347,11 @@ class _Pairs:
             raise TypeError(
                 "the parameters are a sequence of rows, and not a mapping, whose keys would be "
                 "taken for rows: write [mapping] for one row"
+            )
+        if isinstance(parameters, StatementSettings):
+            raise TypeError(
+                f"the parameters are a sequence of rows, but are a {type(parameters).__name__}: "
+                "write the statement before the rows"
             )
         self._statement = statement
         self.parameters = parameters

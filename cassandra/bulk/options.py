@@ -296,7 +296,7 @@ _INSTEAD = {
         "write max_errors=None and failed_rows='failed.jsonl'",
     ),
     **dict.fromkeys(
-        ("if_exists", "mode", "overwrite"),
+        ("if_exists", "mode", "overwrite", "append", "upsert", "replace"),
         "rows are added to the table, and replace those with the same key",
     ),
     **dict.fromkeys(
@@ -305,6 +305,17 @@ _INSTEAD = {
         "concurrency= how many are in flight",
     ),
     "index": "write frame.reset_index() to load the index of a frame as columns",
+    "truncate": "write session.execute('TRUNCATE table') first",
+    "compression": "the name of a file says it: rows.csv.gz, .bz2, .xz, .zst or .lz4; "
+    "Cluster(compression=...) compresses requests",
+    **dict.fromkeys(
+        ("primary_key", "key", "keys", "pk", "partition_key"),
+        "the table has its key: the fields of its columns are found by their names, or by "
+        "columns={'field': 'column'}",
+    ),
+    **dict.fromkeys(
+        ("retries", "max_retries", "retry"), "requests that may be repeated are retried by itself"
+    ),
 }
 
 

@@ -151,6 +151,19 @@ _INSTEAD = {
     **dict.fromkeys(("index", "index_col"), "write scan.to_pandas().set_index('id')"),
     **dict.fromkeys(("schema", "dtype", "dtypes"), "the columns of the table have the types"),
     "allow_filtering": "where= allows it",
+    **dict.fromkeys(
+        ("shuffle", "seed", "random"),
+        "a scan has no random order: shuffle what scan.to_numpy() or scan.to_pandas() returns, or "
+        "the tasks of cassandra.bulk.tasks.scan_tasks",
+    ),
+    **dict.fromkeys(
+        ("sample", "frac", "fraction"),
+        "write limit=n for any n rows, or ranges= for some of scan.token_ranges()",
+    ),
+    **dict.fromkeys(
+        ("format", "as_pandas", "output", "return_type"),
+        "write scan.to_pandas(), to_polars(), to_arrow() or to_numpy()",
+    ),
     **dict.fromkeys(("offset", "skip", "start"), "CQL has no OFFSET: write where= or checkpoint="),
     **dict.fromkeys(
         ("sep", "separator"),

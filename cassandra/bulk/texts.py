@@ -330,12 +330,14 @@ def _advice_on_json(text: str) -> str:
     if text.lstrip().startswith(("tensor(", "array(")):
         return "; this is how arrays are printed: write json.dumps(array.tolist())"
     if _NUMBERS_WITHOUT_BRACKETS.fullmatch(text) is not None:
-        return "; a list of JSON is written in brackets, [1, 2]"
+        return "; a list of JSON is written in brackets and with commas, [1, 2]"
     if _SET_OF_PYTHON.fullmatch(text) is not None:
         return "; this is how Python prints a set: write json.dumps(list(value))"
     # The str() of a Python list puts strings in single quotes, which JSON does not allow.
     if _WORDS_OF_PYTHON.search(text) is not None:
         return "; this is how Python prints a value: write json.dumps(value)"
+    if text.lstrip().startswith("{") and '"' not in text:
+        return '; the names and strings of a JSON object have double quotes, {"name": 1}'
     return ""
 
 
@@ -344,9 +346,12 @@ def _advice_on_json(text: str) -> str:
 _NUMBERS_OF_NUMPY = re.compile(r"\s*\[\s*[-+.\deE]+(?:\s+[-+.\deE]+)+\s*\]\s*")
 _OMITTED_NUMBERS = re.compile(r"\d\.?\s+\.\.\.\s+[-+]?\d")
 _NUMBERS_WITHOUT_BRACKETS = re.compile(
-    r"\s*[-+]?[.\d][-+.\deE]*(?:\s*,\s*[-+]?[.\d][-+.\deE]*)+\s*"
+    r"\s*[-+]?[.\d][-+.\deE]*(?:(?:\s*,\s*|\s+)[-+]?[.\d][-+.\deE]*)+\s*"
 )
-_SET_OF_PYTHON = re.compile(r"\s*(?:set\(\)|\{[^:]+\})\s*", re.DOTALL)
+# The first element of a set is a string, a number, a word, or a call such as Decimal('1').
+_SET_OF_PYTHON = re.compile(
+    r"\s*(?:set\(\)|\{(?:['\"]|[-+.\d]|[A-Za-z_.]+\(|None\b|True\b|False\b)[^:]*\})\s*", re.DOTALL
+)
 _WORDS_OF_PYTHON = re.compile(r"'|\b(?:None|True|False|nan|inf)\b")
 
 

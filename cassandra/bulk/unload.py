@@ -719,4 +719,16 @@ _INSTEAD = {
         "file_bytes= is the size of a file, and page_size= the rows of a request",
     ),
     **dict.fromkeys(("filter", "condition", "filters"), "write where='column > ?', parameters=[5]"),
+    **dict.fromkeys(
+        ("query", "sql", "statement"),
+        "write columns=['id', 'name'] and where='column > ?', parameters=[5]; for other "
+        "statements, write session.execute(query).to_pandas().to_csv(path)",
+    ),
+    **dict.fromkeys(
+        ("single_file", "single", "one_file", "num_files"),
+        "an unload writes a folder of files: write file_bytes=10**12 for one large file in it",
+    ),
+    "index": "leave it out: the rows of a table have no index",
+    **dict.fromkeys(("usecols", "select", "fields"), "write columns=['id', 'name']"),
+    **dict.fromkeys(("order_by", "sort", "sort_by"), "rows have no order: sort the files' rows"),
 }

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from cassandra import _impl
+from cassandra._habits import CLUSTER_REPORT, add_habits
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.observability.counters import ClusterGauges, HostGauges
 
@@ -326,3 +327,6 @@ def _shorten(text: str) -> str:
 def _shown(value: object) -> str:
     # `_showable` has replaced objects by "<Class>", which is not put into quotes.
     return value if isinstance(value, str) and value.startswith("<") else repr(value)
+
+
+add_habits(ClusterReport, CLUSTER_REPORT, operations={"__getitem__": "write report.hosts"})

@@ -10,6 +10,7 @@ faulty vector in the request, and add a note to the error. Successful requests a
 from __future__ import annotations
 
 import math
+import re
 import struct
 from ctypes import c_float
 from typing import TYPE_CHECKING
@@ -29,13 +30,18 @@ _BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
 # of smaller numbers need not be checked: the square of each number is less than 2**110, so it would
 # take 2**18 of them to exceed the largest 32-bit float (about 2**128).
 _MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
+_ADVICE_ON_TEXT = (
+    "(an index cannot search for a vector with NaN or infinity, or with the similarity cosine, the "
+    "default, for a vector of zeros: check the vector)"
+)
 _MAX_VECTORS = 1000  # the maximum number of vectors of a batch that are searched
 
 
 def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
     """Return a note about the first vector of the request that a vector index cannot hold.
 
-    Such a vector contains NaN or an infinity, or only zeros, or is too long.
+    Such a vector contains NaN or an infinity, or only zeros, or is too long. If the search for a
+    vector fails that is a part of the statement's text, the note only says what may be wrong.
 
     :param error: the server's error, as it is raised to the caller of the request.
     :param request_body: the request that was sent.
@@ -57,6 +63,11 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
                 fault = _fault_of(data)
                 if fault is not None:
                     return f'({prefix}column "{column.name}": the vector {fault})'
+        if not searched and isinstance(error, ReadFailure):
+            # The vector of a statement that is not prepared is a part of its text.
+            text = request_body.statement_text()
+            if text is not None and re.search(r"\bANN\s+OF\s+[\[%]", text, re.IGNORECASE):
+                return _ADVICE_ON_TEXT
     except Exception:  # a user's protocol handler may have bound unknown objects
         return None
     return None

@@ -98,7 +98,9 @@ def advice_for_type(message: str, statement: str) -> str | None:
     column = match["column"]
     before = "" if column is None else rf"(?<!\w){re.escape(column)}\"?\s+"
     if re.search(rf"{before}\bIN\s*\(", without_strings(statement), re.IGNORECASE):
-        advice += "; for several values, write IN %s and pass ((1, 2),)"
+        several = "for several values, write IN %s and pass ((1, 2),)"
+        # If the message names a receiver, the statement has a list or a tuple in the parentheses.
+        advice = several if match[3] is not None else f"{advice}; {several}"
     return advice
 
 

@@ -26,6 +26,8 @@ from cassandra.engine.vector_hints import (
 # with the square of the length, and the event loop waits for the search.
 _MOST_SEARCHED = 4_000  # characters
 
+_NO_GENERATED_KEYS = "CQL has no generated keys: use uuid, made by uuid.uuid4()"
+
 # For syntax errors: pairs (pattern to search in the statement, advice). The first pattern that
 # matches decides. These patterns also look inside strings.
 _STRING_ADVICE: tuple[tuple[str, str], ...] = (
@@ -74,6 +76,7 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
                                    "cassandra.bulk copy`"),
     (r"\bNOT\s+(IN|LIKE)\b", "leave such rows out in your program: servers before Cassandra 6 have "
                             "no NOT IN"),
+    (r"\bVARCHAR\s*\(|\bTEXT\s*\(", "text types have no length in CQL: write text"),
     (r"\bNOT\s+NULL\b|\bDEFAULT\b", "columns have neither NOT NULL nor DEFAULT in CQL; leave them "
                                     "out"),
     (r"\bIF\s+(NOT\s+)?EXIST\b", "write EXISTS: IF NOT EXISTS, IF EXISTS"),
@@ -108,8 +111,7 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      "CQL has no type for JSON: write text, and pass json.dumps(value)"),
     (r"\bBETWEEN\b", "write column >= ? AND column <= ?"),
     (r"\bHAVING\b|\bUNION\b|\bEXISTS\s*\(", "CQL has no such clause: compute it in your program"),
-    (r"\bAUTO_INCREMENT\b|\bSERIAL\b", "CQL has no generated keys: use uuid, made by uuid.uuid4()"),
-    (r"\bVARCHAR\s*\(|\bTEXT\s*\(", "text types have no length in CQL: write text"),
+    (r"\bAUTO_INCREMENT\b|\bSERIAL\b", _NO_GENERATED_KEYS),
     (r"\bFOREIGN\s+KEY\b|\bREFERENCES\b|\bUNIQUE\b|\bCHECK\s*\(",
      "CQL has no such constraints; INSERT ... IF NOT EXISTS keeps rows unique, and columns of "
      "Cassandra 6 take CHECK column > 0"),
@@ -158,6 +160,10 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      r"(?:,|FROM\b)",
      "a comma is missing between two columns"),
 )  # fmt: skip
+_TABLE_PROPERTIES_ADVICE = (
+    "the properties of a table are default_time_to_live (seconds), gc_grace_seconds, compaction, "
+    "compression, caching, comment and the like, and CLUSTERING ORDER BY"
+)
 # These reserved words may be meant as column names. The other reserved words (AND, USING, WHERE,
 # WITH) are left out: nobody names a column like that, so they are probably in the wrong position.
 _RESERVED = (
@@ -204,6 +210,7 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
                                                        "session.scan(table).to_pandas()"),
     (r"Altering column types|Cannot (?:alter|change) .*type", "add a column of the new type, and "
                                                               "copy the values"),
+    (r"Unknown type (?:\w+\.)?(?:small|big)?serial\b", _NO_GENERATED_KEYS),
     (r"Unknown type ", "the types are text, int, bigint, float, double, decimal, boolean, "
                        "timestamp (a datetime), date, time, uuid, timeuuid, blob, inet, duration, "
                        "list<>, set<>, map<>, tuple<> and vector<float, n>"),
@@ -294,6 +301,9 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "a value to compare with is None (or NaN, from pandas), and CQL cannot search for nulls"),
     (r"Invalid null value|null value in condition|Invalid null value for",
      "a column of the key got None (or NaN, from pandas)"),
+    (r"Batch with conditions cannot span",
+     "the statements of a batch with IF write one table and one partition: execute the others by "
+     "themselves"),
     (r"Batch too large", "use execute_concurrent_with_args or session.load in place of a batch "
                          "over many partitions"),
     (r"keyspace.*replication|replication_factor|Unrecognized strategy option",
@@ -310,6 +320,8 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     """
     if not is_syntax:
         return _advice_for_rejection(message, statement)
+    if "Unknown property" in message:
+        return _TABLE_PROPERTIES_ADVICE
     # The server's parser has stopped at a `<` that the application's CQL does not contain. So the
     # `<` comes from the str() of a parameter, such as "<Foo object at 0x...>", which the driver has
     # inserted into the CQL.

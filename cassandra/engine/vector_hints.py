@@ -42,7 +42,8 @@ VECTOR_SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      "?) says how near a row is"),
     (r"\bORDER\s+BY\s+[\w\"]+\s*\(",
      f"ORDER BY takes no functions: {_WRITE_SEARCH}, which returns the nearest rows first"),
-    (r"\bWHERE\b(?:(?!\bORDER\s+BY\b).)*\bANN\b|\bANN\s+(?!OF\b)|\bNEAREST\s+TO\b", _WRITE_SEARCH),
+    (r"\bWHERE\b(?:(?!\bORDER\s+BY\b).)*\b(?:ANN\b|NEAR\s*[\[%?:])|\bANN\s+(?!OF\b)|"
+     r"\bNEAREST\s+TO\b", _WRITE_SEARCH),
     (r"\bVECTOR\s*\(\s*(\d+)\s*\)|\bVECTOR\s*<\s*(\d+)|"
      r"\b(?:float|double|int|real)\s*(?:vector\s*)?\[\s*(\d+)\s*\]", r"write vector<float, \1>"),
     (r"\bVECTOR\s*(?:<\s*\w+\s*>|\()",

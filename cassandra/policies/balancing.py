@@ -570,12 +570,18 @@ class HostFilterPolicy(WrapperPolicy):
 
     :param child_policy: makes the plan that is filtered.
     :param predicate: returns True if a host may be used. It is called for the hosts of each plan.
+    :raises TypeError: if `predicate` is not callable.
     """
 
     def __init__(
         self, child_policy: LoadBalancingPolicy, predicate: Callable[[Host], bool]
     ) -> None:
         super().__init__(child_policy)
+        if not callable(predicate):
+            raise TypeError(
+                f"predicate must be a function of a host, but is {predicate!r} of type "
+                f"{type(predicate).__name__}: write lambda host: host.address in addresses"
+            )
         self._predicate = predicate
 
     @property

@@ -286,6 +286,13 @@ _MATRIX_ERRORS = pattern(
 )
 
 
+# Matches errors for an array of n rows and one column that was bound instead of a vector of n.
+_COLUMN_ERRORS = pattern(
+    r": element 0 of vector<[^:]*: (?:array\(\[[^,\[\]]*\].*\(ndarray\)|\[[^,\[\]]*\] \(list\))"
+    r" is not a number"
+)
+
+
 # Matches errors for the bytes of an array that were bound instead of a vector of floats. Other
 # drivers return blobs as objects of these classes.
 _PACKED_VECTORS = pattern(
@@ -306,12 +313,18 @@ def _advice_for(message: str, query: str) -> str:
         # A list was bound to a marker of another type. The query decides which advice is right.
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"
+        if "(set) is not a sequence of elements" in message:
+            return "; write a list, whose elements have an order"
+        if re.search(r": \[(?:\d+(?:, |\]))+.*\(list\) is not bytes", message):
+            return "; write bytes(value)"
         return (
             "; the values of one row are bound here: for many rows, write "
             f"{many_rows_advice('batch.add_many(prepared, rows)')}"
         )
     # A value that is not a list was bound to a vector or another collection.
     if " is not a collection of elements for vector<" in message:
+        if re.search(r": b'\s*\[.*\(bytes\) is not", message):
+            return f"; write {_REPLACEMENTS_FOR_VECTORS['str']}"
         for class_name, replacement in _REPLACEMENTS_FOR_VECTORS.items():
             if f"({class_name}) is not" in message:
                 return f"; write {replacement}"
@@ -334,6 +347,8 @@ def _advice_for(message: str, query: str) -> str:
     if "(timedelta) is not an integer" in message:
         return "; write int(value.total_seconds()) for seconds"
     # A vector or a list has the wrong size.
+    if _COLUMN_ERRORS.search(message):
+        return "; its rows have one number each: write array.ravel(), or [row[0] for row in value]"
     if _MATRIX_ERRORS.search(message):
         return "; its rows are vectors themselves: write array[0] for the first one"
     sizes = re.search(r" has (\d+) elements, vector<(\w+), \d+> takes \d+", message)

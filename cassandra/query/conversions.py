@@ -16,6 +16,11 @@ _EXPRESSIONS = (
         r'column "\[timestamp\]".*\((?:datetime|Timestamp)\) is not an integer',
         "int(value.timestamp() * 1_000_000) for microseconds, of a datetime with a time zone",
     ),
+    (
+        r'column "\[ttl\]".* is out of the range',
+        "a number of seconds, at most 630,720,000 (20 years)",
+    ),
+    (r"\(struct_time\) is not a datetime", "datetime.datetime(*value[:6])"),
     (r'column "\[ttl\]".*\(float\d*\) is not an integer', "a whole number of seconds"),
     (r"\((?:bytes|bytes_|bytearray)\) is not text ", "value.decode()"),
     (r"\((?:datetime|date|time|Timestamp)\) is not text ", "value.isoformat()"),

@@ -20,6 +20,7 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.bulk.options import load_options
 from cassandra.bulk.report import LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
+from cassandra.bulk.scan_options import scan_options
 from cassandra.bulk.unload import UnloadReport
 from cassandra.client.settings.names import instead_of
 from cassandra.cluster import (
@@ -37,6 +38,7 @@ from cassandra.cqlengine.models import ColumnQueryEvaluator, Model, ModelDefinit
 from cassandra.cqlengine.query import BatchQuery, ModelQuerySet
 from cassandra.cqlengine.usertype import UserType
 from cassandra.cqltypes import EncodeValueError
+from cassandra.diagnostics.report import ClusterReport
 from cassandra.encoder import Encoder
 from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, Metadata, TableMetadata
 from cassandra.metadata.schema.snapshot import LazyMapping
@@ -47,6 +49,7 @@ from cassandra.policies import (
     DCAwareRoundRobinPolicy,
     ExponentialBackoffRetryPolicy,
     ExponentialReconnectionPolicy,
+    HostFilterPolicy,
     RackAwareRoundRobinPolicy,
     RetryPolicy,
     RoundRobinPolicy,
@@ -89,6 +92,7 @@ TABLES: list[tuple[type, dict[str, str]]] = [
     (UserType, _habits.USER_TYPE),
     (Date, _habits.DATE),
     (Time, _habits.TIME),
+    (ClusterReport, _habits.CLUSTER_REPORT),
 ]
 
 
@@ -658,6 +662,12 @@ def any_settings(settings: Any) -> Any:
     return settings
 
 
+class Connected:
+    """Looks like a session to `execute_concurrent_with_args`."""
+
+    execute_async = None
+
+
 # Each mistake has the class of the exception, the wrong call, and a pattern of the message.
 MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "a policy's name": (
@@ -852,6 +862,27 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         lambda: Cluster(execution_profiles={"x": {"request_timeout": 5}}),  # type: ignore[dict-item]
         r"write ExecutionProfile\(\*\*settings\)",
     ),
+    "addresses in place of a predicate": (
+        TypeError,
+        lambda: HostFilterPolicy(RoundRobinPolicy(), ["10.0.0.1"]),  # type: ignore[arg-type]
+        "predicate must be a function of a host.*write lambda host: host.address in addresses",
+    ),
+    "rows before the statement": (
+        TypeError,
+        lambda: execute_concurrent_with_args(
+            any_settings(Connected()),
+            any_settings([(1,)]),
+            any_settings(SimpleStatement("INSERT")),
+        ),
+        "write the statement before the rows",
+    ),
+    "shuffled rows": (TypeError, lambda: scan_options({"shuffle": True}), "shuffle what scan.to_n"),
+    "a fraction of the rows": (TypeError, lambda: scan_options({"frac": 0.1}), "write limit=n"),
+    "rows as a frame": (TypeError, lambda: scan_options({"format": "pandas"}), "to_pandas"),
+    "an empty table": (TypeError, lambda: load_options({"truncate": True}), "TRUNCATE table"),
+    "a compressed file": (TypeError, lambda: load_options({"compression": "gzip"}), "rows.csv.gz"),
+    "a key": (TypeError, lambda: load_options({"primary_key": "id"}), "the table has its key"),
+    "keepalive": (TypeError, lambda: Cluster(**any_settings({"keepalive": True})), "SO_KEEPALIVE"),
     "max_errors=-1": (ValueError, lambda: load_options({"max_errors": -1}), "None is for no limit"),
 }
 

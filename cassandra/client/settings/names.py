@@ -68,6 +68,11 @@ _ADVICE = {
     **dict.fromkeys(
         ("observers", "listeners"), "write request_observers=[...], of cassandra.observers"
     ),
+    **dict.fromkeys(
+        ("keepalive", "keep_alive", "tcp_keepalive"),
+        "the driver's heartbeats keep connections open, each idle_heartbeat_interval; for TCP, "
+        "write sockopts=[(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]",
+    ),
     "loop": "cassandra.aio.Cluster uses the loop that runs; the blocking Cluster has its own",
 }
 

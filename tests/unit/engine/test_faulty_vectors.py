@@ -105,6 +105,19 @@ def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> No
     assert 'column "embedding": the vector has nan at index 0' in notes_of(failure)[-1]
 
 
+def test_a_failed_search_by_a_text_says_what_may_be_wrong(node: FakeNode) -> None:
+    """The vector of a statement that is not prepared is a part of its text, and is not searched."""
+    search = SEARCH.replace("?", "%s")
+    node.prime(search.replace("%s", "[0, 0, 0]"), error(ErrorCode.READ_FAILURE))
+    failure = failure_of(
+        node,
+        error(ErrorCode.READ_FAILURE),
+        lambda session: session.execute(search, ([0, 0, 0],)),
+    )
+    assert isinstance(failure, ReadFailure)
+    assert "for a vector of zeros: check the vector" in notes_of(failure)[-1]
+
+
 def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
     """If a batch fails, the note describes the vector with the infinity.
 

@@ -44,6 +44,7 @@ def advice_for_refusal(message: str, statement: str) -> str | None:
         ("SELECT k FROM t GROUP BY k HAVING count(*) > 1", "in your program"),
         ("CREATE TABLE t (k int AUTO_INCREMENT PRIMARY KEY)", "uuid"),
         ("CREATE TABLE t (k varchar(20) PRIMARY KEY)", "write text"),
+        ("CREATE TABLE t (k int PRIMARY KEY, v varchar(20) NOT NULL)", "write text"),
         ("CREATE TABLE t (k int PRIMARY KEY, v int UNIQUE)", "IF NOT EXISTS"),
         ("INSERT INTO t (k) VALUES (1) RETURNING k", "no rows from writes"),
         ("INSERT INTO t (k) VALUES (1) ON CONFLICT DO NOTHING", "replaces the row"),
@@ -324,6 +325,8 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("Collection column 's' (set<text>) cannot be restricted by a 'IN' relation", "CONTAINS ?"),
         ("Column nothing was not found in table 'ks.t'", "cluster.metadata"),
         ("Cannot rename non PRIMARY KEY column v", "add a column"),
+        ("Unknown type ks.bigserial", "uuid.uuid4()"),
+        ("Batch with conditions cannot span multiple partitions", "execute the others"),
     ],
 )
 def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, advice: str) -> None:
@@ -331,8 +334,16 @@ def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, adv
     assert advice in str(advice_for_refusal(message, "SELECT"))
 
 
+def test_an_unknown_property_of_a_table_gets_advice() -> None:
+    advice = advice_for_syntax_error("Unknown property 'ttl'", "ALTER TABLE t WITH ttl = 5")
+    assert "default_time_to_live (seconds)" in str(advice)
+
+
 def test_a_list_in_the_parentheses_of_in_gets_advice() -> None:
+    """The advice for a list in the parentheses of IN does not mention quotes of a single value."""
     message = "Unexpected receiver type 'int'; only list and vector are expected"
+    advice = advice_for_refusal(message, "SELECT * FROM t WHERE k IN (%s)")
+    assert advice == "for several values, write IN %s and pass ((1, 2),)"
     assert "((1, 2),)" in str(advice_for_refusal(message, "SELECT * FROM t WHERE k IN (%s)"))
     assert "((1, 2),)" not in str(advice_for_refusal(message, "SELECT * FROM t WHERE k = %s"))
 

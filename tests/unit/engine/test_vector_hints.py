@@ -28,6 +28,7 @@ FILTERING = "Cannot execute this query as it might involve data filtering ... us
         ("SELECT k FROM t WHERE v <-> %s < 0.5", "WHERE takes no functions"),
         ("SELECT k FROM t ORDER BY similarity_cosine(v, ?) DESC LIMIT 3", "no functions: write"),
         ("SELECT k FROM t WHERE v ANN OF ? LIMIT 3", "write ORDER BY column ANN OF ? LIMIT n"),
+        ("SELECT k FROM t WHERE v NEAR [1, 2]", "write ORDER BY column ANN OF ? LIMIT n"),
         ("SELECT k FROM t ORDER BY v ANN ? LIMIT 3", "write ORDER BY column ANN OF ? LIMIT n"),
         ("SELECT k FROM t ORDER BY v <-> '[1, 2]' LIMIT 3", "no operators for distances"),
         ("SELECT k, 1 - (v <=> ?) AS s FROM t", "similarity_cosine(column, ?)"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import collections
 import datetime
+import time
 from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.cqltypes import (
+    BytesType,
+    DateType,
     DurationType,
     FloatType,
     Int32Type,
@@ -179,13 +182,33 @@ class TestBoundStatement:
     [
         (b"\0" * 12, r"write numpy\.frombuffer\(value, 'float32'\)"),
         ("[1, 2, 3]", r"write json\.loads\(value\)"),
+        (b"[1, 2, 3]", r"write json\.loads\(value\)"),
         ({"embedding": [1, 2, 3]}, "write the list that the dict has$"),
+        ({1, 2, 3}, "write a list, whose elements have an order$"),
+        ([[1.0], [2.0], [3.0]], r"one number each: write array\.ravel\(\)"),
     ],
 )
 def test_a_value_that_is_not_a_vector_gets_advice(value: object, advice: str) -> None:
     """If a value for a vector is not a list, the error says how to convert the value."""
     statement = vector_statement()
     with pytest.raises(TypeError, match=advice):
+        statement.bind((value,))
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "name", "value", "advice"),
+    [
+        (BytesType, "v", [1, 2], r"write bytes\(value\)$"),
+        (DateType, "v", time.gmtime(0), r"write datetime\.datetime\(\*value\[:6\]\)$"),
+        (Int32Type, "[ttl]", 3_600_000_000, "a number of seconds, at most 630,720,000"),
+    ],
+)
+def test_values_of_other_types_get_advice(
+    cql_type: type, name: str, value: object, advice: str
+) -> None:
+    """The error for a list of bytes, a struct_time or a TTL in microseconds says what to write."""
+    statement = statement_of(**{name: cql_type})
+    with pytest.raises((TypeError, ValueError), match=advice):
         statement.bind((value,))
 
 
@@ -278,7 +301,7 @@ def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
 def test_matrices_of_as_many_rows_as_the_vector_has_elements_get_advice() -> None:
     """A matrix with as many rows as the vector has elements gets advice."""
     numpy = pytest.importorskip("numpy")
-    for matrix in (numpy.ones((3, 3), dtype="f4"), [[0.5], [0.25], [1.0]]):
+    for matrix in (numpy.ones((3, 3), dtype="f4"), [[0.5, 1], [0.25, 1], [1.0, 1]]):
         with pytest.raises(TypeError, match=r"its rows are vectors themselves: write array\[0\]"):
             vector_statement().bind((matrix,))
 
