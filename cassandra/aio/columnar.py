@@ -115,12 +115,14 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         return await self._read(self._pandas_form(options))
 
     @returns_call
-    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
+    async def to_numpy(
+        self, *_extra: NoReturn, **_unknown: NoReturn
+    ) -> dict[str, numpy_typing.NDArray[Any]]:
         """Return the remaining rows as NumPy arrays by column name.
 
         See `cassandra.cluster.ResultSet.to_numpy`.
         """
-        check_numpy_options(_unknown)
+        check_numpy_options(_extra, _unknown)
         arrays: dict[str, numpy_typing.NDArray[Any]] = await self._read(self._numpy_form())
         return arrays
 

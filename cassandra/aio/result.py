@@ -22,7 +22,7 @@ from cassandra.client.result_habits import warn_of_truth
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import rows_of_page, tuple_factory
-from cassandra.query.trace import QueryTrace
+from cassandra.query.trace import QueryTrace, warn_of_missing_trace
 
 if TYPE_CHECKING:
     import uuid
@@ -445,6 +445,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         trace_id = self.trace_id
         if trace_id is None:
+            warn_of_missing_trace()
             return None
         trace = QueryTrace(trace_id, self._session)
         limit = self._session.max_trace_wait if max_wait is None else max_wait

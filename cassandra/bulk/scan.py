@@ -803,7 +803,7 @@ class Scan(_ScanBase):
         )
         return frame
 
-    def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
+    def to_numpy(self, *_extra: NoReturn, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
 
         :raises TypeError: if the scan has a checkpoint.
@@ -811,7 +811,7 @@ class Scan(_ScanBase):
         """
         # The method has no options. If an option was passed, raise an error that says what to use
         # instead.
-        check_numpy_options(_unknown)
+        check_numpy_options(_extra, _unknown)
         self._check_collecting("to_numpy")
         arrays = Arrays()
         for page in self.pages():
@@ -952,7 +952,7 @@ class AsyncScan(_ScanBase):
         return frames.frame()
 
     @returns_call
-    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
+    async def to_numpy(self, *_extra: NoReturn, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
 
         :raises TypeError: if the scan has a checkpoint.
@@ -960,7 +960,7 @@ class AsyncScan(_ScanBase):
         """
         # The method has no options. If an option was passed, raise an error that says what to use
         # instead.
-        check_numpy_options(_unknown)
+        check_numpy_options(_extra, _unknown)
         self._check_collecting("to_numpy")
         arrays = Arrays()
         async for page in self.pages():

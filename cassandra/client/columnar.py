@@ -114,15 +114,31 @@ _INSTEAD = {
 }
 
 
-def check_numpy_options(options: Iterable[str]) -> None:
-    """Raise TypeError if any options were passed to `to_numpy`, which has none.
+def check_numpy_options(arguments: Iterable[object], options: Iterable[str]) -> None:
+    """Raise TypeError if any arguments were passed to `to_numpy`, which has no parameters.
 
+    :param arguments: the positional arguments.
     :param options: the names of the options that were passed.
-    :raises TypeError: if there is at least one option.
+    :raises TypeError: if there is at least one argument or option.
     """
+    for argument in arguments:
+        raise TypeError(
+            f"to_numpy() takes no arguments, but got {argument!r}: it returns a dict of arrays: "
+            "write to_numpy()['column']"
+        )
     for name in options:
-        replacement = "arrays['column'].astype(...)" if name == "dtype" else "to_numpy()"
+        replacement = _INSTEAD_FOR_NUMPY.get(name, "to_numpy()")
         raise TypeError(f"to_numpy() has no option {name!r}, nor others: write {replacement}")
+
+
+_INSTEAD_FOR_NUMPY = {
+    "dtype": "arrays['column'].astype(...)",
+    **dict.fromkeys(
+        ("columns", "column", "names"),
+        "the columns in the SELECT, or session.scan(table, columns=['id']); to_numpy()['id'] is "
+        "the array of one column",
+    ),
+}
 
 
 def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
@@ -374,7 +390,9 @@ class ColumnarResult(ColumnForms):
         """
         return self._read(self._pandas_form(options))
 
-    def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
+    def to_numpy(
+        self, *_extra: NoReturn, **_unknown: NoReturn
+    ) -> dict[str, numpy_typing.NDArray[Any]]:
         """Return the remaining rows as a dict of column names and NumPy arrays.
 
         Numbers, booleans, dates and times become arrays of their type. Vectors of these become an
@@ -383,7 +401,7 @@ class ColumnarResult(ColumnForms):
 
         :raises ValueError: if two columns have the same name.
         """
-        check_numpy_options(_unknown)
+        check_numpy_options(_extra, _unknown)
         arrays: dict[str, numpy_typing.NDArray[Any]] = self._read(self._numpy_form())
         return arrays
 

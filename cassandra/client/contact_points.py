@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import socket
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import stack_level
 from cassandra._patterns import pattern
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 from cassandra.errors import UnresolvableContactPoints
@@ -78,6 +80,15 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
         )
     for point in points:
         _check_contact_point(point)
+    if isinstance(contact_points, Mapping) and points:
+        example = (points[0], contact_points[points[0]])
+        is_port = isinstance(example[1], int) or str(example[1]).isdecimal()
+        warnings.warn(
+            "contact_points is a mapping, and only its keys are used: write "
+            + (f"[{example!r}] for an address and its port" if is_port else f"{points!r}"),
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
     return points
 
 

@@ -36,6 +36,12 @@ class SchemaCalls(Generic[R]):
         :param max_schema_agreement_wait: seconds to wait for the hosts to agree first; 0 or less
             for no wait. None for the cluster's setting.
         """
+        if isinstance(max_schema_agreement_wait, str):
+            raise TypeError(
+                "max_schema_agreement_wait must be a number of seconds or None, but is "
+                f"{max_schema_agreement_wait!r}: write refresh_keyspace_metadata('keyspace') or "
+                "refresh_table_metadata('keyspace', 'table') for a part of the schema"
+            )
         return self._refresh_schema(Target(), max_schema_agreement_wait)
 
     def refresh_keyspace_metadata(

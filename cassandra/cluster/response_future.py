@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.protocol.messages.results import VOID_RESULT, ResultMessage
     from cassandra.query.prepared import PreparedStatement
-    from cassandra.query.trace import QueryTrace
+    from cassandra.query.trace import QueryTrace, warn_of_missing_trace
 
     # The default allows `ResponseFuture` without a type argument.
     R = TypeVar("R", default=Any)
@@ -51,6 +51,7 @@ else:
         QueryTrace="cassandra.query.trace",
         ResultMessage="cassandra.protocol.messages.results",
         happy_path="cassandra._impl",
+        warn_of_missing_trace="cassandra.query.trace",
     )
 
     R = TypeVar("R")
@@ -756,7 +757,10 @@ class ResponseFuture(Generic[R]):
         :param query_cl: the consistency level of the read; None for LOCAL_ONE.
         :raises TraceUnavailable: if the trace is not complete in time.
         """
-        return self._trace(self._trace_ids[-1], max_wait, query_cl) if self._trace_ids else None
+        if not self._trace_ids:
+            warn_of_missing_trace()
+            return None
+        return self._trace(self._trace_ids[-1], max_wait, query_cl)
 
     def get_all_query_traces(
         self, max_wait_per: float | None = None, query_cl: int | None = None

@@ -231,6 +231,14 @@ def _key_bytes(part: str | bytes | bytearray | memoryview) -> bytes:
     raise TypeError(f"{part!r} is neither bytes nor text")
 
 
+def _not_a_string(query: object) -> str:
+    """Return the error message for a query that is not a string."""
+    advice = ""
+    if isinstance(query, StatementSettings):
+        advice = "; a statement is executed as it is: write session.execute(statement)"
+    return f"a query is a str, not {type(query).__name__}: {query!r}{advice}"
+
+
 class SimpleStatement(Statement):
     """A statement that is sent as a query string.
 
@@ -284,9 +292,7 @@ class SimpleStatement(Statement):
             is_idempotent,
         )
         if not isinstance(query_string, str):
-            raise TypeError(
-                f"a query is a str, not {type(query_string).__name__}: {query_string!r}"
-            )
+            raise TypeError(_not_a_string(query_string))
         self._query_string = query_string
         self._is_lwt: bool | None = None
 

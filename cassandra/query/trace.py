@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 import uuid
+import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
+from cassandra._habits import stack_level
 from cassandra._imports import at_first_cluster
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, OperationTimedOut
@@ -38,6 +40,15 @@ _EVENT_COLUMNS = "activity, event_id, source, source_elapsed, thread"
 
 class TraceUnavailable(DriverException):
     """The trace was not complete within `max_wait`."""
+
+
+def warn_of_missing_trace() -> None:
+    """Warn that a trace was requested from an execution that has none."""
+    warnings.warn(
+        "this execution has no trace: write session.execute(query, trace=True)",
+        RuntimeWarning,
+        stacklevel=stack_level(),
+    )
 
 
 _MICROSECOND = datetime.timedelta(microseconds=1)

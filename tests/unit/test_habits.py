@@ -867,6 +867,21 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         lambda: HostFilterPolicy(RoundRobinPolicy(), ["10.0.0.1"]),  # type: ignore[arg-type]
         "predicate must be a function of a host.*write lambda host: host.address in addresses",
     ),
+    "seconds in place of a policy": (
+        TypeError,
+        lambda: Cluster(reconnection_policy=any_settings(5)),
+        r"write ConstantReconnectionPolicy\(delay=5\)",
+    ),
+    "a statement as a query": (
+        TypeError,
+        lambda: SimpleStatement(any_settings(SimpleStatement("SELECT"))),
+        r"executed as it is: write session.execute\(statement\)",
+    ),
+    "a keyspace as a wait": (
+        TypeError,
+        lambda: Cluster().refresh_schema_metadata(any_settings("shop")),
+        r"write refresh_keyspace_metadata\('keyspace'\)",
+    ),
     "rows before the statement": (
         TypeError,
         lambda: execute_concurrent_with_args(

@@ -80,8 +80,18 @@ def timedelta(name: str, value: _Value) -> _Value:
 
 
 def switch(name: str, value: object) -> bool:
-    """Accept any value, and convert it to a boolean."""
+    """Accept any value, and convert it to a boolean. Warn of a string such as "false"."""
+    if isinstance(value, str) and value.strip().lower() in _NO:
+        warnings.warn(
+            f"{name}={value!r} means True, because the string is not empty: write {name}=False",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
     return bool(value)
+
+
+# Strings that mean False, for example in environment variables. Python takes them for True.
+_NO = frozenset({"0", "f", "false", "n", "no", "none", "off"})
 
 
 def prepare_scope(name: str, scope: object) -> str:
@@ -138,6 +148,13 @@ def reject_class(name: str, value: object) -> None:
         raise TypeError(class_advice(name, value))
 
 
+# Examples of objects, by a method that they must have.
+_EXAMPLES = {
+    "new_schedule": ": write ConstantReconnectionPolicy(delay=5), from cassandra.policies",
+    "translate": ": write an instance of a subclass of cassandra.policies.AddressTranslator",
+}
+
+
 def instance_with(*methods: str) -> Callable[[str, object], Any]:
     """Return a check function that accepts only objects with these methods, or None.
 
@@ -151,7 +168,7 @@ def instance_with(*methods: str) -> Callable[[str, object], Any]:
             if value is not None and not hasattr(value, method):
                 raise TypeError(
                     f"{name} must have a method {method!r}, but is {value!r} "
-                    f"of type {type(value).__name__}"
+                    f"of type {type(value).__name__}{_EXAMPLES.get(method, '')}"
                 )
         return value
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from cassandra.client.ignored_errors import ignored_error
 from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqltypes.failures import add_note
 
 
 class QueryException(CQLEngineException):
@@ -39,6 +40,7 @@ class LWTException(CQLEngineException):
     def __init__(self, existing: dict[str, Any]) -> None:
         super().__init__("LWT Query was not applied")
         self.existing = existing
+        add_note(self, "(the attribute `existing` of this error has the values in the table)")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.existing,), vars(self)

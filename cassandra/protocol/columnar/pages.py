@@ -24,6 +24,7 @@ from cassandra.protocol.columnar.layouts import (
     layout_of,
     object_layout,
 )
+from cassandra.protocol.columnar.named_arrays import NamedArrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -489,8 +490,8 @@ def joined_arrays(
 ) -> dict[str, Any]:
     """Concatenate the arrays of all pages, column by column."""
     if len(pages) == 1:
-        return pages[0]
-    joined = {}
+        return NamedArrays(pages[0])
+    joined = NamedArrays()
     for name in layout.names:
         parts = [page[name] for page in pages]
         is_masked = any(isinstance(part, numpy.ma.MaskedArray) for part in parts)

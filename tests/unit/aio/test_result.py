@@ -132,7 +132,8 @@ async def test_results_have_information_about_the_execution(
     assert plain.warnings is None
     assert plain.custom_payload is None
     assert plain.trace_id is None
-    assert await plain.get_query_trace() is None
+    with pytest.warns(RuntimeWarning, match="write session.execute.query, trace=True"):
+        assert await plain.get_query_trace() is None
 
 
 # -- pages that fail, are cancelled, or are shared -------------------------------------------------

@@ -698,6 +698,10 @@ def test_to_pandas_accepts_options_of_pyarrow(node: FakeNode) -> None:
 
 
 def test_numpy_takes_no_options() -> None:
-    check_numpy_options(())
+    check_numpy_options((), ())
     with pytest.raises(TypeError, match=r"no option 'dtype'.*write arrays\['column'\]\.astype"):
-        check_numpy_options(["dtype"])
+        check_numpy_options((), ["dtype"])
+    with pytest.raises(TypeError, match=r"write the columns in the SELECT, or session\.scan"):
+        check_numpy_options((), ["columns"])
+    with pytest.raises(TypeError, match=r"got 'v': .* write to_numpy\(\)\['column'\]$"):
+        check_numpy_options(["v"], ())

@@ -137,3 +137,18 @@ class Points:
 def test_a_sequence_without_iter_may_have_the_addresses() -> None:
     points: Any = Points()
     assert checked_contact_points(points) == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("points", "advice"),
+    [
+        ({"10.0.0.1": 9043}, r"write \[\('10\.0\.0\.1', 9043\)\] for an address and its port$"),
+        ({"10.0.0.1": {"dc": "dc1"}}, r"write \['10\.0\.0\.1'\]$"),
+    ],
+)
+def test_a_mapping_of_addresses_warns_that_its_values_are_not_used(
+    points: Any, advice: str
+) -> None:
+    """A port of a mapping has no effect: the driver uses the setting `port`."""
+    with pytest.warns(RuntimeWarning, match=f"only its keys are used: {advice}"):
+        assert checked_contact_points(points) == ["10.0.0.1"]

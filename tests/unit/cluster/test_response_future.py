@@ -156,7 +156,8 @@ def test_without_tracing_an_error_has_no_trace(node: FakeNode, session: Session)
         future.result()
     assert caught.value.trace_id is None
     assert future.get_query_trace_ids() == []
-    assert future.get_query_trace() is None
+    with pytest.warns(RuntimeWarning, match="write session.execute.query, trace=True"):
+        assert future.get_query_trace() is None
 
 
 def test_an_error_of_the_row_factory_is_passed_to_the_errback(

@@ -236,3 +236,12 @@ def test_a_number_that_looks_like_milliseconds_warns() -> None:
     # Whole hours are plausible timeouts in seconds, so there is no warning.
     for seconds in (7200, 86_400):
         assert checks.seconds("schema_read_timeout", seconds) == seconds
+
+
+@pytest.mark.parametrize("text", ["false", "No", " off ", "0"])
+def test_a_string_that_means_false_warns(text: str) -> None:
+    """A non-empty string is true in Python, so the setting does the opposite of what it says."""
+    with pytest.warns(RuntimeWarning, match="means True.*write metrics_enabled=False"):
+        assert checks.switch("metrics_enabled", text) is True
+    assert checks.switch("metrics_enabled", "yes") is True
+    assert checks.switch("metrics_enabled", "") is False
