@@ -117,8 +117,6 @@ class Literals(Encoder):
     def literal_of(self, cql: str, value: Any) -> str:
         """Return the literal of `value` for a column of the type `cql`."""
         if cql.startswith("frozen<"):
-            # Split "map<int, text>" into the name and "int, text>". The last character is the closing
-            # bracket.
             cql = cql.removeprefix("frozen<").removesuffix(">")
         # Split "map<int, text>" into the name and "int, text>", which ends with the bracket.
         name, _, parameters = cql.partition("<")
