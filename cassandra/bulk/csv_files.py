@@ -164,8 +164,8 @@ class _Rows:
         last row of the list.
 
         :param count: the maximum number of rows. Only an empty list means the end of the file.
-        :raises EOFError: if the file is truncated. Earlier calls have returned all rows before that
-            point.
+        :raises EOFError: if the file is truncated. Earlier calls have returned the rows before that
+            point, except rows in the last block of bytes, which was not read completely.
         :raises _UnclosedQuote: if a quote is never closed. Earlier calls have returned all rows
             before it.
         """

@@ -1,6 +1,8 @@
-"""Reads CSV fields directly into bound rows; the compiled version is ``cassandra._accel.csv_rows``.
+"""The pure Python version of ``cassandra._accel.csv_rows``, the compiled reader of CSV files.
 
-This pure Python version has no such reader.
+The compiled reader encodes the fields of a CSV file directly into bound rows. There is no such
+reader in pure Python, so `csv_reader` in this module always returns None. A load then reads strings
+with Python's csv module, converts them to values, and binds the values.
 """
 
 from __future__ import annotations

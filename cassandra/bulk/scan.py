@@ -561,7 +561,7 @@ class _RowsBase:
         self._failure = Failure()
 
     def _use(self, page: Page) -> Iterator[Any]:
-        """Use the rows of a page, and return the iterator over them."""
+        """Store the iterator over the rows of a page in `_rows`, and return it."""
         self._page = page
         self._rows = iter(rows_of(page))
         return self._rows
@@ -611,14 +611,19 @@ class _Rows(_RowsBase, Iterator[Any]):
         """
         if self._failure.error_name is not None:
             self._failure.raise_error()
+        # The rows of the current page are used up. Forget the page, so that an error while the next
+        # page is awaited does not name a row of this page.
         self._page = None
         try:
             for page in self._pages:
+                # Return the first row. `_use` has stored the iterator in `_rows`, from which
+                # `__next__` takes the other rows.
                 for row in self._use(page):
                     return row
+                # The page has no rows: forget it, too, and go on with the next page.
                 self._page = None
         except BaseException as error:
-            self._fail(error)
+            self._fail(error)  # always raises
         raise StopIteration
 
     def close(self) -> None:
@@ -656,14 +661,19 @@ class _AsyncRows(_RowsBase, AsyncIterator[Any]):
         """
         if self._failure.error_name is not None:
             self._failure.raise_error()
+        # The rows of the current page are used up. Forget the page, so that an error while the next
+        # page is awaited does not name a row of this page.
         self._page = None
         try:
             async for page in self._pages:
+                # Return the first row. `_use` has stored the iterator in `_rows`, from which
+                # `__anext__` takes the other rows.
                 for row in self._use(page):
                     return row
+                # The page has no rows: forget it, too, and go on with the next page.
                 self._page = None
         except BaseException as error:
-            self._fail(error)
+            self._fail(error)  # always raises
         raise StopAsyncIteration
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""The blocking and future APIs: clusters, sessions, futures, results and execution profiles."""
+"""The blocking API, with futures of `execute_async`: clusters, sessions, results and profiles."""
 
 from cassandra._foreign import check_files
 

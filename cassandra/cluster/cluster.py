@@ -1,4 +1,7 @@
-"""`Cluster`: the entry point of the blocking and future APIs, which connects and makes sessions."""
+"""`Cluster`: the entry point of the blocking API, which connects and makes sessions.
+
+The sessions of a `Cluster` also return futures: see `Session.execute_async`.
+"""
 
 from __future__ import annotations
 

@@ -160,9 +160,12 @@ class ResponseFuture(Generic[R]):
     # because only one thread can remove the callback from its queue.
     #
     # `start_fetching_next_page` begins the next page: it clears `_done`, then the outcome, and
-    # replaces `_request`. Therefore another thread that reads the outcome must check afterwards
-    # that `_done` is still set for the same request. A thread that still waits for the previous
-    # page is woken, and then waits for the next page.
+    # replaces `_request`. Therefore another thread that reads the outcome must read `_request`
+    # before, and check afterwards that `_done` is True and that `_request` is the same object.
+    #
+    # A thread may still wait for the previous page when `start_fetching_next_page` removes the
+    # waiter. `_complete` may then find no waiter to set, so `start_fetching_next_page` sets it. The
+    # woken thread sees that `_done` is False, and waits for the next page.
 
     __slots__ = (
         # Tracing libraries store their own attributes here. The dict is only created when they do

@@ -1,4 +1,4 @@
-"""`Session`, which executes statements, for the blocking and future APIs."""
+"""`Session`: `execute` waits for the result, and `execute_async` returns a future."""
 
 from __future__ import annotations
 

@@ -34,7 +34,11 @@ def _lines() -> intervals.OncePerKey:
 
 
 class Unread:
-    """Base of objects that call `log` when they are deleted, unless `is_read` was set before."""
+    """Base of objects that call `log` when they are deleted, unless `is_read` was set before.
+
+    Each stands for an error, or for further pages, that the application should read: see the
+    subclasses `UnreadError` and `UnreadPages`.
+    """
 
     __slots__ = ("is_read",)
 
@@ -42,7 +46,7 @@ class Unread:
         self.is_read = False
 
     def log(self) -> None:
-        """Log what the application has not read."""
+        """Log that the application has not read an error or the further pages of a result."""
         raise NotImplementedError
 
     def __del__(self) -> None:

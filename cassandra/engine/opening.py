@@ -69,7 +69,9 @@ class ConnectionOpener:
         """
         if self._is_closed():
             raise ConnectionShutdown("the cluster is shut down", endpoint)
-        # `open_by_factory` passes the last two arguments on to `Connector.open`.
+        # If the application's connection class has its own method `factory`, `open_by_factory`
+        # calls that method, which may then call `Connector.open`. Otherwise it calls
+        # `Connector.open(endpoint, target, is_control)` directly.
         return await open_by_factory(
             self._connector.open, self._settings, endpoint, target, is_control
         )

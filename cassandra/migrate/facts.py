@@ -1,8 +1,12 @@
 """Facts: what the source of an application shows about its use of the driver.
 
-`reader` collects the facts, and `matchers` decide which facts show a difference. Names of modules,
-classes and functions are full, dotted names. A class of the driver always has the same name, even
-if the application has imported it from another module: ``cassandra.cluster.Session``.
+`reader` collects the facts. `matchers` decide which facts show that the application uses something
+that differs between this driver and the driver that the application was written for
+(cassandra-driver or scylla-driver).
+
+Names of modules, classes and functions are full, dotted names. A class of the driver always has the
+same name, such as ``cassandra.cluster.Session``, even if the application has imported the class
+from another module.
 """
 
 from __future__ import annotations

@@ -269,12 +269,20 @@ class _Reader(ast.NodeVisitor):
     # Expressions.
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Add a fact for an attribute of a module, class or object of the driver."""
+        """Add a fact for an attribute of a module, class or object of the driver.
+
+        Add no fact if we do not know what the expression before the dot is: the attribute may have
+        nothing to do with the driver.
+        """
         base = self.scopes.value(node.value, self.scope)
         if isinstance(base, Named) and names.is_ours(base.name):
+            # The base is a name of the driver. If this driver does not have the name, the missing
+            # name is a fact of its own, so add no second fact for the attribute.
             if names.is_there(base.name) and _is_module_or_class(base.name):
                 self._add_name(node, f"{base.name}.{node.attr}", is_import=False)
         elif isinstance(base, Instance):
+            # LIVE marks objects that belong to the driver's metadata. Their attributes are those of
+            # the class, so look them up under the class's name, without the prefix.
             owner = base.owner.removeprefix(LIVE)
             if names.is_ours(owner):
                 exists = names.has_attribute(owner, node.attr)

@@ -1,6 +1,7 @@
 """Tests of unloading and loading tables, which must not change any value.
 
-They use every type, format, API and setting.
+The tables have columns of every CQL type. The tests use each file format, the blocking and the
+asyncio API, and sessions with unusual settings.
 """
 
 from __future__ import annotations
@@ -38,12 +39,10 @@ FIRST = int(os.environ.get("TURBOCQL_BULK_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 # The number of rows that are inserted into the table `source`.
 ROWS = 40
-# With these limits, the rows need several pages and several token ranges.
-# This is a number of rows.
-PAGE_SIZE = 7
-# This is a number of token ranges.
-SPLITS = 3
-# These are the options of `unload` for each form of the files.
+# With these limits, an unload or a copy needs several pages and several token ranges.
+PAGE_SIZE = 7  # rows
+SPLITS = 3  # token ranges
+# The options of `unload` for each file format that the tests use.
 FORMS: list[dict[str, Any]] = [
     {"format": "csv"},
     {"format": "csv", "compression": "gzip"},
@@ -60,7 +59,8 @@ FORMS: list[dict[str, Any]] = [
 def load_options(form: dict[str, Any]) -> dict[str, Any]:
     """Return the options with which `load` reads the files that `unload` writes with `form`.
 
-    They are the same options without the compression, which `load` recognises by the file's name.
+    These are the options in `form`, one of FORMS, without the compression, which `load` recognises
+    by the file's name.
     """
     return {name: value for name, value in form.items() if name != "compression"}
 
@@ -98,10 +98,10 @@ def table_names(session: Session) -> tuple[str, str]:
 
 
 def forms_with_settings(seed: int) -> Iterator[tuple[dict[str, Any], tuple[Any, Any]]]:
-    """Yield the form, the protocol handler and the row factory for each of FORMS.
+    """Yield (options, (protocol handler, row factory)) for each file format in FORMS.
 
-    There are more combinations of handlers and factories than forms, so each seed begins with
-    another combination.
+    There are more combinations of handlers and factories than file formats, so each seed begins
+    with another combination.
     """
     combinations = itertools.cycle(itertools.product(HANDLERS, FACTORIES))
     return zip(FORMS, itertools.islice(combinations, seed, None), strict=False)
@@ -111,9 +111,10 @@ def forms_with_settings(seed: int) -> Iterator[tuple[dict[str, Any], tuple[Any, 
 def test_tables_are_the_same_after_a_round_trip(
     session: Session, node: LocalCluster, tmp_path: Path, seed: int
 ) -> None:
-    """A table that is unloaded and loaded, or copied, must have the same rows as before.
+    """A table that is unloaded to files and loaded again, or copied, must keep all its rows.
 
-    This must hold for each form of the files, and for all settings and types of the session.
+    This must hold for each file format in FORMS, and for each protocol handler, row factory and
+    registered class that the application's session may have.
     """
     expected = prepare(session, seed)
     source, target = table_names(session)

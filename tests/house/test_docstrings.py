@@ -207,7 +207,8 @@ def test_each_parameter_has_a_field() -> None:
 def test_each_excluded_member_exists() -> None:
     """A member that a page excludes must exist.
 
-    Otherwise it was renamed, and is now documented.
+    If the member was renamed, the page excludes only its old name. So the page documents the member
+    under its new name by mistake.
     """
     exclusions = [
         exclusion
@@ -233,7 +234,7 @@ def test_an_excluded_member_that_does_not_exist_is_found() -> None:
    :exclude-members: result, set_keyspace
 """
     exclusions = excluded_members("made_up.rst", text)
-    # Four are of cassandra.cluster, and two of ResponseFuture.
+    # The text excludes four names of cassandra.cluster, and two names of ResponseFuture.
     assert len(exclusions) == 6
     missing = [
         exclusion for exclusion in exclusions if not has_member(exclusion.path, exclusion.name)

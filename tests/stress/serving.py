@@ -97,8 +97,8 @@ def node() -> Iterator[tuple[str, int]]:
     The node stops at the end of the context, or if this process dies.
     """
     owner = os.getpid()
-    # Do not use Popen as a context manager, because a forked child that leaves it would wait for
-    # the node.
+    # Do not use Popen as a context manager. A child that a stress program forks leaves this
+    # context, too, when it exits. It must leave the node alone, which the parent stops below.
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.stress.serving"],
         stdin=subprocess.PIPE,
@@ -111,6 +111,9 @@ def node() -> Iterator[tuple[str, int]]:
         address, port = server.stdout.readline().split()
         yield address, int(port)
     finally:
+        # `communicate` closes the node's standard input, which stops the node, and waits for the
+        # end of its output. In a forked child the wait would not end: the parent still has the
+        # node's standard input open.
         if os.getpid() == owner:
             server.communicate()
 

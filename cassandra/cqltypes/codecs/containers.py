@@ -552,7 +552,7 @@ class VectorCodec(Codec):
         return b"".join(parts)
 
     def decode(self, data: Data) -> list[Any] | array[Any] | NDArray[Any]:
-        """Return a list; for numbers, return an array if `as_` was "array" or "numpy"."""
+        """Return a list, or for numbers, an array if `_vector_class` is "array" or "numpy"."""
         element, dimension = self._element, self._dimension
         width = element.fixed_size
         if width >= 0:

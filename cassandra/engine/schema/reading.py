@@ -329,7 +329,12 @@ class SchemaReader:
         return parts
 
     def _server_specific_tables(self, connection: Connection) -> dict[str, Part]:
-        """Return the optional tables that a server of this kind may have."""
+        """Return the schema tables that only ScyllaDB has, or those that only Cassandra has.
+
+        Some versions of the server do not have all of these tables.
+
+        :param connection: leads to the server, which is either a ScyllaDB or a Cassandra node.
+        """
         return _SCYLLADB_TABLES if _is_scylladb(connection) else _CASSANDRA_TABLES
 
     async def _read_tables(

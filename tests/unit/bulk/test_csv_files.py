@@ -420,7 +420,8 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
     count = sum(chunk.size for chunk in files.chunks)
     # The archive was cut after three quarters, so more than 500 of its 5000 rows can be read.
     assert count > 500
-    # The error names the line at the cut, or the line after the rows that were read.
+    # The header is line 1, and each row has one line, so the last row that was read is on the line
+    # `count + 1`. The error names the line after this row. It must not name an earlier line.
     assert int(str(caught.value).partition("line ")[2].partition(":")[0]) >= count + 1
 
 

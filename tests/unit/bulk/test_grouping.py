@@ -135,8 +135,8 @@ def test_groups_stay_below_the_servers_warnings(implementation: Implementation) 
     (wave,) = rows_of(implementation, small_rows, owners=one_owner)
     # Servers warn about batches with more than 10 partitions.
     assert [len(rows) for rows in wave] == [10, 10, 5]
-    # Two partitions with six rows of 1000 bytes each are larger than MOST_BYTES (4000), so each
-    # partition is split.
+    # Each of the two partitions has six rows of 1020 bytes, which is more than MOST_BYTES (4000),
+    # so each partition is split.
     large_rows = block_of(implementation, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
     (wave,) = implementation.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
     assert all(group.size <= groups.MOST_BYTES for group in wave)
@@ -162,7 +162,8 @@ def test_a_large_partition_is_split_in_the_order_of_its_rows(
 ) -> None:
     """A large partition is split into groups of consecutive rows.
 
-    Three rows of about 1000 bytes fit into a group of at most MOST_BYTES (4000).
+    A row has three values of 4, 4 and 1000 bytes, each after a length of 4 bytes: 1020 bytes. Three
+    rows (3060 bytes) fit into a group of at most MOST_BYTES (4000), four rows (4080 bytes) do not.
     """
     rows = block_of(implementation, [(0, n, 0) for n in range(10)], last_value_size=1000)
     assert rows_of(implementation, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]

@@ -126,11 +126,11 @@ def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
 @pytest.mark.parametrize("splits", [1, 3, 8, 10, 100])
 @pytest.mark.parametrize("tablets", [1, 2, 8, 64])
 def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
-    """If a keyspace uses tablets, no scan range crosses a tablet's border.
+    """If a keyspace uses tablets, a scan range is part of one tablet, or has only whole tablets.
 
-    A keyspace has 2**n tablets of equal width, so ranges that are 2**m equal parts of the ring
-    respect the borders. `rounded_to_tablets` rounds the number of splits up to such a number of
-    parts.
+    A keyspace has 2**n tablets of equal width. So if the ring is divided into 2**m equal ranges,
+    no range has only a part of one tablet and a part of the next tablet. `rounded_to_tablets`
+    rounds the number of ranges up to a power of two.
     """
     metadata: Any = Metadata(token_map=None, tablets=True)
     part_count = rounded_to_tablets(metadata, "ks", splits)
@@ -143,8 +143,8 @@ def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> N
     tablet_ends = {-(2**63) + (number + 1) * 2**64 // tablets - 1 for number in range(tablets)}
     for token_range in ranges:
         borders_inside = [end for end in tablet_ends if token_range.start < end < token_range.end]
-        # Both numbers are powers of two. If there are more ranges than tablets, no tablet's border
-        # is inside a range. Otherwise each range ends at a tablet's border.
+        # If there are at least as many ranges as tablets, no tablet ends inside a range. Otherwise
+        # each range ends where a tablet ends, so each range has several whole tablets.
         if part_count >= tablets:
             assert borders_inside == []
         else:

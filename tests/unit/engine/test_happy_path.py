@@ -70,12 +70,17 @@ class FakeConnection:
     """
 
     def __init__(self, implementation: Implementation) -> None:
+        # The stream table compares `version` with the version of each response, and stores another
+        # version in `peer_version`. A request is encoded for `wire_format`, which is the protocol
+        # version plus flags of extensions (here, no flags).
         self.version = self.peer_version = 4
         self.wire_format = 4
         self.endpoint = "here:9042"
         self.writer = FakeWriter()
         self.flushes: list[Any] = []
         self.unsolicited: list[tuple[int, int, int, bytes]] = []
+        # The table passes its third argument, which would write all frames, to `_call_soon`. Here,
+        # `_call_soon` only records it.
         self.streams = implementation.happy_path.StreamTable(
             self.writer, self._call_soon, lambda: None
         )

@@ -527,9 +527,11 @@ def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
 
 @pytest.mark.parametrize("has_message", [False, True])
 def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> None:
-    """`carry_keyspace` puts the expected keyspace into a request that names none.
+    """`carry_keyspace` puts the expected keyspace into a request that names no keyspace.
 
-    It returns True if the request then names a keyspace.
+    A request names a keyspace if its encoded bytes have one. The expected keyspace is the keyspace
+    in which the server must resolve table names. `carry_keyspace` returns True if the request names
+    a keyspace afterwards.
     """
 
     def query_body(keyspace: str | None, expected: object) -> Any:
@@ -538,17 +540,20 @@ def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> No
             return inner
         return message_body_of(inner)
 
+    # If no expected keyspace is passed, the request expects the keyspace that it names.
     with_keyspace = query_body("ks", expected=None)
     assert with_keyspace.expected == "ks"
     assert with_keyspace.names_keyspace
     assert with_keyspace.carry_keyspace()
+    # This request names no keyspace until `carry_keyspace` is called.
     expecting = query_body(keyspace=None, expected="ks")
     assert not expecting.names_keyspace
     assert b"ks" not in encoded(expecting, version=5)
     assert expecting.carry_keyspace()
     assert expecting.names_keyspace
     assert encoded(expecting, version=5).endswith(b"\0\2ks")
-    # USE_ITSELF, which stands in place of the keyspace of a USE, is no name that could be sent.
+    # A USE has USE_ITSELF as its expected keyspace. This is an object, not the name of a keyspace,
+    # so `carry_keyspace` has nothing to put into the request.
     without_keyspace = query_body(keyspace=None, expected=USE_ITSELF)
     assert not without_keyspace.carry_keyspace()
     assert not without_keyspace.names_keyspace

@@ -380,9 +380,10 @@ def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
 
 
 def test_rows_with_the_same_columns_are_recognised() -> None:
-    """`rows_at` returns the position of the rows if a response has the same columns, or none.
+    """`rows_at` returns the position of the rows if a response has the same columns.
 
-    It returns 0 if the response has other columns, or a paging state.
+    A response without columns counts as a response with the same columns. `rows_at` returns 0 if
+    the response has other columns, or a paging state.
     """
     columns = columns_of(SPECS, 2)
     head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 2) + SPECS
@@ -407,15 +408,17 @@ def test_rows_with_the_same_columns_are_recognised() -> None:
 
 
 def test_the_same_specs_are_recognised() -> None:
-    """`same_specs` must compare the bytes, the flag, the number of columns and the user types.
+    """`same_specs` must compare the bytes of the specs, `is_global` and the number of columns.
 
-    Columns that an application has created have no bytes, so they are never the same.
+    It ignores `user_types` here, because no column has a user-defined type. The next test checks
+    columns with such types.
     """
     columns = columns_of(SPECS, 2)
     assert columns.same_specs(b"x" + SPECS, pos=1, is_global=True, count=2, user_types=None)
     assert not columns.same_specs(b"x" + SPECS, pos=0, is_global=True, count=2, user_types=None)
     assert not columns.same_specs(SPECS, pos=0, is_global=False, count=2, user_types=None)
     assert not columns.same_specs(SPECS, pos=0, is_global=True, count=3, user_types=None)
+    # Metadata that an application has created has no bytes, so `same_specs` always returns False.
     assert not ResultMetadata(columns.columns).same_specs(
         SPECS, pos=0, is_global=True, count=2, user_types=None
     )

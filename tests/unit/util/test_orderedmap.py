@@ -60,7 +60,8 @@ def test_decoded_maps_find_equal_keys() -> None:
 def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
     """If the encoded map has a key twice, the decoded map has the last value."""
     cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
-    # The bytes are the length and the value of the key 1, and the length of the key's value.
+    # Each entry of the encoded map begins with these bytes: the length of the key (4), the key (1),
+    # and the length of the value that follows (4).
     key_and_length = "00000004" + "00000001" + "00000004"
     mapping = cqltype.codec().decode(
         bytes.fromhex("00000002" + key_and_length + "00000005" + key_and_length + "00000006")

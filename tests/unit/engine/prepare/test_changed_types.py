@@ -64,8 +64,9 @@ STATEMENTS = {
 class ChangedTypesHarness:
     """A `ChangedTypes` with fakes of everything that it uses.
 
-    `renewed` lists the renewals, each as the names of its statements in STATEMENTS. `agreements`
-    counts how often the harness was asked to wait for schema agreement.
+    `renewed` lists the calls of `renew`, which prepares statements again. Each call is a list of
+    the statements' names in STATEMENTS. `agreements` counts how often the harness was asked to wait
+    for schema agreement.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -114,7 +115,7 @@ class ChangedTypesHarness:
 async def test_the_statements_that_use_a_changed_type_are_renewed(
     event: Any, names: list[str]
 ) -> None:
-    """When a type changes, exactly the statements that use the type are renewed.
+    """When a type changes, exactly the statements that use the type are prepared again (renewed).
 
     A statement may use the type inside of another type.
     """
@@ -125,7 +126,7 @@ async def test_the_statements_that_use_a_changed_type_are_renewed(
 
 
 async def test_other_changes_renew_nothing() -> None:
-    """Changes of tables, new types and dropped types renew no statement."""
+    """After changes of tables, and new or dropped types, no statement is prepared again."""
     harness = ChangedTypesHarness()
     table = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "ks", "table": "t"}
     for event in (table, type_changed(change="CREATED"), type_changed(change="DROPPED")):
@@ -153,9 +154,10 @@ async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float)
 
 
 async def test_statements_that_a_server_has_described_as_before_are_renewed_again() -> None:
-    """If a server describes a renewed statement with the old fields, the driver renews it again.
+    """If a server still describes a statement with the old fields, the driver tries again later.
 
-    A server may report the change before it drops the statement from its cache.
+    A server may report the change of a type before it drops the statement from its cache. Then the
+    response to the first PREPARE after the change has the old fields.
     """
     harness = ChangedTypesHarness()
     fields = SimpleNamespace(field_names=["street"])
@@ -182,7 +184,10 @@ async def test_an_event_about_an_unused_type_sends_nothing() -> None:
 
 
 async def test_without_a_control_connection_statements_are_renewed_all_the_same() -> None:
-    """Without a control connection, statements are renewed without waiting for schema agreement."""
+    """Without a control connection, the driver prepares statements again at once.
+
+    It does not wait for schema agreement.
+    """
 
     def raise_error() -> Any:
         raise ConnectionException("there is none")
@@ -366,9 +371,9 @@ class FailingPolicy:
 
 
 async def test_a_failure_of_the_encryption_policy_fails_nothing() -> None:
-    """If the encryption policy raises an error while a statement is renewed, the statement is kept.
+    """If the encryption policy raises an error after an ALTER TYPE, the statement stays usable.
 
-    The old fields can still be sent, and the next ALTER TYPE renews the statement.
+    The old fields can still be sent. After the next ALTER TYPE, the statement has all new fields.
     """
     policy = FailingPolicy()
     with FakeNode() as node:
@@ -381,13 +386,17 @@ async def test_a_failure_of_the_encryption_policy_fails_nothing() -> None:
             assert insert.column_metadata[1].type.fieldnames == ("street",)
             policy.fails = False
             await session.execute(insert, (1, ("s",)))
-            # The next ALTER TYPE renews the statement.
+            # After the next ALTER TYPE, the driver prepares the statement again.
             await alter(session, node, STREET, CITY)
             await session.execute(insert, (1, ("s", "c")))
 
 
 async def test_settings_and_registered_classes_are_kept() -> None:
-    """A renewed statement keeps `strict_names`, and still accepts objects of registered classes."""
+    """After an ALTER TYPE, a statement keeps `strict_names`, and accepts registered classes.
+
+    The driver prepares the statement again after the ALTER TYPE. Afterwards, an object of the class
+    that is registered for the type is still accepted as a value, now with the new field.
+    """
 
     class Address:
         def __init__(self, street: str, city: str | None = None) -> None:
@@ -413,7 +422,7 @@ async def test_settings_and_registered_classes_are_kept() -> None:
 
 
 def test_the_blocking_api_renews_statements_too() -> None:
-    """In the blocking API, too, an ALTER TYPE renews prepared statements.
+    """In the blocking API, too, the driver prepares statements again after an ALTER TYPE.
 
     The next execution sends a value with the new field.
     """

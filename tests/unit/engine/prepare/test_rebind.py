@@ -74,9 +74,9 @@ def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: st
 
 
 def test_with_other_types_the_values_are_bound_again() -> None:
-    """If types have changed, `take_over` returns a renewal.
+    """If types have changed, `take_over` returns a `Renewed`, which encodes old values again.
 
-    The renewal encodes old values for the new types.
+    It encodes values that were bound for the old types as values of the new types.
     """
     statement = prepared_with(Int32Type)
     changes: list[str] = []
@@ -85,7 +85,7 @@ def test_with_other_types_the_values_are_bound_again() -> None:
     assert renewed is not None
     assert renewed.statement.query_id == b"old"
     assert changes == ["changed"]
-    # The id now belongs to the new columns, so only the renewed statement may use it.
+    # The server now uses this id for the new columns, so only `renewed.statement` may use the id.
     assert statement.query_id != b"old"
     values = statement.bind([5]).block
     assert renewed.values(values).values() == [LongType.serialize(5, protocol_version=4)]
