@@ -55,7 +55,8 @@ class Bounded(Generic[K, V]):
             self.clear()
         # `setdefault` is atomic: if two threads store a value for the key, both return the value
         # that was stored first.
-        self.held += cost
+        if key not in self._entries:
+            self.held += cost
         return self._entries.setdefault(key, value)
 
     def discard(self, unwanted: Callable[[K], bool]) -> None:

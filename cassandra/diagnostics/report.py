@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -157,7 +158,7 @@ class ClusterReport:
             lines += ["", "settings that differ from their defaults:"]
             lines += [f"  {name} = {_shown(value)}" for name, value in self.settings.items()]
         # If a part of the report has no lines, several blank lines follow each other: keep one.
-        return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip()
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))

@@ -505,7 +505,7 @@ def _warn_of_long_time(slow: float) -> None:
 
 
 def _shorten(text: str, max_length: int) -> str:
-    return text if len(text) <= max_length else text[: max(max_length - 3, 0)] + "..."
+    return text if len(text) <= max_length else text[: max(max_length - 3, 0)] + "..."[:max_length]
 
 
 def _first_line(error: BaseException) -> str:

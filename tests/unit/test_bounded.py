@@ -25,6 +25,7 @@ def test_keep_returns_the_first_value_of_a_key() -> None:
     assert cache.get("a") == 1
     assert list(cache.values()) == [1]
     assert len(cache) == 1
+    assert cache.held == 10  # the bytes of the second value do not count
 
 
 def test_a_cache_with_too_many_entries_is_emptied() -> None:

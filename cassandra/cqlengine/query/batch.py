@@ -182,7 +182,6 @@ class BatchQuery:
         self._failed = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
-        self._in_context = False
         self._conditional = False
         self._idempotent = True  # False as soon as one statement is not idempotent
         # Warns if the batch is never executed; None once the batch was executed or used otherwise,

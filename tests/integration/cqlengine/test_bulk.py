@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -103,12 +102,9 @@ def test_create_many_with_timestamp_condition_and_batch() -> None:
 
 
 def test_create_many_of_a_thousand_rows() -> None:
-    """Create a thousand rows, and print the seconds that it takes (shown with pytest's ``-s``)."""
-    Sale.objects.create_many([sale(0)])
-    began = time.perf_counter()
+    """`create_many` writes each of a thousand rows once."""
     Sale.objects.create_many([sale(n) for n in range(1000)])
-    seconds = time.perf_counter() - began
-    print(f"1000 rows together: {seconds:.3f} s")
+    assert sorted(row.id for row in Sale.objects(shop="a").limit(None)) == list(range(1000))
 
 
 def test_querysets_as_arrow_tables_and_data_frames() -> None:

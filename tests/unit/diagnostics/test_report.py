@@ -145,6 +145,13 @@ def test_secrets_are_never_shown() -> None:
         assert "hidden" not in text
 
 
+def test_a_report_never_has_two_blank_lines_in_a_row() -> None:
+    """Before `connect`, the part of a report about hosts is empty."""
+    report = str(Cluster(["127.0.0.1"], port=9999).report())
+    assert "port = 9999" in report
+    assert "\n\n\n" not in report
+
+
 def test_settings_with_their_defaults_are_not_shown() -> None:
     assert Cluster().report().settings == {}
     assert Cluster(port=9043).report().settings == {"port": 9043}

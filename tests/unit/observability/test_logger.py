@@ -314,11 +314,17 @@ def test_values_of_encrypted_columns_are_never_shown(
     assert "hidden" not in str(vars(record))
 
 
-def test_texts_are_shortened(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
-    with observed_cluster(node, RequestLogger(slow=0.0, longest_text=20)) as cluster:
+@pytest.mark.parametrize(
+    ("longest_text", "statement"), [(20, "SELECT a, a, a, a..."), (3, "..."), (2, ".."), (0, "")]
+)
+def test_texts_are_shortened(
+    node: FakeNode, caplog: pytest.LogCaptureFixture, longest_text: int, statement: str
+) -> None:
+    """A statement has at most `longest_text` characters in the log, the three dots included."""
+    with observed_cluster(node, RequestLogger(slow=0.0, longest_text=longest_text)) as cluster:
         cluster.connect().execute("SELECT " + "a, " * 1000 + "b FROM t")
     fields: Any = vars(records_of(caplog)[0])["request"]
-    assert fields["statement"] == "SELECT a, a, a, a..."
+    assert fields["statement"] == statement
 
 
 def test_messages_may_be_json(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:

@@ -365,7 +365,7 @@ def test_data_about_a_host_is_removed_with_it() -> None:
     policy.on_remove(hosts[0])
     assert policy.demoted_hosts == []
     policy.on_add(hosts[0])
-    assert first_host(policy) in hosts
+    assert hosts[0] in {first_host(policy) for _ in range(50)}
 
 
 def test_a_host_that_has_left_is_not_recorded_again() -> None:
