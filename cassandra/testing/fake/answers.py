@@ -22,7 +22,7 @@ from cassandra.testing.fake.primitives import (
     string,
     string_list,
 )
-from cassandra.testing.fake.refusals import check_code, check_fields, error_body
+from cassandra.testing.fake.refusals import ErrorCode, Refusal, check_code, check_fields, error_body
 from cassandra.testing.fake.values import Columns, Type, check_columns, encode_row, parse_type
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ class Message(Answer):
     """An answer that sends a single message.
 
     :param opcode: the opcode of the message, from `Opcode`.
-    :param encode: called with the request; must return the body of the message.
+    :param encode: called with the request; must return the body of the message, or raise `Refusal`
+        to respond with an error.
     """
 
     __slots__ = ("_encode", "_opcode", "_payload", "_tracing_id", "_warnings")
@@ -203,7 +204,10 @@ class Message(Answer):
 
         The body begins with the tracing id, warnings and payload, if any.
         """
-        body = self._encode(request)
+        try:
+            body = self._encode(request)
+        except Refusal as refusal:
+            return Opcode.ERROR, 0, error_body(refusal.code, str(refusal), {}, request)
         tracing_id = self._tracing_id
         payload = self._payload
         # A ScyllaDB node adds the replicas of a tablet to a result, as custom payload, but not to
@@ -363,13 +367,24 @@ class _Rows:
         return self._body(request, self._encoded, paging_state)
 
     def page(self, request: Request) -> bytes:
-        """Return the body with the page that the paging state of the request asks for."""
-        # Our paging state is the index of the next row, in four bytes.
-        start = int.from_bytes(request.paging_state or b"", "big")
+        """Return the body with the page that the paging state of the request asks for.
+
+        :raises Refusal: if `paged` did not make the paging state for a result with these columns.
+        """
+        state = request.paging_state
+        start = 0 if state is None else int.from_bytes(state[:4], "big")
+        # A real node does not accept any four bytes either. The digest in the state shows that the
+        # state is ours, so the node need not remember the states of its responses.
+        if state is not None and state != self._paging_state(start):
+            raise Refusal(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state")
         end = start + (request.page_size or len(self._encoded))
-        has_more = end < len(self._encoded)
-        next_state = end.to_bytes(4, "big") if has_more else None
+        next_state = self._paging_state(end) if end < len(self._encoded) else None
         return self._body(request, self._encoded[start:end], next_state)
+
+    def _paging_state(self, index: int) -> bytes:
+        """Return the paging state of the page that begins with the row at `index`."""
+        position = index.to_bytes(4, "big")
+        return position + hashlib.md5(self._metadata_id + position).digest()
 
     def _body(
         self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None
@@ -429,7 +444,8 @@ def paged(
 ) -> Message:
     """Return rows in pages, each of the page size that the request specifies.
 
-    The paging state is the index of the next row.
+    The paging state has the index of the next row, and a digest. A request with any other paging
+    state gets the error of a real node, which the driver raises as `InvalidPagingState`.
 
     :param columns: as in `rows`.
     :param rows: the rows of all pages, as in `rows`.

@@ -41,6 +41,18 @@ class ErrorCode(IntEnum):
     RATE_LIMITED = 0x4321
 
 
+class Refusal(Exception):
+    """Raised by the encoder of a message: the node responds to the request with an error.
+
+    :param code: the code of the error.
+    :param message: the text of the error.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def _short(number: int) -> bytes:
     return number.to_bytes(2, "big")
 

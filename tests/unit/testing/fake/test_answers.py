@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from cassandra.cluster import Cluster
+from cassandra.protocol import InvalidPagingState
+from cassandra.query import SimpleStatement
 from cassandra.testing import wire
 from cassandra.testing.fake import (
     ErrorCode,
@@ -137,6 +140,26 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
         more_cells, state = read_page(state)
         cells += more_cells
     assert cells == [b"\0", b"\1", b"\2", b"\3", b"\4"]
+
+
+@pytest.mark.parametrize("forged", [b"\0\0\0\2", b"", b"nonsense", b"another table"])
+def test_a_forged_paging_state_is_refused(node: FakeNode, forged: bytes) -> None:
+    """A real node refuses a paging state that it did not make, and so does a `paged` answer."""
+    columns = [("k", "int")]
+    node.prime("SELECT k FROM t", paged(columns, [(1,), (2,), (3,)]))
+    node.prime("SELECT v FROM t", paged([("v", "int")], [(1,), (2,), (3,)]))
+    statement = SimpleStatement("SELECT k FROM t", fetch_size=2)
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+        state = session.execute(statement).paging_state
+        assert state is not None
+        assert session.execute(statement, paging_state=state).all() == [(3,)]
+        if forged == b"another table":
+            other = SimpleStatement("SELECT v FROM t", fetch_size=2)
+            forged = session.execute(other).paging_state or b""
+        with pytest.raises(InvalidPagingState):
+            session.execute(statement, paging_state=forged)
+        with pytest.raises(InvalidPagingState):
+            session.execute(statement, paging_state=state[:-1])
 
 
 def test_warnings_and_payload_precede_the_body(node: FakeNode, client: RawClient) -> None:
