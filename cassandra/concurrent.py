@@ -512,8 +512,8 @@ class _Run:
         """Send statements until the application reads the generator, and keep their outcomes.
 
         An application may keep a generator and never read it. cassandra-driver sends all statements
-        of such a generator, so we do so, too. But we wait for a second first: if the application
-        does read the generator, statements and outcomes should not all be in memory.
+        of such a generator, so this driver sends them, too. But first, wait for a second: if the
+        application does read the generator, statements and outcomes should not all be in memory.
         """
         waiter = self._end_of_patience
         if waiter is None or waiter.acquire(timeout=_PATIENCE):

@@ -115,8 +115,8 @@ class Relay:
         is_silent = False
         try:
             while data := await reader.read(CHUNK):
-                # If bytes were lost, the receiver could not understand later ones. So this
-                # direction stays silent, even after the fault was cleared.
+                # If bytes were lost, the receiver could not understand the bytes that follow. So
+                # this direction stays silent, even after the fault was cleared.
                 is_silent = is_silent or self.fault in losing_faults
                 if is_silent:
                     continue

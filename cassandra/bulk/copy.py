@@ -279,13 +279,15 @@ class _Copy:
             range(len(self._names)),
             [*range(self._partition_width), *self._static_positions],
         ]
-        # The CQL of one or two INSERT statements. The first one writes rows. The second one exists
-        # if there are static columns: it writes the static columns of a partition without rows.
+        # The CQL of one or two INSERT statements. The first statement writes rows. The second
+        # statement exists if there are static columns: it writes the static columns of a partition
+        # without rows.
         self.texts = [self._query(target, self._names)]
         if static_columns and self._key_width > self._partition_width:
             self.texts.append(self._query(target, [*key[: self._partition_width], *static_columns]))
         # If TTLs or write times are kept, the second statement writes the static columns of all
-        # partitions: if the first one wrote them, a row would expire when a static value does.
+        # partitions. If the first statement wrote them, a row would expire together with a static
+        # value.
         self._splits_statics = bool(self._kept_functions) and len(self.texts) > 1
         # This is added to the subject of the scan's checkpoint, so that no other scan or copy can
         # resume from it.

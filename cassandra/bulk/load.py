@@ -280,7 +280,7 @@ class Load:
             reader.show_warnings()
             if bound is None:
                 return
-            # Read and bind the next chunk while the rows of this one are written.
+            # Let the reader read and bind the next chunk while the rows of this chunk are written.
             next_chunk = reader.read_next()
             parts.checkpoint.begin_chunk(bound.chunk)
             parts.recorder.note_read(bound)

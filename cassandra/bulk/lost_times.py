@@ -124,8 +124,8 @@ def _has_time_of_day(table: Any, index: int) -> bool:
         values = values.cast(values.type.value_type)
     if not types.is_timestamp(values.type):
         return False
-    # pyarrow needs a database of time zones, and raises ArrowInvalid on machines without one. We
-    # cannot tell then whether a time of day would be lost.
+    # pyarrow needs a database of time zones. On a machine without such a database it raises
+    # ArrowInvalid, and we cannot tell whether a time of day would be lost.
     with suppress(ArrowInvalid):
         days = compute.floor_temporal(values, unit="day")
         return bool(compute.any(compute.not_equal(values, days)).as_py())

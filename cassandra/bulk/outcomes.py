@@ -67,7 +67,7 @@ class Outcomes:
             done_indexes.update(indexes)
             if not is_applied:
                 not_applied.update(indexes)
-        # Count the rows before the first one that is not done.
+        # Count the rows before the first row that is not done.
         count = next(
             (index for index in range(self.chunk.size) if index not in done_indexes),
             self.chunk.size,

@@ -204,7 +204,7 @@ def key_of_token(token: int) -> bytes:
         mixed ^= mixed >> 33
         mixed = mixed * inverse & _MASK
     mixed ^= mixed >> 33
-    # Before mixing, MurmurHash3 adds the second half to the first one (`mixed` is this sum), and
+    # Before mixing, MurmurHash3 adds the second half to the first half (`mixed` is this sum), and
     # then the sum to the second half. The result is 0, because only 0 is mixed to 0.
     second = -mixed & _MASK
     first = (mixed - second) & _MASK

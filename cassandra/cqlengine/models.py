@@ -99,8 +99,8 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
     A column of the class may replace a column of a base, and ``name = None`` removes it.
     """
     columns: dict[str, Column[Any]] = {}
-    # Later entries replace earlier ones. So iterate in reverse, which gives the first base
-    # precedence, as in the method resolution order.
+    # Later columns replace earlier columns with the same name. So iterate in reverse, which gives
+    # the first base precedence, as in the method resolution order.
     for base in reversed(bases):
         for parent in reversed(base.__mro__):
             mapping = vars(parent).get("__mapping__")

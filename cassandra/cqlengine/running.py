@@ -117,8 +117,8 @@ class Request:
 class SimpleRequest(Request):
     """A query string that is executed without preparing it, for changes of the schema.
 
-    After it is executed, all connections drop their prepared statements, because the statements may
-    have column types from before the change.
+    After it is executed, all connections drop their prepared statements, because these may still
+    have the column types that the schema had before the change.
     """
 
     __slots__ = ()

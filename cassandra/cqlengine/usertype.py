@@ -76,9 +76,9 @@ class UserTypeMetaClass(type):
     ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
         attrs.update(columns_of_annotations(name, attrs, UserTypeDefinitionException))
-        # Collect the fields of the bases, then the class's own. Later entries replace earlier ones,
-        # so iterate over the bases in reverse: then the first base has precedence, as in Python's
-        # attribute lookup.
+        # Collect the fields of the bases, then the fields of the class itself. Later fields replace
+        # earlier fields with the same name, so iterate over the bases in reverse: then the first
+        # base has precedence, as in Python's attribute lookup.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
         declared = {
@@ -329,9 +329,9 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Self:
         """Return a copy whose fields change independently of this instance.
 
-        The application changes one of the two instances, and the mapper keeps the other one as the
-        value in the database. So `has_changed_fields` of each one compares with the values that
-        both have now.
+        The application changes one of the two instances, and the mapper keeps the other instance as
+        the value in the database. So `has_changed_fields` of each instance compares its later
+        values with the values that both instances have now.
 
         :param copiers: functions that copy the values of the fields, by name; None for fields whose
             values cannot change in place.

@@ -316,7 +316,7 @@ def _check_other_clusters(
 
 
 def _examined_key(endpoint: EndPoint) -> tuple[str, int, str | None]:
-    """Return the key that stands for an end point in `Examined`."""
+    """Return the key under which `Examined` has the problems of an end point."""
     server_name = (endpoint.ssl_options or {}).get("server_hostname")
     return (*endpoint.resolve(), server_name)
 

@@ -964,7 +964,7 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
         # The batch has only prepared statements: let `advice_for` look at the message alone.
         texts = ("",)
     # Use the CQL as the application wrote it. If the driver has inserted values into the string,
-    # `template` is the string before that.
+    # `template` is the string without these values.
     templates = dict.fromkeys(getattr(text, "template", text) for text in texts)
     hints = (advice_for(str(error), template, is_syntax) for template in templates)
     return next((hint for hint in hints if hint is not None), None)

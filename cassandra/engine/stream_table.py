@@ -511,7 +511,8 @@ class StreamTable:
     def take_back(self) -> bool:
         """Let the loop read again.
 
-        A thread that waits for bytes is woken, and then waits for the loop.
+        If a thread waits for the bytes of its response, wake the thread. From then on it waits
+        until the loop has read the response.
 
         :returns: False if a thread is just using the reader. That thread calls ``owner.take_over``
             afterwards; the loop must not read before that.

@@ -416,8 +416,8 @@ class RequestLogger(RequestObserver):
         if request.speculations:
             fields["speculations"] = request.speculations
         if request.error is not None:
-            # If values must not be logged, leave out the server's message, because it may repeat
-            # parts of the statement. `error_text` does so.
+            # If values must not be logged, use `error_text`, which leaves out the server's message:
+            # the message may repeat parts of the statement.
             fields["error"] = (
                 f"{type(request.error).__name__}: {_first_line(request.error)}"
                 if self.values

@@ -160,7 +160,7 @@ class TextRows:
 
     # `BatchStatement.add` compares the attribute `prepared` of its last entry with the statement to
     # add. If they are the same object, `add` binds the row into that entry. None is not a
-    # statement, so `add` never does so for an entry of this class.
+    # statement, so `add` never binds a row into an entry of this class.
     prepared = None
 
     def __init__(self, text: str, keyspace: str | None, rows: object, count: int) -> None:
@@ -275,7 +275,7 @@ class BatchStatement(Statement):
         # The entry whose first row gives the batch's routing key; None if no entry has such a row.
         self._routed_by: BoundRows | None = None
         # True if the keyspace was copied from a bound or prepared statement, and the application
-        # has not set another one; see `own_keyspace`.
+        # has not set another keyspace; see `own_keyspace`.
         self._has_borrowed_keyspace = False
         # The keyspaces of query strings that are sent unprepared and have unqualified names. The
         # batch has one keyspace for all its query strings, so these keyspaces may have no effect.

@@ -256,8 +256,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return plain_plan
 
     def exchange_plan(self, old: BindPlan, new: BindPlan) -> None:
-        """Replace the plan `old` by `new`; do nothing if another plan has replaced it.
+        """Replace the plan `old` by `new`; do nothing if `old` is no longer the current plan.
 
+        :param old: the plan that the caller has used.
         :param new: a plan with the encoders of `old`.
         """
         # Without the lock, `new` could replace a plan that another thread has just built, with an

@@ -227,7 +227,7 @@ class Side:
 
     def _outcome(self, module: Module, program: str, keyspace: str) -> dict[str, Any]:
         """Run one program; return what it recorded, its requests, and the rows that it wrote."""
-        self._recorder.take_requests()  # drop requests from before the program
+        self._recorder.take_requests()  # drop the requests that were made before the program
         outcome = self.worker.ask(
             {
                 "do": "run",

@@ -50,7 +50,7 @@ class Shapes:
         self.seen: set[str] = set()
 
     def see(self, outcome: str, data: bytes, *fields: object) -> None:
-        """Add `data` to the corpus if `grow` is set, and its outcome is the first of its kind.
+        """Add `data` to the corpus if `grow` is set, and no earlier outcome had the same kind.
 
         :param outcome: a message, in which numbers, names and values are ignored.
         :param fields: fields that precede `data` in the line of the corpus.

@@ -215,8 +215,8 @@ def apply(hunk: list[str], text: str) -> str:
     # The first character of each line is its mark: "+", or a space for an unchanged line.
     old_text = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
     new_text = "\n".join(line[1:] for line in hunk)
-    # The line ends on both sides make sure that only whole lines match. The first line of `text`
-    # has none before it, so put one there.
+    # The line ends on both sides make sure that only whole lines match. There is no line end before
+    # the first line of `text`, so add a line end there.
     if f"\n{new_text}\n" in f"\n{text}":
         return text
     assert f"\n{text}".count(f"\n{old_text}\n") == 1, f"{old_text!r} must be in the file once"

@@ -83,7 +83,7 @@ def _sort_key(item: pytest.Item) -> tuple[int, bool]:
     """Return the key by which tests are sorted.
 
     The key is the position of the test's kind of cluster in `KINDS`, and True if the test has to
-    run after the other tests of this kind.
+    run after the other tests that use this kind of cluster.
     """
     kinds = _kinds_of(item)
     # Tests that need no cluster come last.
@@ -95,7 +95,8 @@ def _sort_key(item: pytest.Item) -> tuple[int, bool]:
 def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item]:
     """Return the tests that one of several pytest processes runs.
 
-    All tests of a kind go to the same process, so that no two processes start the same cluster.
+    All tests that use the same kind of cluster go to the same process, so that no two processes
+    start the same cluster.
 
     :param items: all tests.
     :param worker: the number of the process, from 0.
@@ -120,7 +121,7 @@ class Pool:
         self._last_users: dict[str, list[str]] = {}
 
     def plan(self, items: list[pytest.Item]) -> None:
-        """Sort the tests by their kinds of clusters, and record the last test of each kind."""
+        """Sort the tests by their kinds of clusters, and record who uses each kind last."""
         items.sort(key=_sort_key)
         # Later items replace earlier items, so the last test of each kind remains.
         last = {kind: item.nodeid for item in items for kind in _kinds_of(item)}
@@ -129,7 +130,7 @@ class Pool:
             self._last_users.setdefault(nodeid, []).append(kind)
 
     def get(self, kind: str) -> LocalCluster:
-        """Return the cluster of this kind; start it if it is not running."""
+        """Return the cluster of the kind `kind`; start it if it is not running."""
         if kind not in self._running:
             self._running[kind] = LocalCluster(**KINDS[kind]).start()
         return self._running[kind]

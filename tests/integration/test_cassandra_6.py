@@ -88,7 +88,7 @@ def test_version_and_new_system_tables_are_known(cluster: Cluster, session: Sess
 
 
 def test_an_unprepared_transaction(session: Session) -> None:
-    """The SELECT in a transaction returns the values from before its updates."""
+    """A SELECT in a transaction returns the values before the updates of the transaction."""
     open_accounts(session, payer=10, payee=0)
     result = session.execute(
         "BEGIN TRANSACTION "

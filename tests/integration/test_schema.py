@@ -236,7 +236,7 @@ def test_changes_by_another_session_are_seen(node: LocalCluster) -> None:
             table = keyspaces()[name].tables["t"]
             session.execute(f"ALTER TABLE {name}.t ADD b list<int>")
             until(lambda: "b" in keyspaces()[name].tables["t"].columns)
-            # the object from before the change is not modified
+            # The change has made a new object. The table object that we got earlier is unchanged.
             assert list(table.columns) == ["id", "a"]
             session.execute(f"CREATE INDEX i ON {name}.t (a)")
             until(lambda: "i" in keyspaces()[name].indexes)

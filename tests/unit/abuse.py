@@ -269,7 +269,8 @@ def calls() -> None:
     for make_object, methods in objects_and_calls():
         compiled_class = type(make_object())
         for name, arguments in methods.items():
-            # The last position is after the arguments: there, the call has only good ones.
+            # At each position, one argument is bad. The last position is after all arguments: for
+            # this position, all arguments are good.
             for position, value in itertools.product(range(len(arguments) + 1), BAD):
                 bad_arguments = (
                     [*arguments[:position], value, *arguments[position + 1 :]]

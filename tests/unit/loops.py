@@ -24,7 +24,7 @@ class Loops:
         self.name = name
 
     def make(self) -> asyncio.AbstractEventLoop:
-        """Return a new loop of this kind."""
+        """Return a new event loop, which is a loop of asyncio or of uvloop."""
         return new_event_loop()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:

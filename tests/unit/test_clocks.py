@@ -1,4 +1,4 @@
-"""Tests of `cassandra._clocks`, which reads the system's clocks, or virtual ones in simulations."""
+"""Tests of `cassandra._clocks`: it reads the system's clocks, or a simulation's virtual clocks."""
 
 from __future__ import annotations
 

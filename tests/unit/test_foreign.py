@@ -126,7 +126,7 @@ def run(
 def check_refused(process: subprocess.CompletedProcess[str]) -> None:
     """Check that the import failed, with an error that names the other driver.
 
-    The error also says how to restore this one.
+    The error also says how to restore turbocql.
     """
     assert process.returncode != 0
     assert "ImportError" in process.stderr

@@ -16,7 +16,7 @@ from tests.unit.protocol.test_segment import by_hand, crc24_by_the_book, crc32_b
 
 
 def test_the_public_codec() -> None:
-    """Segments must be encoded and decoded, and truncated ones be refused."""
+    """The public `SegmentCodec` must encode and decode segments, and refuse truncated segments."""
     codec = public.SegmentCodec()
     target = BytesIO()
     codec.encode(target, b"message")

@@ -333,7 +333,7 @@ def test_bursts_of_requests_keep_the_limit() -> None:
         for number, request in enumerate(requests):
             loop.advance(0.001)
             # The server answers one request at a time, so the latency of a request includes the
-            # time for those before it.
+            # time for the requests before it.
             request.end(0.001 * (number + 1))
     assert throttler.max_concurrent_requests >= 400
 

@@ -354,7 +354,7 @@ print("imported")
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_each_compiled_module_may_be_imported_first() -> None:
-    """Each compiled module must be importable as the first one of a program.
+    """Each compiled module must be importable as the first module that a program imports.
 
     The imports of the package have a fixed order, but freezing tools and import checkers use other
     orders.
@@ -376,7 +376,8 @@ def test_each_compiled_module_may_be_imported_first() -> None:
 def test_the_gil_stays_off() -> None:
     """Importing the compiled modules must not switch the GIL on.
 
-    Python does so for an extension module that does not declare support for running without it.
+    Python switches the GIL on if it imports an extension module that does not declare support for
+    running without the GIL.
     """
     code = (
         "import importlib, sys\n"

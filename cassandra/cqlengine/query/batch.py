@@ -124,8 +124,9 @@ class QueuedStatement:
 class BatchQuery:
     """Collects writes and executes them together, as one request.
 
-    ``with BatchQuery() as b: Model.batch(b).create(...)`` executes at the end of the block, unless
-    the block ends with an exception; ``async with`` does so on a connection of `cassandra.aio`.
+    ``with BatchQuery() as b: Model.batch(b).create(...)`` executes the batch at the end of the
+    block, unless the block ends with an exception. On a connection of `cassandra.aio`, write
+    ``async with`` instead of ``with``.
 
     :param batch_type: None for a logged batch, or a value of `BatchType`.
     :param timestamp: the timestamp of statements without one: a datetime, or a timedelta from now.
@@ -389,7 +390,7 @@ class BatchQuery:
             check.finish()
 
     def _restore_instances(self) -> None:
-        """Restore the state of each instance from before its write."""
+        """Restore the state that each instance had before it was written in this batch."""
         self._release_instances()
         # An instance may have been saved several times. In reverse order, its oldest state is
         # restored last.

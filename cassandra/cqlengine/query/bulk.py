@@ -120,9 +120,9 @@ def _write_all(
     :param creations: the writes by the numbers of their rows. Writes that end are removed from it.
     :param options: the options of the queryset.
     """
-    # Group the numbers of the rows by connection, consistency level and idempotence, because these
-    # are the same for all writes of a `ManyRequests`. A row of a batch is added to the batch
-    # instead.
+    # Group the numbers of the rows by connection, consistency level and idempotence, because a
+    # `ManyRequests` has one value of each for all its writes. The rows of a batch are added to the
+    # batch instead.
     groups: dict[tuple[str | None, int | None, bool], list[int]] = {}
     for number, (instance, written, write) in list(creations.items()):
         batch = written.options.batch

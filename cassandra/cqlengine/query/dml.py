@@ -209,7 +209,8 @@ def finish_write(
     :param write: the CQL of the write, from `begun_write`.
     """
     mapping = instance.__mapping__
-    # The state from before the write, which a batch restores if the batch fails.
+    # Keep the state that the instance had before the write. If a batch fails, it restores this
+    # state.
     in_batch = written.options.batch is not None
     saved_state = SavedState(values, mapping, written) if in_batch else None
     has_succeeded = False

@@ -157,8 +157,8 @@ class ControlConnection:
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
         self.on_lost: Callable[[Connection, Exception | None], None] = _nothing
-        # The control connection; None while it moves. `host` is the host of the current connection,
-        # or of the last one; None before the first connection.
+        # The control connection; None while it moves to another host. `host` is the host of the
+        # current control connection, or else of the last one; None before the first connection.
         self.connection: Connection | None = None
         self.host: Host | None = None
         self._connected_at = 0.0  # the loop's time when a connection was last opened

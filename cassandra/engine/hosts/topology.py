@@ -74,7 +74,7 @@ def update_host(host: Host, row: Row) -> bool:
 
 
 class NodeList:
-    """The hosts of a cluster after reading the system tables, and how they differ from before.
+    """The hosts that the system tables name, and how they differ from the previous reading.
 
     A node keeps its `Host` object as long as its id and its address stay the same.
 

@@ -407,9 +407,9 @@ class Preparer:
         """Prepare `statements` again, because user-defined types have got new fields.
 
         Afterwards, values of the new fields can be bound. A few statements are prepared
-        concurrently. Errors are ignored. A statement that could not be renewed is renewed later:
-        when it is executed on a server that has forgotten it, or when the application prepares it
-        again.
+        concurrently. Errors are ignored. If a statement could not be prepared now, it is prepared
+        again later: when it is executed on a server that has forgotten it, or when the application
+        prepares it again.
         """
         remaining = iter(list(statements))
 

@@ -138,7 +138,7 @@ def test_integers_of_many_digits_for_doubles_warn_once(node: FakeNode, kind: str
     node.prime_prepare(INSERT, [("id", "int"), ("price", "double")], pk_indexes=[0])
 
     def source(*prices: int) -> Any:
-        """Return rows with the ids 0, 1, ... and these prices, as a source of this kind."""
+        """Return rows with the ids 0, 1, ... and these prices, as an object of the tested kind."""
         pairs = list(enumerate(prices))
         if kind == "rows":
             return pairs

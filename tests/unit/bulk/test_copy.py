@@ -134,7 +134,7 @@ def prime(
     column_kinds: dict[str, str],
     columns_of_tables: list[tuple[str, str]] = COLUMNS,
 ) -> None:
-    """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns have these kinds.
+    """Prime a table ``t`` that contains `row`, and a table ``u`` with the same columns.
 
     :param column_kinds: for each column of ``u``: "partition_key", "clustering", "regular" or
         "static".

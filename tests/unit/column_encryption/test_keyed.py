@@ -157,7 +157,10 @@ def test_types_by_their_names(policy: Policy, name: str) -> None:
 
 
 def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
-    """If a column is added to a policy, prepared statements that follow the policy are renewed."""
+    """If a column is added to a policy, prepared statements that follow the policy are notified.
+
+    The policy calls their method `renew_encryption`, after which they encrypt the new column.
+    """
 
     class Prepared:
         renewed = 0
@@ -188,9 +191,9 @@ def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
 def test_a_statement_that_cannot_be_renewed_does_not_stop_the_renewal_of_others(
     policy: Policy,
 ) -> None:
-    """If the renewal of a statement fails, other statements still encrypt the new column.
+    """If `renew_encryption` fails for a statement, it is still called for the other statements.
 
-    The call that adds the column raises the error.
+    The call that adds the column to the policy raises the error.
     """
     renewed: list[str] = []
 

@@ -1269,7 +1269,8 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
     assert not request.session.delayed
     assert request.hosts == []
 
-    # One of two retries runs at once. Afterwards, the handle is the one of the other retry.
+    # Of two retries, the second one has no delay and runs at once. Afterwards, `_retry_handle` is
+    # the handle of the first retry again.
     request = StubRequest()
     hosts: list[Any] = ["a", "b"]
     request._retry_handle = slow_retry = _DelayedRetry(request, hosts[0], delay=60)

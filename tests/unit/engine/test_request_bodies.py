@@ -279,12 +279,12 @@ def encoded(body: RequestBody, version: int = 5) -> bytes:
 
 
 def renewed_statement(prepared: PreparedStatement, cql_type: Any = LongType) -> Renewed:
-    """Return the renewal of a statement whose bind marker has got another type."""
+    """Return the `Renewed` for a statement whose bind marker has got another type."""
     return Renewed(prepared, _PreparedAnswer(prepared_statement(b"old", cql_type)))
 
 
 class _PreparedAnswer:
-    """The response to a PREPARE, with the attributes that a renewal reads.
+    """The response to a PREPARE, with the attributes that `Renewed` reads.
 
     :param prepared: has the columns and the id of the response.
     """

@@ -106,7 +106,7 @@ def test_connections_include_retired_ones() -> None:
 def test_close_closes_and_removes_all_sessions() -> None:
     """`Sessions.close` closes and removes all sessions. Removing a session again is no error.
 
-    A session's own shutdown may do so.
+    The shutdown of a session removes the session, too, perhaps after `Sessions.close`.
     """
     members = [FakeSession(), FakeSession(), FakeSession()]
     all_sessions = new_sessions(*members)

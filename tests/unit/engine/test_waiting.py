@@ -184,7 +184,7 @@ async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
 async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
     """If a caller of `within` is cancelled just when the work ends, it raises CancelledError.
 
-    Any other `await` does so, too.
+    Any other `await` also raises CancelledError in this case.
     """
     # In each round, cancel the caller one iteration of the loop later after the result, until the
     # caller ends before its cancellation.

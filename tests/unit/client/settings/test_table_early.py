@@ -107,7 +107,7 @@ KEPT_BY_THE_CONSTRUCTOR = {
 def test_values_has_all_settings() -> None:
     """`VALUES` has all settings.
 
-    A new setting must be added there, or the tests would leave it out.
+    Whoever adds a setting must also add it to `VALUES`, or these tests would leave it out.
     """
     assert set(VALUES) == {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
@@ -117,8 +117,8 @@ def test_values_has_all_settings() -> None:
 def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
     """Return a subclass whose constructor sets a setting before it calls the base constructor.
 
-    The value comes from `VALUES`. The attribute `early_value` has the setting's value from before
-    the call.
+    The value comes from `VALUES`. The attribute `early_value` is the setting's value that is read
+    back before the base constructor is called.
     """
 
     class Early(cluster_class):  # type: ignore[misc]

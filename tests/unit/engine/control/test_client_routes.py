@@ -278,7 +278,7 @@ def test_new_connections_use_the_changed_route(
         assert proxies[node.host_id].now == SHARDS
         assert new_proxy.opened == 0
         assert session.cluster.metadata.get_host(node.address) is host
-        # Closing the old proxy breaks its connections. The pool opens new ones to the new proxy.
+        # Closing the old proxy breaks its connections. The pool then connects to the new proxy.
         proxies[node.host_id].close()
         until(lambda: new_proxy.now == SHARDS and all_connected(session.cluster))
     finally:

@@ -138,11 +138,11 @@ async def test_other_changes_renew_nothing() -> None:
 
 @pytest.mark.parametrize("window", [0.0, 2.0, -1.0])
 async def test_many_events_cause_one_renewal_when_the_nodes_agree(window: float) -> None:
-    """Two hundred events in quick succession cause one renewal.
+    """After two hundred events in quick succession, each statement is prepared again only once.
 
-    The renewal follows when the nodes agree on the schema. The events are collected for a random
-    time. With the window -1, the driver does not read the schema after events, but it still renews
-    statements.
+    The driver collects the events for a random time, and waits until the nodes agree on the schema.
+    With the window -1, it does not read the schema after events, but it still prepares statements
+    again.
     """
     harness = ChangedTypesHarness(schema_event_refresh_window=window)
     for _ in range(100):
@@ -200,9 +200,9 @@ async def test_without_a_control_connection_statements_are_renewed_all_the_same(
 
 
 async def test_the_event_about_a_statement_of_our_own_is_forgotten() -> None:
-    """If the event precedes the response to ALTER TYPE, the driver renews only once.
+    """After an ALTER TYPE of the session itself, each statement is prepared again only once.
 
-    The session itself has executed the ALTER TYPE.
+    The server also sends an event about the change, here before the response to the ALTER TYPE.
     """
     harness = ChangedTypesHarness()
     harness.changed_types.on_event(type_changed())
@@ -212,13 +212,13 @@ async def test_the_event_about_a_statement_of_our_own_is_forgotten() -> None:
 
 
 async def test_after_missed_events_the_schema_decides() -> None:
-    """`catch_up` renews statements whose types have other fields in the schema.
+    """`catch_up` prepares statements again whose types have other fields in the schema.
 
     Events may have been missed, so the schema shows which types have changed.
     """
     harness = ChangedTypesHarness()
     await harness.changed_types.catch_up()
-    # The schema does not have the keyspace yet, so nothing is renewed.
+    # The schema does not have the keyspace yet, so no statement is prepared again.
     assert harness.renewed == [[]]
     fields = {"address": ["street", "city"], "person": ["a"]}
     harness.keyspaces["ks"] = SimpleNamespace(
@@ -226,7 +226,7 @@ async def test_after_missed_events_the_schema_decides() -> None:
     )
     # Now the schema has the field `city`, which the statements lack.
     await harness.changed_types.catch_up()
-    # Without `city`, the schema and the statements agree, so nothing is renewed.
+    # Without `city`, the schema and the statements agree, so no statement is prepared again.
     fields["address"].remove("city")
     await harness.changed_types.catch_up()
     assert harness.renewed[1:] == [["address", "person"], []]

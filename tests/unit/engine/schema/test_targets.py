@@ -23,7 +23,7 @@ def test_targets_are_merged() -> None:
     assert merged([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [
         Target("KEYSPACE", "a")
     ]
-    # The target of the whole schema covers all targets except forced ones.
+    # The target of the whole schema covers all other targets, except targets that are forced.
     assert merged([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
     forced_table = table._replace(forced=True)
     assert merged([forced_table, Target()]) == [Target(), forced_table]

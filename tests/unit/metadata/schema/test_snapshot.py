@@ -163,7 +163,10 @@ def test_an_earlier_source_returns_the_live_object() -> None:
 
 
 def test_a_failed_renewal_of_a_keyspace_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """If a keyspace cannot be renewed, the error is logged, and a later renewal succeeds."""
+    """If the metadata of a keyspace cannot be built again, the error is logged.
+
+    With the next valid schema, the metadata is built again.
+    """
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
     kept_keyspace = metadata.keyspaces["ks"]
@@ -241,7 +244,7 @@ def test_a_live_mapping_cannot_be_changed(change: Any) -> None:
 
 
 def test_iteration_is_over_one_snapshot() -> None:
-    """An iteration over a live mapping sees the content from before a change."""
+    """An iteration that began before a change of a live mapping goes on with the old content."""
     mapping = number_mapping(a=1, b=2)
     names, items, values = iter(mapping), iter(mapping.items()), iter(mapping.values())
     assert next(names) == "a"
