@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import running_loop
@@ -243,15 +243,14 @@ def warn_of_misspelt_setting(holder: object, name: str, settings: Iterable[str])
     :param name: the attribute. Existing attributes of the object or its class are not misspelt.
     :param settings: the names of all settings.
     """
-    _warn_of_similar(holder, name, {setting: f"did you mean {setting}?" for setting in settings})
+    _warn_of_similar(holder, name, frozenset(settings), "did you mean {}?".format)
 
 
 def warn_of_other_setting(
     holder: object,
     name: str,
-    cluster_settings: Iterable[str],
+    cluster_settings: frozenset[str],
     advice: Mapping[str, str],
-    attributes: Callable[[Any], Container[str]] = vars,
 ) -> None:
     """Warn if an attribute that is being set is a setting of another object, perhaps misspelt.
 
@@ -262,30 +261,31 @@ def warn_of_other_setting(
     :param cluster_settings: the settings of clusters. Settings that `holder` also has do not
         matter.
     :param advice: for the settings of other objects, what to write instead.
-    :param attributes: returns the object's own attributes.
     """
-    of_cluster = {setting: f"did you mean cluster.{setting}?" for setting in cluster_settings}
-    _warn_of_similar(holder, name, {**of_cluster, **advice}, attributes)
+
+    def advice_on(setting: str) -> str:
+        return advice.get(setting) or f"did you mean cluster.{setting}?"
+
+    _warn_of_similar(holder, name, cluster_settings.union(advice), advice_on)
 
 
 def _warn_of_similar(
-    holder: object,
-    name: str,
-    advice: Mapping[str, str],
-    attributes: Callable[[Any], Container[str]] = vars,
+    holder: object, name: str, settings: frozenset[str], advice_on: Callable[[str], str]
 ) -> None:
-    """Warn if an attribute that is being set is similar to a name in `advice`.
+    """Warn if an attribute that is being set is similar to a name in `settings`.
 
     Setting such an attribute is not an error, because user code may store its own attributes on the
     object. Objects of a user's subclass are not checked.
+
+    :param advice_on: returns what to write instead of the attribute, for one of `settings`.
     """
     cls = type(holder)
     if name.startswith("_") or not is_of_driver(cls):
         return
-    similar_name = similar_setting(holder, name, advice, attributes)
+    similar_name = similar_setting(holder, name, settings)
     if similar_name is not None:
         warnings.warn(
-            f"{cls.__name__}.{name} has no effect: {advice[similar_name]}",
+            f"{cls.__name__}.{name} has no effect: {advice_on(similar_name)}",
             RuntimeWarning,
             stacklevel=stack_level(),
         )

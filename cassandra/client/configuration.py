@@ -257,8 +257,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         """
         setting = self._table.get(name)
         if setting is None:
-            check_spelling(self, name, self._table)
-            warn_of_other_setting(self, name, (), CLUSTER_SETTINGS)
+            if not name.startswith("_"):  # most attributes that the driver sets are private
+                check_spelling(self, name, self._table)
+                warn_of_other_setting(self, name, frozenset(), CLUSTER_SETTINGS)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
             # A user's subclass has a class attribute of this name, which hides the setting's
             # descriptor (the object that checks and stores the value). So call the descriptor here.

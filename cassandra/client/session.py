@@ -168,9 +168,10 @@ class SessionBase(RequestMaker, ObservedBySession):
         :raises TypeError: if a value has a wrong type.
         :raises ValueError: if a value is out of range.
         """
-        if name not in self._setting_names:
+        # Most attributes that the driver sets are private.
+        if name not in self._setting_names and not name.startswith("_"):
             check_spelling(self, name, self._setting_names)
-            warn_of_other_setting(self, name, ClusterBase._table, SESSION_SETTINGS)
+            warn_of_other_setting(self, name, frozenset(ClusterBase._table), SESSION_SETTINGS)
         if name in _CHECKS:
             value = _CHECKS[name](name, value)
         if name == "timestamp_generator":

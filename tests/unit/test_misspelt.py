@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import aio
+from cassandra import _misspelt, aio
 from cassandra._misspelt import class_attribute, nearest
 from cassandra.cluster import Cluster, ExecutionProfile, Session
 from cassandra.testing.fake import FakeNode
@@ -168,6 +168,26 @@ def test_a_subclass_s_attribute_resembling_a_setting_warns_once(
     ]
     setattr(second_class.__new__(second_class), name, 1)
     assert len(caplog.records) == 2
+
+
+def test_names_are_compared_once_for_all_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's own attributes of a cluster or session are not compared with settings again.
+
+    To compare them takes longer than to construct a cluster.
+    """
+    with FakeNode() as node:
+
+        def connect() -> None:
+            with Cluster([node.address], port=node.port) as cluster:
+                cluster.connect()
+
+        connect()
+        compared: list[str] = []
+        monkeypatch.setattr(
+            _misspelt, "_similarity_bound", lambda name, other: compared.append(name) or 0.0
+        )
+        connect()
+    assert compared == []
 
 
 def test_correct_settings_cost_no_import() -> None:
