@@ -363,6 +363,17 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         """
         raise NotImplementedError
 
+    @classmethod
+    def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
+        """Return an old value with which `value` has all differences to several old values.
+
+        :param value: the new value.
+        :param previous: the value that the column probably has in the database; None if it is not
+            known.
+        :param others: values that the column may have instead, because a write has failed.
+        """
+        raise NotImplementedError
+
     def text(self, markers: Sequence[str]) -> str:
         templates = ", ".join(template for template, _ in self.parts())
         return templates.format(*markers)
@@ -382,6 +393,14 @@ class SetUpdateClause(ContainerUpdateClause):
 
     __slots__ = ()
     col_type = "set"
+
+    @classmethod
+    def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
+        if previous is None:
+            return None
+        old_values = [set(old or ()) for old in (previous, *others)]
+        # Keep the elements that each of the old values has, and those that have to be removed.
+        return set.intersection(*old_values) | (set.union(*old_values) - set(value))
 
     def parts(self) -> list[tuple[str, list[Any]]]:
         """Return (CQL with ``{}`` for each marker, values) of each assignment to the set."""
@@ -414,6 +433,20 @@ class ListUpdateClause(ContainerUpdateClause):
     __slots__ = ()
     col_type = "list"
 
+    @classmethod
+    def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
+        # If each of the lists only adds elements to the one before, send the difference again, as
+        # after any failure: the whole list could overwrite elements that other clients have added.
+        # Otherwise assign the whole list, because the difference would lose elements.
+        if previous is None:
+            return None
+        old, new = list(previous), list(value)
+        for other in others:
+            between = list(other or ())
+            if _index_of(old, between) is None or _index_of(between, new) is None:
+                return None
+        return previous
+
     def parts(self) -> list[tuple[str, list[Any]]]:
         """Return (CQL with ``{}`` for each marker, values) of each assignment to the list."""
         name = self._name()
@@ -428,10 +461,9 @@ class ListUpdateClause(ContainerUpdateClause):
         # CQL can add at both ends. Any other change assigns the whole list.
         if previous and value and len(previous) < len(value):
             old, new = list(previous), list(value)
-            # Find the position of the old list in the new one.
-            for index in range(len(new) - len(old) + 1):
-                if not are_different(new[index : index + len(old)], old):
-                    return self._extend_both_ends(name, new[:index], new[index + len(old) :])
+            index = _index_of(old, new)
+            if index is not None:
+                return self._extend_both_ends(name, new[:index], new[index + len(old) :])
         return [(f"{name} = {{}}", [value])]
 
     @property
@@ -455,11 +487,32 @@ class ListUpdateClause(ContainerUpdateClause):
         return clauses
 
 
+def _index_of(old: list[Any], new: list[Any]) -> int | None:
+    """Return the index at which `new` contains the list `old`; None if it does not."""
+    for index in range(len(new) - len(old) + 1):
+        if not are_different(new[index : index + len(old)], old):
+            return index
+    return None
+
+
 class MapUpdateClause(ContainerUpdateClause):
     """The assignments that change a map column, key by key; a value of None removes the key."""
 
     __slots__ = ()
     col_type = "map"
+
+    @classmethod
+    def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
+        old_values = [old or {} for old in (previous, *others)]
+        # Keep the keys with the same item in the new map and in each old one, and the keys that
+        # have to be removed.
+        same = {
+            key: item
+            for key, item in value.items()
+            if all(key in old and not are_different(old[key], item) for old in old_values)
+        }
+        removed = {key: item for old in old_values for key, item in old.items() if key not in value}
+        return {**same, **removed}
 
     def parts(self) -> list[tuple[str, list[Any]]]:
         """Return (CQL with ``{}`` for each marker, values) of each assignment to the map."""

@@ -150,6 +150,8 @@ class Mapping:
             if not column.mutable and (copier := column._copier()) is not None
         )
         changing = {*self.mutable, *(position for position, _ in self.copiers)}
+        # The positions of all of these columns: bit N is set for position N.
+        self.changing_positions = sum(1 << position for position in changing)
         self.discriminator = next(
             (name for name, column in columns.items() if column.discriminator_column), None
         )

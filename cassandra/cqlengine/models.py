@@ -497,8 +497,11 @@ class BaseModel(metaclass=ModelMetaClass):
             # `explicit`, `exposed`, `unknown` and `disputed` are integers that stand for sets of
             # positions; see `Values`. Concurrent writes have sent different values to the disputed
             # positions, and the database may have any of these values. Add the disputed positions
-            # to `explicit` and `unknown`, so that the copy writes them again.
+            # to `explicit` and `unknown`, so that the copy writes them again. Do the same for the
+            # positions of failed writes.
             disputed = row.disputed
+            for write in row.failed:
+                disputed |= write.positions
             saved_state = (
                 row.stored, row.explicit | disputed, row.exposed, row.unknown | disputed,
             )  # fmt: skip

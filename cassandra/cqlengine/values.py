@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._forks import renew_in_child
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, are_different
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
 
 
+# The maximum number of failed writes whose values an instance keeps: see `Values.failed`.
+MOST_FAILED = 8
 # This lock is held while a write begins or ends, because several threads may write one instance. It
 # is reentrant: a garbage collection may run a finalizer of the application that writes, too.
 _lock = threading.RLock()
@@ -62,6 +64,10 @@ class ColumnsOfModel(Protocol):
         """The positions in `mutable`: bit N is set for position N."""
 
     @property
+    def changing_positions(self) -> int:
+        """The positions of all values that may change in place: bit N is set for position N."""
+
+    @property
     def isolators(self) -> Mapping[int, Callable[[Any], Any]]:
         """For each position in `mutable`, a function that copies a value for the application."""
 
@@ -71,6 +77,20 @@ class ColumnsOfModel(Protocol):
 
         Some values of these columns may change in place, for example tuples of lists.
         """
+
+
+class FailedWrite(NamedTuple):
+    """The values of a write that has failed, although servers may have executed it.
+
+    :param number: the number of the write.
+    :param sent: the values of the write, by position.
+    :param positions: the positions that the write has sent and no later write has written, of
+        values that may change in place: bit N is set for position N.
+    """
+
+    number: int
+    sent: Sequence[Any]
+    positions: int
 
 
 class Values(list[Any]):
@@ -89,11 +109,15 @@ class Values(list[Any]):
     The attribute `in_flight` has the writes that have no response yet. `disputed` is the set of the
     positions to which concurrent writes send different values. The database may have any of these
     values, until a write that runs alone has written the positions.
+
+    The attribute `failed` has a `FailedWrite` for each write that has failed, although servers may
+    have executed it. For values that may change in place, the database may have the values of these
+    writes instead of those in `stored`.
     """
 
     __slots__ = (
-        "disputed", "explicit", "exposed", "in_flight", "options", "stored", "unknown",
-        "write_count",
+        "disputed", "explicit", "exposed", "failed", "in_flight", "options", "stored",
+        "stored_number", "unknown", "write_count",
     )  # fmt: skip
 
     def __init__(self, values: Sequence[Any], stored: Sequence[Any] | None = None) -> None:
@@ -104,7 +128,9 @@ class Values(list[Any]):
         self.unknown = 0
         self.options: Options = DEFAULTS
         self.write_count = 0  # the number of writes that were begun: see `end_write`
+        self.stored_number = 0  # the number of the write whose values are `stored`; 0 for no write
         self.in_flight: tuple[Written, ...] = ()
+        self.failed: tuple[FailedWrite, ...] = ()
         self.disputed = 0
 
 
@@ -120,10 +146,14 @@ class Written(Values):
     * `positions` is the set of the positions that the write sends, without the primary key.
     * `in_doubt` is a subset of `positions`: if the write fails, these have to be written again,
       even if the application sets their old values.
+    * `doubtful` is the subset of `positions` whose values may change in place. It is 0 until the
+      write is sent.
     * `has_company` is True if other writes of the instance had no response when this write began.
     """
 
-    __slots__ = ("has_company", "in_doubt", "is_insert", "number", "originals", "positions")
+    __slots__ = (
+        "doubtful", "has_company", "in_doubt", "is_insert", "number", "originals", "positions",
+    )  # fmt: skip
 
     # Compare by identity, because two writes of the same values are different writes.
     __eq__ = object.__eq__
@@ -138,12 +168,13 @@ class Written(Values):
         self.exposed = values.exposed
         self.unknown = values.unknown
         self.disputed = values.disputed
+        self.failed = values.failed
         self.options = values.options
         self.is_insert = is_insert
         self.has_company = False
         # Until `will_write` sets the exact positions, use all positions that the write may send.
         self.positions = (self.explicit | self.exposed) & mapping.value_positions
-        self.in_doubt = 0
+        self.in_doubt = self.doubtful = 0
         values.write_count = self.number = values.write_count + 1
 
 
@@ -189,13 +220,14 @@ class SavedState:
         with _lock:
             if has_failed:
                 self._values.unknown |= self._write.in_doubt
+                _keep_failed(self._values, self._mapping, self._write)
             _remove(self._values, self._write)
 
     def swap(self) -> None:
         """Restore the state before the write. A second call restores the state after the write."""
         values, write = self._values, self._write
         other = self._other
-        self._other = (values.stored, values.explicit, values.unknown)
+        self._other = (values.stored, values.explicit, values.unknown, values.failed)
         self._is_restored = not self._is_restored
         is_alone = not write.has_company and self._write_count in (None, values.write_count)
         if self._mapping.has_counter and not (is_alone and other[0] is None):
@@ -208,7 +240,9 @@ class SavedState:
             values.disputed |= write.positions
             return
         explicit = values.explicit
-        values.stored, values.explicit, values.unknown = other
+        values.stored, values.explicit, values.unknown, values.failed = other
+        # Adding the write to the batch has settled the disputed positions, but it was not executed.
+        values.disputed |= write.disputed
         # Keep the changes that the application has made since the write was added to the batch.
         if self._is_restored:
             values.explicit |= explicit
@@ -248,6 +282,7 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     """Return the positions of the values that differ from the database's."""
     # Sets of positions are ints: bit n, counted from the lowest bit, stands for position n.
     stored = values.stored
+    doubtful_bits = doubtful_positions(values, mapping) if values.failed else 0
     if stored is None:
         # The row was never saved or read. Only values that the application has set or changed in
         # place are changes; defaults are not. A null that the application has set is a change too,
@@ -256,20 +291,26 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
         return [
             position
             for position, column in enumerate(mapping.order)
-            if touched_bits >> position & 1
-            # A null is only a change if the application has set it.
-            and (values.explicit >> position & 1 or not column.is_null(values[position]))
-            # A counter of 0 needs no write: it would add nothing.
-            and not (column.is_counter and not values[position])
+            if doubtful_bits >> position & 1
+            or (
+                touched_bits >> position & 1
+                # A null is only a change if the application has set it.
+                and (values.explicit >> position & 1 or not column.is_null(values[position]))
+                # A counter of 0 needs no write: it would add nothing.
+                and not (column.is_counter and not values[position])
+            )
         ]
     positions = []
     # Only look at values that the application has set or may have changed. Other values may differ
     # too, but only because an application's column class has converted them in `validate`.
-    touched_bits = values.explicit | values.exposed
+    touched_bits = values.explicit | values.exposed | doubtful_bits
     while touched_bits:
         bit = touched_bits & -touched_bits  # the lowest bit that is 1
         touched_bits ^= bit
         position = bit.bit_length() - 1
+        if doubtful_bits & bit:
+            positions.append(position)
+            continue
         value, old_value = values[position], stored[position]
         is_explicit = values.explicit & bit
         if value is old_value and not is_explicit:
@@ -292,8 +333,39 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     return positions
 
 
+def doubtful_positions(values: Values, mapping: ColumnsOfModel) -> int:
+    """Return the positions that a failed write has sent with another value than the current one.
+
+    These positions have to be written even if the value is the stored one, because the database may
+    have the value of the failed write.
+
+    :param values: the values of the instance.
+    :param mapping: the mapping of the instance's model.
+    :returns: the positions as bits.
+    """
+    doubtful_bits = 0
+    for write in values.failed:
+        for position, column in enumerate(mapping.order):
+            if write.positions & ~doubtful_bits & 1 << position and _differs(
+                column, values[position], write.sent[position]
+            ):
+                doubtful_bits |= 1 << position
+    return doubtful_bits
+
+
+def failed_values(values: Values, position: int) -> list[Any]:
+    """Return the values that failed writes have sent for `position`.
+
+    :param values: the values of the instance.
+    :param position: the position of a value that may change in place.
+    """
+    return [write.sent[position] for write in values.failed if write.positions >> position & 1]
+
+
 def _differs(column: Column[Any], value: object, old_value: object) -> bool:
-    """Return True if two values of a collection differ; null equals an empty collection."""
+    """Return True if two values differ; for a collection, null equals an empty collection."""
+    if not column.mutable:
+        return are_different(value, old_value)
     if column.is_null(value) and column.is_null(old_value):
         return False
     return are_different(column.to_python(value), column.to_python(old_value))
@@ -404,8 +476,10 @@ def will_write(values: Values, mapping: ColumnsOfModel, write: Written, position
     # Until the response arrives, and after an error, the database may have the old or the new
     # values. So if the application sets an old value again, it must be written. (Collections are
     # left out, because their differences are written: assigning a whole collection could overwrite
-    # elements of other clients.)
+    # elements of other clients. See `Values.failed`.)
     write.in_doubt = in_doubt = positions & ~mapping.mutable_positions
+    if not mapping.has_counter:
+        write.doubtful = positions & mapping.changing_positions
     values.unknown |= in_doubt
     if len(values.in_flight) == 1 or mapping.has_counter:
         return
@@ -443,7 +517,37 @@ def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succe
             # This write would also have sent the changes of the other writes. Mark them as
             # disputed, so that the next write sends them.
             values.disputed |= write.positions
+        elif not has_succeeded:
+            _keep_failed(values, mapping, write)
         _remove(values, write)
+
+
+def _keep_failed(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
+    """Keep a write that has failed, if the database may have its values."""
+    # A write that has begun later, and has succeeded, has also sent the changes of this write.
+    if not write.doubtful or write.number < values.stored_number:
+        return
+    # A later write of the same values replaces the earlier one: applications try again in a loop.
+    others = tuple(
+        other
+        for other in values.failed
+        if any(
+            other.positions & ~write.doubtful & 1 << position
+            or (
+                other.positions >> position & 1
+                and _differs(column, other.sent[position], write[position])
+            )
+            for position, column in enumerate(mapping.order)
+        )
+    )
+    if len(others) < MOST_FAILED:
+        values.failed = (*others, FailedWrite(write.number, list(write), write.doubtful))
+        return
+    # There are too many values to compare with: have the next write assign all of these positions.
+    values.failed = ()
+    values.disputed |= write.doubtful
+    for other in others:
+        values.disputed |= other.positions
 
 
 def _remove(values: Values, write: Written) -> None:
@@ -478,6 +582,9 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
             unknown |= 1 << position
     if values.disputed and not write.has_company:
         values.disputed &= ~write.positions
+    if values.failed:
+        values.failed = _without_written(values.failed, write)
+    values.stored_number = write.number
     values.stored = write.copy()
     values.unknown = unknown
     values.exposed |= write.exposed
@@ -489,6 +596,21 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
         for position, value in enumerate(originals):
             if values[position] is not value:
                 values.explicit |= written_bits & 1 << position
+
+
+def _without_written(
+    failed_writes: Sequence[FailedWrite], write: Written
+) -> tuple[FailedWrite, ...]:
+    """Return the failed writes without the positions that a later write has written."""
+    remaining = []
+    for failed in failed_writes:
+        positions = failed.positions
+        # A failed write with a higher number was begun later, so servers may execute it later, too.
+        if failed.number < write.number:
+            positions &= ~write.positions
+        if positions:
+            remaining.append(failed._replace(positions=positions))
+    return tuple(remaining)
 
 
 def count_as_stored(values: Values, mapping: ColumnsOfModel) -> None:

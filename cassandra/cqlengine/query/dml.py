@@ -15,7 +15,7 @@ from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
-from cassandra.cqlengine.query.errors import check_applied
+from cassandra.cqlengine.query.errors import LWTException, check_applied
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -30,7 +30,9 @@ from cassandra.cqlengine.values import (
     Written,
     begin_write,
     changed_positions,
+    doubtful_positions,
     end_write,
+    failed_values,
     values_of,
     will_write,
 )
@@ -226,6 +228,10 @@ def finish_write(
             written.is_insert,
         )
         has_succeeded = True
+    except LWTException:
+        # The condition does not hold, so the servers have written nothing.
+        written.doubtful = 0
+        raise
     finally:
         end_write(values, mapping, written, has_succeeded)
 
@@ -239,11 +245,14 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     if options.if_exists or options.conditionals:
         warn_of_dropped_conditions(options, "INSERT")
     explicit_bits = values.explicit
-    # The key of a saved instance has changed, and a row with the new key may exist already. Its
-    # values that the application has set to null, or emptied in place, have to be deleted too.
     if values.stored is not None:
+        # The key of a saved instance has changed, and a row with the new key may exist already. Its
+        # values that the application has set to null, or emptied in place, have to be deleted too.
         for position in changed_positions(values, mapping):
             explicit_bits |= 1 << position
+    elif values.failed:
+        # Servers may have executed an earlier INSERT that has failed: delete its values, too.
+        explicit_bits |= doubtful_positions(values, mapping)
     # Without a clustering key, only static columns can be written, so leave out the defaults of
     # other columns. `_check_keys` refuses values that the application has set in other columns.
     left_out = 0
@@ -373,7 +382,11 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
     for position in changed:
         _add_change(statement, mapping, values, position)
     _add_where_and_conditions(statement, mapping, values, keys, options)
-    return Write(statement.prepared(), statement.bound(), written_bits, statement.is_repeatable)
+    # A list that is assigned as a whole is no more repeatable than in an INSERT.
+    is_repeatable = statement.is_repeatable and not (
+        written_bits & values.disputed & mapping.list_positions
+    )
+    return Write(statement.prepared(), statement.bound(), written_bits, is_repeatable)
 
 
 def _to_bind(mapping: Mapping, position: int, value: object) -> object:
@@ -456,7 +469,13 @@ def _add_change(
         previous = None
         if writes_difference:
             previous = _to_bind(mapping, position, column.to_python(old_value))
-        statement.add_update(column, _to_bind(mapping, position, value), previous=previous)
+        bound_value = _to_bind(mapping, position, value)
+        # Write the differences to the values of failed writes too: servers may have executed them.
+        others = failed_values(values, position) if values.failed else []
+        if others and column.update_clause is not None:
+            others = [_to_bind(mapping, position, column.to_python(other)) for other in others]
+            previous = column.update_clause.previous_of(bound_value, previous, others)
+        statement.add_update(column, bound_value, previous=previous)
 
 
 def _add_where_and_conditions(

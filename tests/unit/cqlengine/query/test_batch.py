@@ -11,11 +11,18 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, connection
-from cassandra.cqlengine.query import BatchQuery, BatchType, LWTException, batch as batch_module
+from cassandra.cqlengine.query import (
+    BatchQuery,
+    BatchType,
+    LWTException,
+    batch as batch_module,
+    dml,
+)
 from cassandra.cqlengine.statements import InsertStatement
 from cassandra.query.batch import BatchType as CBatchType
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.query.test_queryset import Car
+from tests.unit.cqlengine.test_models import Person
 
 pytestmark = pytest.mark.usefixtures("session")
 
@@ -294,6 +301,60 @@ def test_after_a_failure_callbacks_are_not_called_and_the_batch_may_be_executed_
     assert car.get_changed_columns() == []
     assert entries_of(session) == [(INSERT, ["a", 1, 2])]
     assert calls == [1]
+
+
+def test_collections_of_a_failed_batch_are_written_even_if_they_are_as_before(
+    session: FakeSession,
+) -> None:
+    """Servers may have executed a failed batch, so the next save writes what differs from it.
+
+    The same holds for a write that has failed before an instance was added to the batch.
+    """
+    session.return_row(nm="x", age=4, tags={"a"}, scores={"a": 1})
+    person: Person = Person.get(id=1)
+    person.scores["b"] = 2
+    session.error = TimeoutError("gone")
+    with pytest.raises(TimeoutError):
+        person.save()
+    del person.scores["b"]
+    person.tags.add("b")
+    batch = BatchQuery()
+    person.batch(batch).save()
+    with pytest.raises(TimeoutError):
+        batch.execute()
+    person.tags.remove("b")
+    session.error = None
+    person.save()
+    assert session.last_statement == (
+        'UPDATE ks.person SET "tags" = "tags" - ?, "scores"[?] = ? WHERE "id" = ?',
+        [{"b"}, "b", None, 1],
+    )
+    assert person.get_changed_columns() == []
+
+
+def test_disputed_values_stay_disputed_if_a_batch_fails(session: FakeSession) -> None:
+    """If a batch fails, values that concurrent writes have disputed are written as a whole."""
+    session.return_row(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
+    person: Person = Person.get(id=1)
+    person.scores["a"] = 2
+    first = dml.save(person)
+    next(first)
+    person.scores["a"] = 3
+    person.save()
+    with pytest.raises(StopIteration):
+        first.send(None)
+    batch = BatchQuery()
+    person.batch(batch).save()
+    session.error = TimeoutError("gone")
+    with pytest.raises(TimeoutError):
+        batch.execute()
+    session.error = None
+    del person.scores["b"]
+    person.save()
+    assert session.last_statement == (
+        'UPDATE ks.person SET "scores" = ? WHERE "id" = ?',
+        [{"a": 3}, 1],
+    )
 
 
 def test_a_second_execution_warns_and_sends_only_what_was_added_since(

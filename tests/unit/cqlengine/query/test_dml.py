@@ -21,9 +21,10 @@ from cassandra.cqlengine.query import (
     DMLQuery,
     IfExistsWithCounterColumn,
     IfNotExistsWithCounterColumn,
+    LWTException,
     dml,
 )
-from cassandra.cqlengine.values import values_of
+from cassandra.cqlengine.values import MOST_FAILED, values_of
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Hits, Person
 
@@ -311,6 +312,145 @@ def test_changes_stay_after_a_failed_write(session: FakeSession, method: str) ->
     session.error = None
     person.save()
     assert session.last_statement[1] == ["y", 5, 1]
+
+
+# A model whose values may change in place.
+class Shelf(Model):
+    __keyspace__ = "ks"
+    __idempotent__ = True
+    id = columns.Integer(primary_key=True)
+    tags = columns.Set(columns.Text)
+    steps = columns.List(columns.Integer)
+    counts = columns.Map(columns.Text, columns.Integer)
+    sizes = columns.Tuple(columns.Integer, columns.List(columns.Integer))
+    fixed = columns.Set(columns.Text, frozen=True)
+
+
+def shelf_read(session: FakeSession) -> Shelf:
+    """Return a shelf that was read from the (fake) database."""
+    session.return_row(tags={"a"}, steps=[1], counts={"a": 1}, sizes=(1, [1]), fixed={"a"})
+    shelf: Shelf = Shelf.get(id=1)
+    return shelf
+
+
+def fail(session: FakeSession, method: Callable[[], object]) -> None:
+    """Call a method whose request fails."""
+    session.error = TimeoutError("gone")
+    with pytest.raises(TimeoutError):
+        method()
+    session.error = None
+
+
+@pytest.mark.parametrize(
+    ("change", "change_again", "assignments", "bound"),
+    [
+        (lambda o: o.tags.add("b"), lambda o: o.tags.remove("b"), '"tags" = "tags" - ?', [{"b"}]),
+        (lambda o: o.tags.remove("a"), lambda o: o.tags.add("a"), '"tags" = "tags" + ?', [{"a"}]),
+        (
+            lambda o: setattr(o, "tags", {"b"}),
+            lambda o: setattr(o, "tags", {"a", "c"}),
+            '"tags" = "tags" + ?, "tags" = "tags" - ?',
+            [{"a", "c"}, {"b"}],
+        ),
+        (lambda o: o.steps.append(2), lambda o: o.steps.remove(2), '"steps" = ?', [[1]]),
+        (lambda o: o.steps.clear(), lambda o: o.steps.extend([1, 2]), '"steps" = ?', [[1, 2]]),
+        # If elements are only added, the difference to the list that was read is sent again.
+        (lambda o: o.steps.append(2), lambda o: o.steps.append(3), '"steps" = "steps" + ?', [[2, 3]]),  # noqa: E501
+        (
+            lambda o: o.counts.update(b=2),
+            lambda o: o.counts.pop("b"),
+            '"counts"[?] = ?',
+            ["b", None],
+        ),
+        (lambda o: o.counts.clear(), lambda o: o.counts.update(a=1), '"counts"[?] = ?', ["a", 1]),
+        (lambda o: o.counts.update(a=2), lambda o: o.counts.update(a=1), '"counts"[?] = ?', ["a", 1]),  # noqa: E501
+        (lambda o: o.sizes[1].append(2), lambda o: o.sizes[1].pop(), '"sizes" = ?', [(1, [1])]),
+        (lambda o: o.fixed.add("b"), lambda o: o.fixed.remove("b"), '"fixed" = ?', [{"a"}]),
+    ],
+)  # fmt: skip
+def test_a_change_in_place_that_is_undone_after_a_failed_write_is_written(
+    change: Callable[[Shelf], object],
+    change_again: Callable[[Shelf], object],
+    assignments: str,
+    bound: list[Any],
+    session: FakeSession,
+) -> None:
+    """After a failed write, `save` writes the differences to both values that the row may have.
+
+    Servers may have executed the write. If the instance has the values that were read again, the
+    row may still have those of the failed write.
+    """
+    shelf = shelf_read(session)
+    change(shelf)
+    fail(session, shelf.save)
+    change_again(shelf)
+    statement_count = len(session.executions)
+    for copied in (pickle.loads(pickle.dumps(shelf)), shelf):
+        assert copied.get_changed_columns() == [assignments.split('"')[1]]
+        copied.save()
+    assert len(session.executions) == statement_count + 2
+    assert session.last_statement == (
+        f'UPDATE ks.shelf SET {assignments} WHERE "id" = ?',
+        [*bound, 1],
+    )
+    # After a success, the values of the failed write do not matter any more.
+    shelf.save()
+    assert len(session.executions) == statement_count + 2
+
+
+def test_values_of_a_failed_insert_are_deleted_by_the_next(session: FakeSession) -> None:
+    """An INSERT after a failed one deletes a collection that was emptied in place since then."""
+    shelf = Shelf(id=1, steps=[1])
+    shelf.tags.add("a")
+    fail(session, shelf.save)
+    shelf.tags.clear()
+    shelf.save()
+    assert session.last_statement == (
+        'INSERT INTO ks.shelf ("id", "tags", "steps") VALUES (?, ?, ?)',
+        [1, None, [1]],
+    )
+
+
+def test_an_update_of_a_new_instance_removes_what_a_failed_one_may_have_written(
+    session: FakeSession,
+) -> None:
+    """An UPDATE of an instance that was not read deletes keys that a failed UPDATE has sent."""
+    shelf = Shelf(id=1)
+    fail(session, lambda: shelf.update(counts={"a": 1, "b": 2}))
+    shelf.tags.add("a")
+    fail(session, shelf.update)
+    shelf.tags.clear()
+    shelf.update(counts={"a": 1})
+    assert session.last_statement == (
+        'UPDATE ks.shelf SET "tags" = ?, "counts"[?] = ?, "counts"[?] = ? WHERE "id" = ?',
+        [None, "a", 1, "b", None, 1],
+    )
+
+
+def test_a_condition_that_does_not_hold_leaves_no_doubt(session: FakeSession) -> None:
+    """After a conditional write that was not applied, the row has the values that were read."""
+    shelf = shelf_read(session)
+    session.names, session.rows = ["[applied]"], [[False]]
+    shelf.steps.append(2)
+    with pytest.raises(LWTException):
+        shelf.iff(fixed={"b"}).save()
+    shelf.steps.remove(2)
+    assert shelf.get_changed_columns() == []
+
+
+def test_after_many_failures_whole_values_are_written(session: FakeSession) -> None:
+    """An instance keeps the values of a few failed writes; after more, it writes whole values."""
+    shelf = shelf_read(session)
+    for number in range(MOST_FAILED + 1):
+        shelf.steps.append(number)
+        for _ in range(2):  # the same values are kept only once
+            fail(session, shelf.save)
+        assert len(values_of(shelf).failed) in (number + 1, 1)
+    shelf.save()
+    steps = [1, *range(MOST_FAILED + 1)]
+    assert session.last_statement == ('UPDATE ks.shelf SET "steps" = ? WHERE "id" = ?', [steps, 1])
+    # If servers execute the statement twice, they add the elements twice.
+    assert not session.executions[-1].idempotent
 
 
 @pytest.mark.parametrize("is_new", [True, False])
