@@ -117,13 +117,15 @@ class TimerWheel:
     def _put(self, tick: int, item: Timed) -> None:
         """Add `item` to the slot `tick`, from any thread."""
         slots = self._slots
-        slot = None
-        # If the loop has removed the slot from the wheel since `setdefault`, begin again.
-        while slot is None or slots.get(tick) is not slot:
+        while True:
             slot = slots.get(tick)
             if slot is None:
                 slot = slots.setdefault(tick, {})
             slot[item] = None
+            # If the loop has removed the slot from the wheel since `setdefault`, begin again. But
+            # if `_expire` has already taken the item out of the slot, the item has expired.
+            if slots.get(tick) is slot or slot.pop(item, item) is not None:
+                return
 
     def discard(self, tick: int, item: Timed) -> None:
         """Remove `item` from the slot `tick`, if the slot still contains it."""
@@ -172,7 +174,10 @@ class TimerWheel:
         # The slot for which the loop's timer was set is due, even if the clock reads a little less
         # than the time of this slot.
         due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
-        expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
+        slots = [self._slots.pop(tick) for tick in sorted(due)]
+        # A thread may be adding an item to a slot that we have just removed. Take each item out of
+        # its slot, so that `_put` does not add it again.
+        expired = [item for slot in slots for item in list(slot) if slot.pop(item, item) is None]
         self._handle_tick = 0
         self._rearm()
         # Call `on_timeout` last, when the wheel is consistent again, because `on_timeout` may add

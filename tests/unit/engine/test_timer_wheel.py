@@ -318,6 +318,40 @@ def test_an_item_added_while_its_slot_is_removed_expires(
     assert len(wheel) == 0
 
 
+class Slots(dict[int, Any]):
+    """The slots of a wheel, which call `meanwhile` before the second look for a slot."""
+
+    look_count = 0
+    meanwhile: Callable[[], object]
+
+    def get(self, tick: int, default: Any = None) -> Any:
+        self.look_count += 1
+        if self.look_count == 2:
+            self.meanwhile()
+        return super().get(tick, default)
+
+
+def test_an_item_that_expires_while_it_is_added_expires_once(threads_loop: ThreadsLoop) -> None:
+    """If the loop lets an item expire just after a thread has added it, it expires only once.
+
+    In the compiled version, the loop cannot run between these steps.
+    """
+    loop: Any = threads_loop
+    wheel = TimerWheel(loop)
+    wheel._slots = slots = Slots()
+    early, late = Item(threads_loop), Item(threads_loop)
+    slot = wheel.add(timeout=0.5, item=early)
+    slots.look_count = 0
+    # The wheel looks for the slot before it adds the item, and again afterwards.
+    slots.meanwhile = lambda: threads_loop.advance(1)
+    wheel._put(slot, late)
+    assert len(late.expired_at) == 1
+    wheel._rearm()
+    threads_loop.advance(1)
+    assert (len(early.expired_at), len(late.expired_at)) == (1, 1)
+    assert len(wheel) == 0
+
+
 class SlotNumber(int):
     """The number of a slot that calls `meanwhile` when it is compared with ``!=``.
 
@@ -358,10 +392,12 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
 def test_threads_add_while_the_loop_discards_and_expires(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    """While threads add items and the loop removes them, each item is discarded or expires."""
+    """While threads add items and the loop removes them, each item is discarded or expires once."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
     kept_items: list[Item] = []
+    # Discarded items, and how often they had expired before that.
+    discarded_items: list[tuple[Item, int]] = []
     is_kept = False
     previous_interval = sys.getswitchinterval()
     # Let Python switch threads as often as possible, so that they interrupt the loop at each step.
@@ -388,6 +424,7 @@ def test_threads_add_while_the_loop_discards_and_expires(
                     kept_items.append(item)
                 else:
                     wheel.discard(slot, item)
+                    discarded_items.append((item, len(item.expired_at)))
     finally:
         sys.setswitchinterval(previous_interval)
     threads_loop.turn()
@@ -396,4 +433,9 @@ def test_threads_add_while_the_loop_discards_and_expires(
     assert threads_loop.pending() == 0
     # Three threads have added 1500 items each, and every other item was kept.
     assert len(kept_items) == 3 * 1500 // 2
-    assert all(len(item.expired_at) >= 1 for item in kept_items)
+    assert [len(item.expired_at) for item in kept_items] == [1] * len(kept_items)
+    # An item may expire before it is discarded, but not afterwards.
+    assert [len(item.expired_at) for item, _ in discarded_items] == [
+        count for _, count in discarded_items
+    ]
+    assert all(count <= 1 for _, count in discarded_items)
