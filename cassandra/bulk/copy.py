@@ -19,13 +19,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import monotonic, wall_time_ns
+from cassandra._steps import adrive, drive
 from cassandra._unknown_options import with_example
 from cassandra.bulk.checkpoint import describe_cluster, describe_id
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions, check_count
-from cassandra.bulk.plain import PlainRows
+from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
+from cassandra.bulk.scan_plan import current_table_steps
 from cassandra.bulk.target import check_session, full_name, table_of
 from cassandra.engine.prepare.rebind import is_readable_as
 from cassandra.protocol.encrypted import is_encrypted
@@ -116,6 +118,10 @@ def copy(
         no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written.
     """
+    if columns is None:
+        _check_sessions(session, other)
+        # The copy uses the metadata of the source for the names of all columns.
+        drive(current_table_steps(session, table), lambda call: call(plain_session(session)))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
     # Prepare the statements of the target before anything is read, so that errors show at once.
     copying.set_statements([other.prepare(text) for text in copying.texts])
@@ -162,6 +168,10 @@ async def acopy(
         no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written.
     """
+    if columns is None:
+        _check_sessions(session, other)
+        # The copy uses the metadata of the source for the names of all columns.
+        await adrive(current_table_steps(session, table), lambda call: call(plain_session(session)))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
     copying.set_statements([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
@@ -174,6 +184,12 @@ async def acopy(
             for prepared, rows in rows_by_statement:
                 copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
     return copying.end()
+
+
+def _check_sessions(*sessions: object) -> None:
+    """Raise TypeError unless all arguments are sessions."""
+    for session in sessions:
+        check_session(session, "copy(session, 'table', other_session, 'other_table')")
 
 
 def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> LoadOptions:
@@ -236,8 +252,7 @@ class _Copy:
         keep_ttl: bool,
         keep_write_time: bool,
     ) -> None:
-        for each in (session, other):
-            check_session(each, "copy(session, 'table', other_session, 'other_table')")
+        _check_sessions(session, other)
         source = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
         copied_names = list(source.columns) if columns is None else list(columns)

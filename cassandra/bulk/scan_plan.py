@@ -35,6 +35,8 @@ _ESTIMATES = (
     "SELECT range_start, range_end, mean_partition_size, partitions_count "
     "FROM system.size_estimates WHERE keyspace_name = {} AND table_name = {}"
 )
+# The query of the names of a table's columns: see `current_table_steps`.
+_COLUMN_NAMES = "SELECT column_name FROM {}.columns WHERE keyspace_name = {} AND table_name = {}"
 BYTES_OF_A_RANGE = 32 << 20  # the size of a range in bytes, unless the application sets `splits`
 
 # A generator that yields functions. The caller calls each function with a blocking or asyncio
@@ -117,7 +119,10 @@ def plan_steps(
     :param concurrency: the maximum number of pages in flight.
     """
     metadata = session.cluster.metadata
-    table = table_of(metadata, name, session.keyspace, with_views=True)
+    if columns is None:
+        table = yield from current_table_steps(session, name)
+    else:
+        table = table_of(metadata, name, session.keyspace, with_views=True)
     keyspace, table_name = table.keyspace_name, table.name
     token_map = metadata.token_map
     has_tokens = (
@@ -163,6 +168,44 @@ def plan_steps(
     splits = rounded_to_tablets(metadata, keyspace, splits)
     scan_ranges = split_ranges(ranges, weights, splits)
     return ScanStatement(prepared, scan_ranges, has_tokens=True, parameters=parameters)
+
+
+def current_table_steps(
+    session: Any, name: str
+) -> Generator[Callable[[Any], Any], Any, TableMetadata]:
+    """Return the metadata of a table, with the columns that the table has now.
+
+    The driver's metadata may lack columns that were added a moment ago, or, if schema events are
+    disabled, at any time since the cluster connected. All values of these columns would be missing
+    in a scan of all columns. So we ask a server for the columns, and read the metadata of the table
+    again if the columns differ.
+
+    This is a generator without I/O, like `plan_steps`.
+
+    :param session: a blocking or asyncio session; only its metadata is used.
+    :param name: the table.
+    :raises ValueError: if the table does not exist.
+    """
+    metadata = session.cluster.metadata
+    table = table_of(metadata, name, session.keyspace, with_views=True)
+    is_virtual = metadata.keyspaces[table.keyspace_name].virtual
+    query = _COLUMN_NAMES.format(
+        "system_virtual_schema" if is_virtual else "system_schema",
+        cql_string(table.keyspace_name),
+        cql_string(table.name),
+    )
+    try:
+        page = yield _system_query(query)
+    except DriverException:
+        # Cassandra 2 has no such table, or this user may not read it.
+        return table
+    names = {column_name for (column_name,) in PlainRows().tuples(page)}
+    if not names or names == set(table.columns):
+        return table
+    yield lambda session: session.cluster.refresh_table_metadata(
+        table.keyspace_name, table.name, max_schema_agreement_wait=0
+    )
+    return table_of(metadata, name, session.keyspace, with_views=True)
 
 
 def _query_of(
@@ -320,14 +363,20 @@ def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]
 
     The function is called with a session.
     """
-    # Write the names into the CQL here: parameters would be encoded by the session's encoder, which
-    # the application may have replaced. Set the page size and the consistency level, so that the
-    # settings of the session and its profile do not apply.
-    statement = SimpleStatement(
-        _ESTIMATES.format(cql_string(keyspace), cql_string(table)),
-        consistency_level=ConsistencyLevel.ONE,
-        fetch_size=None,
-        is_idempotent=True,
-    )
     # `host` says which node must respond, because each node only has estimates of its own ranges.
-    return lambda session: session.execute(statement, timeout=10.0, host=host)
+    return _system_query(_ESTIMATES.format(cql_string(keyspace), cql_string(table)), host=host)
+
+
+def _system_query(query: str, **options: Any) -> Callable[[Any], Any]:
+    """Return a function that reads a system table. The function is called with a session.
+
+    :param query: the query, without parameters: these would be encoded by the session's encoder,
+        which the application may have replaced.
+    :param options: further arguments of `Session.execute`.
+    """
+    # Set the page size and the consistency level, so that the settings of the session and its
+    # profile do not apply.
+    statement = SimpleStatement(
+        query, consistency_level=ConsistencyLevel.ONE, fetch_size=None, is_idempotent=True
+    )
+    return lambda session: session.execute(statement, timeout=10.0, **options)

@@ -180,6 +180,34 @@ def values_written(node: FakeNode) -> list[Any]:
 
 
 @COPIERS
+def test_columns_that_the_metadata_lacks_are_copied(copier: Any) -> None:
+    """A copy of all columns also copies a column whose event has not arrived.
+
+    The values of such columns were missing in the copy.
+    """
+
+    def add_column(session: Any) -> None:
+        """Add the column `v` to both tables, after the session has read the schema."""
+        node.schema = schema_with_column
+
+    with FakeNode() as node:
+        prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
+        schema_with_column = node.schema
+        columns = schema_with_column["system_schema.columns"]
+        node.schema = {
+            **schema_with_column,
+            "system_schema.columns": [
+                column
+                for column in columns
+                # The target's metadata are up to date.
+                if (column["table_name"], column["column_name"]) != ("t", "v")
+            ],
+        }
+        assert copier(node, add_column).written == 1
+        assert values_written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
+
+
+@COPIERS
 def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
     """A copy transfers the bytes of values and skips the session's converters."""
 

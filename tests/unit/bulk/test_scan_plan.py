@@ -16,7 +16,7 @@ from cassandra.cluster import Cluster, Session
 from cassandra.errors import DriverException
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.testing.fake import ErrorCode, FakeCluster, error, rows
-from tests.unit.metadata.schema.rows import schema
+from tests.unit.metadata.schema.rows import column, schema
 from tests.waiting import until
 
 # The query with which a scan reads the estimated sizes of a table.
@@ -309,6 +309,43 @@ def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
         statement = plan(cluster.connect())
     assert statement.prepared.query_string == 'SELECT "id", "c0" FROM "a"."t0"'
     assert statement.ranges == [TokenRange(FIRST, LAST)]
+
+
+# -- columns that the metadata lacks --------------------------------------------------------------
+
+
+def add_column(nodes: FakeCluster, name: str) -> None:
+    """Add a column to the table `a.t0`, without an event."""
+    for node in nodes.nodes:
+        node.schema["system_schema.columns"].append(
+            column("a", "t0", name, "regular", -1, type="int")
+        )
+
+
+def test_columns_that_the_metadata_lacks_are_read(session: Session, nodes: FakeCluster) -> None:
+    """A scan of all columns also reads a column whose event has not arrived.
+
+    Such columns were missing in files and copies.
+    """
+    assert list(session.cluster.metadata.keyspaces["a"].tables["t0"].columns) == ["id", "c0"]
+    add_column(nodes, "new")
+    query = plan(session).prepared.query_string
+    assert query == f'SELECT "id", "c0", "new" FROM "a"."t0" WHERE {TOKENS}'
+    # The application has chosen these columns itself.
+    assert plan(session, ["c0"]).prepared.query_string.startswith('SELECT "c0" FROM')
+
+
+def test_the_metadata_is_used_if_the_columns_cannot_be_read(
+    session: Session, nodes: FakeCluster
+) -> None:
+    """A scan uses the metadata if no server answers the query of the columns."""
+    nodes.prime(
+        "SELECT column_name FROM system_schema.columns "
+        "WHERE keyspace_name = 'a' AND table_name = 't0'",
+        error(ErrorCode.UNAUTHORIZED),
+    )
+    add_column(nodes, "new")
+    assert plan(session).prepared.query_string == f'SELECT "id", "c0" FROM "a"."t0" WHERE {TOKENS}'
 
 
 # -- the ranges ------------------------------------------------------------------------------------
