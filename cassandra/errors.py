@@ -349,7 +349,7 @@ class RateLimitReached(ConfigurationException):
 
     :param op_type: the limited operation, an `OperationType`, or a number if it is unknown.
     :param rejected_by_coordinator: True if the coordinator rejected the request, False if replicas
-        did.
+        rejected it.
     """
 
     op_type: Any = None

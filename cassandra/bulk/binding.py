@@ -77,7 +77,7 @@ class StaticRows(NamedTuple):
     regular: Sequence[int]
 
     def has_only_static_values(self, sizes: Sequence[int], is_empty_null: bool) -> bool:
-        """Return True if the values of a row are its partition key and static columns alone.
+        """Return True if a row has only values of its partition key and of static columns.
 
         At least one static column must have a value. A row without any value has probably lost its
         clustering key, and to write it would delete the values of the partition's static columns.
@@ -157,8 +157,8 @@ class Binder:
         self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
-        # The positions of the write time and the time to live among the bind markers; None if rows
-        # have none.
+        # The positions of the write time and the time to live among the bind markers; None if the
+        # rows have no write time or no time to live.
         self.write_time, self.ttl = times_in([column.name for column in columns])
         self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
@@ -196,8 +196,8 @@ class Binder:
         # The load's second statement, for rows that only have values of static columns; None if the
         # load needs only one statement.
         self.static_rows: StaticRows | None = None
-        # The positions of static columns, if rows of one partition may disagree about their values.
-        # Then the order of the rows decides which value is kept.
+        # The positions of static columns, if rows of one partition may have different values for
+        # them. In that case, the order of the rows decides which value is kept.
         self.static_columns: Sequence[int] = ()
         # The positions of the counters that the statement adds to. A null there is bound as unset,
         # so that the counter stays as it is. Empty if the protocol version has no unset values.

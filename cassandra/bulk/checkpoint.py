@@ -179,8 +179,8 @@ class Checkpoint:
         # Compare the subjects. Skip clusters and table ids that the file or the metadata lacks.
         expected = dict(self._subject)
         for name in _CLUSTERS:
-            # Do not compare clusters if the file has none, or if both descriptions probably mean
-            # the same cluster.
+            # Do not compare clusters if the file names no cluster, or if both descriptions probably
+            # mean the same cluster.
             if name in expected and name not in subject_in_file:
                 del expected[name]
             elif name in expected and _is_same_cluster(subject_in_file[name], expected[name]):

@@ -651,7 +651,7 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
             part = slice_of(batch, start, part_rows)
             has_rows = True
             yield Part(len(part), partial(make_chunk, part))
-    # A reader, which returns its batches only once, has no length. Other tables do.
+    # A reader, which returns its batches only once, has no length. All other tables have a length.
     if not has_rows and not hasattr(table, "__len__"):
         _warn_of_no_rows(table)
 

@@ -117,7 +117,7 @@ def check_timeout(timeout: object) -> None:
             f"{type(timeout).__name__}{_instead_of_timeout(timeout)}"
         )
     # Accept 0 and negative numbers: applications pass their remaining time, which may be used up.
-    # Such a request times out at once.
+    # With such a timeout, the request times out at once.
     if math.isnan(timeout):
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:

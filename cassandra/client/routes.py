@@ -18,7 +18,8 @@ def routes_of(config: object, has_factory: bool) -> ClientRoutes:
         raise TypeError(
             f"client_routes_config must be a ClientRoutesConfig instance, but is {config!r}"
         )
-    # The routes need an end point factory of their own, so there must not be another factory.
+    # With client routes, the driver uses a special end point factory, so the application must not
+    # set another factory.
     if has_factory:
         raise ValueError(
             "client_routes_config and endpoint_factory are mutually exclusive (cloud makes end "

@@ -218,7 +218,8 @@ class SessionBase(RequestMaker, ObservedBySession):
     def __copy__(self) -> Self:
         duplicate = type(self).__new__(type(self))
         vars(duplicate).update(vars(self))
-        # Give the copy its own options, because a setting of one session must not affect the other.
+        # Give the copy its own options: changing a setting of one of the two sessions must not
+        # affect the other session.
         profile = self._default_profile
         duplicate._default_options = CallOptions(
             profile.clone() if self._has_own_profile else profile

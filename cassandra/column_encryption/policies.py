@@ -49,7 +49,8 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
     find rows that another policy object has written, a policy object needs the same `iv`. To only
     decrypt such values, it may have another `iv`, because each value contains its vector.
 
-    CBC does not detect all changes of a value. `AESGCMColumnEncryptionPolicy` does.
+    CBC does not detect each change of an encrypted value. `AESGCMColumnEncryptionPolicy` detects
+    all changes.
 
     :param iv: the initialization vector, 16 bytes; None for random bytes.
     :raises ValueError: if `iv` has another size.

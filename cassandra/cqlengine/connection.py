@@ -737,8 +737,8 @@ def register_udt(
     """
     udt_by_keyspace[keyspace][type_name] = klass
     target = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
-    # Do nothing on a connection of `cassandra.aio`: registering has to be awaited there, which this
-    # function cannot do.
+    # Do nothing on a connection of `cassandra.aio`: its cluster registers types by a coroutine,
+    # which this function cannot await.
     if target is not None and target.session is not None and not target.is_async:
         _register_user_type(target, keyspace, type_name, klass)
 

@@ -49,7 +49,7 @@ class BaseQueryOperator(UnicodeMixin):
         return self.cql_symbol or ""
 
     def __eq__(self, other: object) -> bool:
-        # Compare the symbols, because each clause has an operator object of its own.
+        # Compare the symbols, because each clause has a separate operator object.
         return isinstance(other, BaseQueryOperator) and self.cql_symbol == other.cql_symbol
 
     def __hash__(self) -> int:

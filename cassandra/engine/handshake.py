@@ -640,7 +640,8 @@ def _system_reason(error: OSError) -> str:
 
     We do not use the message of asyncio's errors: it says which call failed, but not why.
     """
-    # gaierror has error numbers of its own, for which strerror would return a wrong description.
+    # The error numbers of gaierror differ from the numbers of other errors, so strerror would
+    # return a wrong description for them.
     if error.errno is not None and not isinstance(error, socket.gaierror):
         return os.strerror(error.errno)
     return error.strerror or str(error) or type(error).__name__

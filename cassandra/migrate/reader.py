@@ -276,8 +276,8 @@ class _Reader(ast.NodeVisitor):
         """
         base = self.scopes.value(node.value, self.scope)
         if isinstance(base, Named) and names.is_ours(base.name):
-            # The base is a name of the driver. If this driver does not have the name, the missing
-            # name is a fact of its own, so add no second fact for the attribute.
+            # The base is a name of the driver. If this driver does not have the name, there is
+            # already a fact about the missing name, so add no fact about the attribute.
             if names.is_there(base.name) and _is_module_or_class(base.name):
                 self._add_name(node, f"{base.name}.{node.attr}", is_import=False)
         elif isinstance(base, Instance):

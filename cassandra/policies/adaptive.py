@@ -359,7 +359,8 @@ class AdaptivePolicy(TokenAwarePolicy):
         # A host must exceed both limits: on a fast network, four times the latency of the fastest
         # host is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
-        # Also demote at most half of the compared hosts: we do not know how fast the others are.
+        # Also demote at most half of the hosts that are compared here, because we do not know how
+        # fast all other hosts are.
         demotions_left = min(self._demotions_left(all_hosts), self._demotions_left(hosts))
         for host in hosts:
             latencies = self._answers[host]

@@ -376,8 +376,8 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             # An application may call `populate` with its own cluster object, which may lack these
             # attributes.
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
-            # Only contact points determine the local data centre. Other hosts, which the client
-            # learns from nodes, do not.
+            # Only contact points determine the local data centre. Hosts that the client learns from
+            # nodes have no influence on it.
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
             get_control_host = getattr(cluster, "get_control_connection_host", None)
             control_host = get_control_host() if get_control_host is not None else None

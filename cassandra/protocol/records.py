@@ -283,7 +283,8 @@ def refuse_missing(
 ) -> None:
     """Raise MissingParameter if the marker at `index`, which has no value, requires a value.
 
-    Markers of the partition key require a value. Before protocol version 4, all markers do.
+    Markers of the partition key require a value. Before protocol version 4, all markers require a
+    value.
 
     :param supplied: the names of the values that were passed, from which the error message
         suggests a similar name.

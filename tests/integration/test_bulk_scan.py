@@ -190,8 +190,8 @@ def test_copy_refuses_to_keep_the_ttl_of_a_collection(session: Session) -> None:
     session.execute("CREATE TABLE l (p int PRIMARY KEY, tags set<text>)")
     with pytest.raises(ValueError, match="'tags' is set<text>"):
         copy(session, "l", session, "l", keep_ttl=True)
-    # The fields of a user-defined type that is not frozen have TTLs and write times of their own,
-    # like the items of a collection. `copy` cannot keep them.
+    # Each field of a user-defined type that is not frozen has a separate TTL and write time, like
+    # the items of a collection. `copy` cannot keep these TTLs and write times.
     session.execute('CREATE TYPE "Pair" (x int, y int)')
     session.execute('CREATE TABLE pairs (p int PRIMARY KEY, pair "Pair", f frozen<"Pair">)')
     for keeps_ttl in (True, False):

@@ -102,7 +102,7 @@ def test_an_error_that_the_retry_policy_ignores_is_an_empty_result() -> None:
             session = cluster.connect()
             prepared = session.prepare(WRITE)
             outcomes = list(execute_concurrent_with_args(session, prepared, [(1,), (2,)]))
-            # The first result is that of `execute`, and the others are those of the two outcomes.
+            # The first result comes from `execute`, and two results come from the outcomes.
             results = [session.execute(prepared, (0,)), *(result for _, result in outcomes)]
     assert [success for success, _ in outcomes] == [True, True]
     for result in results:

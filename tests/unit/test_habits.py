@@ -1324,7 +1324,7 @@ def test_the_frame_of_user_code_is_behind_the_frames_of_the_driver() -> None:
 
 @pytest.mark.parametrize("method", ["__reduce__", "__getstate__"])
 def test_a_subclass_may_define_how_it_is_pickled(method: str) -> None:
-    """`refuse_pickling` must refuse a class only if it has no pickling methods of its own."""
+    """`refuse_pickling` must not refuse a class that defines its own pickling methods."""
 
     class Plain:
         pass

@@ -514,7 +514,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
             return None
 
         def copy_elements(value: Any) -> object:
-            """Copy the elements that have a copier, and keep the others."""
+            """Copy the elements that have a copier, and keep all other elements as they are."""
             if value is None:
                 return None
             return tuple(

@@ -68,7 +68,8 @@ _SCHEMA_TABLES = {
     "functions": Part("system_schema.functions", "function_name"),
     "aggregates": Part("system_schema.aggregates", "aggregate_name"),
 }
-# This table is apart, because it is read even if the application has disabled the others.
+# This table is not in `_SCHEMA_TABLES`, because it is read even if the application has disabled
+# reading the schema.
 _KEYSPACES_TABLE = {"keyspaces": Part("system_schema.keyspaces")}
 # Schema tables that only Cassandra or only ScyllaDB has, and only in some versions.
 _CASSANDRA_TABLES = {"column_masks": Part("system_schema.column_masks", "table_name")}

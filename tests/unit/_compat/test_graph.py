@@ -121,7 +121,7 @@ def test_elements_are_shown_with_their_attributes_and_have_no_hash() -> None:
 
 @pytest.mark.parametrize("properties", [{"since": 2020}, None])
 def test_properties_of_vertices_may_have_properties(properties: Any) -> None:
-    """A vertex property may have properties of its own; by default, it has an empty dict."""
+    """A `VertexProperty` may itself have properties; by default, they are an empty dict."""
     age = graph.VertexProperty("age", 5, properties)
     assert (age.label, age.value, age.properties) == ("age", 5, properties or {})
     assert isinstance(age.properties, dict)

@@ -169,7 +169,7 @@ def test_many_rows_of_a_table_are_kept(
 ) -> None:
     """Failed rows of a table are converted a few at a time, in whatever order they fail.
 
-    If one row cannot be converted, the others are kept all the same.
+    If one row cannot be converted, the other failed rows are still kept.
     """
     module = pytest.importorskip(library)
     monkeypatch.setattr(failed_rows, "_ROWS_AT_A_TIME", 4)

@@ -264,7 +264,10 @@ def test_a_byte_order_mark_at_the_beginning_is_skipped() -> None:
 
 
 def test_bytes_that_are_given_back_are_read_first() -> None:
-    """Bytes passed to `give_back` are read first, the bytes of the last call before the others."""
+    """Bytes passed to `give_back` are read before further bytes of the file.
+
+    If `give_back` is called twice, the bytes of the second call are read first.
+    """
     file = Limited(Pieces(b"later"), "a")
     file.give_back(b"bc")
     file.give_back(b"a")

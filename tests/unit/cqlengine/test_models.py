@@ -33,7 +33,7 @@ class Person(Model):
     scores = columns.Map(columns.Text, columns.Integer)
 
 
-# A model with a counter, and a table with a name and a keyspace of its own.
+# A model with a counter. It also sets the name and the keyspace of its table.
 class Hits(Model):
     __keyspace__ = "other"
     __table_name__ = "AllHits"

@@ -145,7 +145,7 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
 
 @pytest.mark.parametrize("is_rack_aware", [False, True])
 def test_remote_data_centres_have_the_order_of_preference(is_rack_aware: bool) -> None:
-    """Local hosts come first, then hosts of the preferred data centres, then the others.
+    """Local hosts come first, then hosts of the preferred data centres, then all other hosts.
 
     The preferred data centre "gone" has no hosts, so it is skipped.
     """

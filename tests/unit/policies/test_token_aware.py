@@ -343,7 +343,7 @@ def test_distances_are_updated_by_events() -> None:
 def test_replicas_of_remote_data_centres_have_the_order_of_preference(
     is_filtered: bool, replicas_per_dc: str
 ) -> None:
-    """Local replicas come first, then those of the preferred data centres, then the others."""
+    """Local replicas come first, then replicas in preferred data centres, then other replicas."""
     names = ["here", "d", "b", "c"]
     hosts = hosts_at([(name, f"r{rack}") for name in names for rack in range(2)])
     child: LoadBalancingPolicy = DCAwareRoundRobinPolicy(

@@ -173,8 +173,8 @@ def test_a_column_s_converter_precedes_those_of_type_and_class(
     registry.register_type("text", Converter(str.upper, str.upper))
     registry.register_class(str, lambda text: text + "!")
     registry.register_column("ks.t.c", Converter(str.title, str.title))
-    # Only the column c has a converter of its own. Values of the column d are bound with the
-    # converter of the class, and read with the converter of the type.
+    # Only the column c has its own converter. Values of the column d are bound with the converter
+    # of the class, and read with the converter of the type.
     both = plans(column("UTF8Type", "c"), column("UTF8Type", "d"))
     assert both.bind("a", "a") == [b"A", b"a!"]
     assert both.read("ab", "ab") == ("Ab", "AB")

@@ -369,7 +369,8 @@ def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
     """
     policy = policy_of(AESGCMColumnEncryptionPolicy)
     pair = TupleType.apply_parameters((Int32Type, BytesType))
-    # The markers of ``c IN ?``, of ``(k, c) = ?``, and of a marker with a name of its own.
+    # These are the markers of ``c IN ?`` and of ``(k, c) = ?``, and a marker that has the name
+    # "other".
     for name, cql_type, value in [
         ("in(c)", ListType.apply_parameters((BytesType,)), [5]),
         ("(k,c)", pair, (1, 5)),

@@ -154,7 +154,7 @@ class TestBoundStatement:
         assert bound.is_idempotent
         assert (bound.keyspace, bound.table) == ("ks", "people")
         assert bound.custom_payload == {"a": b"b"}
-        # None is a setting of its own: it means that the result has no pages.
+        # The fetch size None does not mean "not set". It means that the result has no pages.
         overridden = BoundStatement(
             statement, consistency_level=ConsistencyLevel.ONE, fetch_size=None
         )
@@ -456,7 +456,7 @@ def test_values_in_the_place_of_a_retry_policy(values: Any) -> None:
 
 
 def test_vectors_of_another_model_get_advice() -> None:
-    """The error for a vector of another size recommends a column or table of its own.
+    """The error for a vector of another size recommends another column or table for such vectors.
 
     A table whose vectors have another number of dimensions was made for another embedding model.
     """

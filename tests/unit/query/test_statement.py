@@ -108,7 +108,7 @@ class TestSimpleStatement:
             SimpleStatement("SELECT 1", retry_policy=object())  # type: ignore[arg-type]
 
     def test_applications_may_set_attributes(self) -> None:
-        """Applications may set attributes of their own on a SimpleStatement."""
+        """Applications may set attributes on a SimpleStatement that the class does not define."""
         statement = SimpleStatement("SELECT 1")
         statement.note = "mine"  # type: ignore[attr-defined]
         assert statement.note == "mine"  # type: ignore[attr-defined]

@@ -737,7 +737,7 @@ def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
 
 
 def test_conflicting_options_are_refused() -> None:
-    """An instance cannot have a batch together with a timeout or connection of its own.
+    """For an instance with a batch, setting a timeout or connection raises an error.
 
     An instance in a batch has the timeout and the connection of the batch.
     """

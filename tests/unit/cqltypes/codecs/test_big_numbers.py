@@ -199,8 +199,8 @@ def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(
     # The decimal 125 has the unscaled value 12500 at scale 2.
     assert read_unscaled(125 * 10**5000, 5000) == 12500
     assert read_unscaled(-(10**5035), 5000) == -(10**37)
-    # The first number would lose a digit, the second has too many digits, and the others are far
-    # too large.
+    # The first number would lose a digit, the second number has too many digits, and all further
+    # numbers are far too large.
     for number, scale in (
         (125 * 10**5000 + 1, 5000),
         (10**5038, 5000),

@@ -51,7 +51,7 @@ def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
     keys = [(number,) for number in range(100)]
     grouped = group_keys_by_replica(session, "ks", "t", keys)
     # A key whose only replica is the host in the data centre "far" has no replica that may be used.
-    # Such keys form a group of their own.
+    # All such keys are in the group NO_VALID_REPLICA.
     assert set(grouped) == {hosts[0], hosts[1], NO_VALID_REPLICA}
     all_keys = [tuple(key) for group in grouped.values() for key in group]
     assert sorted(all_keys) == keys

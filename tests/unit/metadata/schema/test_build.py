@@ -198,7 +198,7 @@ def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
 def test_a_table_s_mapping_of_views_is_kept_and_changed_in_place() -> None:
     """`with_views` changes a table's mapping of views, so that earlier references see the change.
 
-    A table that had no views gets a mapping of its own.
+    A table that had no views gets a new mapping.
     """
     view = view_source(KEY)
     table = build.table(source(views={"t": view}))
