@@ -65,7 +65,7 @@ class RequestPool(Protocol):
 
     @property
     def is_opening(self) -> bool:
-        """True if a connection is being opened, or will be opened because another has closed."""
+        """True if a connection is being opened, or soon will be, to replace a closed connection."""
 
     def wait_for_room(self, waiter: Waiter) -> None:
         """Put `waiter` into the queue for free streams."""

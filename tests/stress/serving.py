@@ -97,8 +97,8 @@ def node() -> Iterator[tuple[str, int]]:
     The node stops at the end of the context, or if this process dies.
     """
     owner = os.getpid()
-    # Do not use Popen as a context manager. A child that a stress program forks leaves this
-    # context, too, when it exits. It must leave the node alone, which the parent stops below.
+    # A child that a stress program forks leaves this context, too, when it exits. So do not use
+    # Popen as a context manager, whose end waits for the process: only the parent ends the node.
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.stress.serving"],
         stdin=subprocess.PIPE,

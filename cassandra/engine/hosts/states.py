@@ -120,13 +120,15 @@ def _always(state: State, facts: Facts) -> bool:
 
 
 def _is_lost(state: State, facts: Facts) -> bool:
-    # If one session could not open a connection but another has a pool, the host is not down.
+    # If one session could not open a connection but another session has a pool, the host is not
+    # down.
     return facts.convicted and not facts.has_pool and not state.up.is_down
 
 
 def _lacks_connections(state: State, facts: Facts) -> bool:
-    # A reconnector is needed if any session that wants connections has none. It is needed even if
-    # another session has connections, or if the conviction policy does not consider the host down.
+    # A reconnector is needed if any session lacks the connections that it wants. It is needed even
+    # if another session has connections, or if the conviction policy does not consider the host
+    # down.
     return not state.tried and not (facts.has_pool and facts.is_served)
 
 

@@ -159,7 +159,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     @property
     def is_opening(self) -> bool:
-        """True if a connection is being opened, or will be opened because another has closed."""
+        """True if a connection is being opened, or soon will be, to replace a closed connection."""
         return (self._filling is not None and not self._filling.done()) or any(
             connection.closed for connection in self.connections
         )

@@ -178,7 +178,7 @@ async def test_a_cancelled_update_leaves_the_change_on_the_instance(thing: Any) 
 
 
 def test_blocking_methods_work_beside_awaited_ones(mapper: str) -> None:
-    """The mapper's blocking methods work on one connection while another has the asyncio API."""
+    """The mapper's blocking methods work although another connection has the asyncio API."""
 
     class BlockingModel(Model):
         __table_name__ = "aio_plain"

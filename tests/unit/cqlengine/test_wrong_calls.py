@@ -1,4 +1,4 @@
-"""Calls of the mapper in the style of other mappers raise errors that say what to write."""
+"""Calls in the style of other mappers, such as Django's ORM, raise errors with advice."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_other_methods_take_no_filters(
 def test_saving_takes_no_options(
     session: FakeSession, call: Callable[[], Any], advice: str
 ) -> None:
-    """The error for an option of `save` from other mappers says what to do instead."""
+    """The error for an option of `save`, such as Django's `commit`, says what to do instead."""
     assert advice in refused(call)
     assert session.executions == []
 

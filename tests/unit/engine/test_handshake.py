@@ -142,7 +142,7 @@ async def test_without_a_timeout_an_address_has_an_hour(timeout: Any) -> None:
 
 
 async def test_only_so_many_connections_are_opened_at_a_time() -> None:
-    """Only two connections are opened at the same time: the third waits until another has failed.
+    """Only two connections are opened at the same time. The third one waits until one has failed.
 
     The limit is `max_simultaneous_opens`.
     """

@@ -454,11 +454,10 @@ def test_the_end_of_columns(implementation: Implementation, shape: str, is_globa
 def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
     implementation: Implementation,
 ) -> None:
-    """`columns_end` must return 0 for a RESULT whose bytes alone do not determine its columns.
+    """`columns_end` returns the end of the columns, or 0 if the bytes do not decide the columns.
 
-    Otherwise it returns the position after the column specs. It returns 0 for responses other than
-    rows, user-defined types (for which a class may be registered), unknown types, flags other than
-    Global_tables_spec, and a wrong number of columns.
+    The result is 0 for responses other than rows, for user-defined types (for which a class may be
+    registered), unknown types, flags other than Global_tables_spec, and a wrong number of columns.
     """
     columns_end = implementation.rows.columns_end
     body = specs(INT, TEXT)
