@@ -26,8 +26,8 @@ def _short_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
 def calm_plan(seed: int = 1, **settings: object) -> Plan:
     """Return a plan without faults and with each kind of step but "use" and "prepare_all".
 
-    The settings are those of a random plan for `seed`, except for fixed ones where random values
-    would make requests fail or wait.
+    The settings come from a random plan for `seed`. Settings that could make requests fail or wait
+    have fixed values instead.
 
     :param settings: further settings, which replace these settings.
     """

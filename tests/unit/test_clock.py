@@ -93,7 +93,7 @@ def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.Monk
 
 def test_timestamps_never_go_back_with_the_clock(implementation: Implementation) -> None:
     clock, drifts = clock_and_drifts(implementation)
-    # These are nanoseconds, and the clock returns microseconds. The last time is before the others.
+    # These are nanoseconds, and the clock returns microseconds. The last time is the earliest.
     times = iter([5_000_000_000, 9_000_000_000, 2_000_000_000])
     clock.time_ns = lambda: next(times)
     assert [clock.next() for _ in range(3)] == [5_000_000, 9_000_000, 9_000_001]

@@ -315,7 +315,7 @@ def test_statements_that_are_lost_with_the_session_are_logged(
 ) -> None:
     """Statements that are lost with the session must be logged.
 
-    Statements after the first ones are sent when the results are read, or after the generator was
+    All but the first statements are sent when the results are read, or after the generator was
     dropped. If the session is closed before, they cannot be sent any more.
     """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:

@@ -37,7 +37,8 @@ print(_impl.implementation, _impl.fallback_reason, sep=": ")
 class Tree:
     """A source tree with the module that chooses the implementation, and all compiled modules.
 
-    Modules in Python replace the compiled ones, because the choice does not load them.
+    In place of the compiled modules, the tree has Python modules, because the choice does not load
+    these modules.
     """
 
     def __init__(self, root: Path) -> None:

@@ -8,7 +8,7 @@ from cassandra._later_warnings import LaterWarnings, collecting, warn, warn_of_t
 
 
 def test_collected_warnings_are_shown_once(recwarn: pytest.WarningsRecorder) -> None:
-    """Warnings must be collected until `show`, and be shown once. Later ones are shown at once."""
+    """Warnings are collected until `show`, which shows each once. Later warnings come at once."""
     later = LaterWarnings()
     with collecting(later):
         warn("first")

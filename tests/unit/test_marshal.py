@@ -43,7 +43,7 @@ def test_unsigned_vints_out_of_range(value: int) -> None:
 
 
 def test_zig_zag() -> None:
-    """Zigzag encoding must turn small negative numbers into small unsigned ones."""
+    """Zigzag encoding must turn small negative numbers into small unsigned numbers."""
     assert [marshal.encode_zig_zag(number) for number in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
     assert marshal.encode_zig_zag(-(1 << 63)) == (1 << 64) - 1
     assert marshal.decode_zig_zag((1 << 64) - 1) == -(1 << 63)

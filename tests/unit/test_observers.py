@@ -102,7 +102,7 @@ def test_removed_observers_see_no_further_requests(connect: Connect, node: FakeN
 def test_observers_of_a_connected_cluster_can_be_added_and_replaced(
     connect: Connect, node: FakeNode
 ) -> None:
-    """After `connect`, added observers must see requests, and replaced ones must not."""
+    """After `connect`, added observers must see requests, and replaced observers must not."""
     session = connect(node, NamedObserver("cluster"))
     late_observer = NamedObserver("late")
     session.cluster.add_request_observer(late_observer)
@@ -151,8 +151,8 @@ def test_removed_observers_are_freed(connect: Connect, node: FakeNode, owner_nam
             owner.remove_request_observer(observer)
         del observer
     assert len(ended_queries) == (60 if owner_name == "profile" else 30)
-    # The engine keeps the last HELD_PROFILES profiles, so use as many new ones to make it drop the
-    # profile of this test.
+    # The engine keeps the last HELD_PROFILES profiles, so use as many new profiles to make the
+    # engine drop the profile of this test.
     for _ in range(HELD_PROFILES):
         session.execute(QUERY, execution_profile=ExecutionProfile())
     # The latest request may still refer to the last profile, so send one more.

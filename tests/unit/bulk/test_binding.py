@@ -290,7 +290,7 @@ def test_the_last_row_of_a_partition_decides_when_its_static_columns_expire(
     ("decrypts", "waves"),
     [
         (True, [[0, 1], [2], [3]]),
-        # If the values cannot be decrypted, equal values cannot be told from different ones.
+        # If the values cannot be decrypted, we cannot know whether two values are equal.
         (False, [[0], [1], [2], [3]]),
     ],
 )

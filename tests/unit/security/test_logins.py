@@ -425,7 +425,10 @@ def test_missing_packages_are_named_in_the_error(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_changed_password_is_needed_for_later_connections() -> None:
-    """After the password has changed, open connections still work; new ones need a new provider."""
+    """After a change of the password, open connections still work.
+
+    New connections need a provider with the new password.
+    """
     with FakeNode(username="ada", password="old") as node:
         node.prime(READ, rows([("v", "int")], [(7,)]))
         provider = PlainTextAuthProvider("ada", "old")

@@ -1,4 +1,4 @@
-"""Fake Java and Maven programs, and constants, for tests that must not need real ones."""
+"""Fake Java and Maven programs, and constants, for tests that must run without Java and Maven."""
 
 from __future__ import annotations
 

@@ -374,7 +374,7 @@ def keyspace_in_answer(client: RawClient, text: str, stream: int = 0) -> str:
 
 
 def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client: RawClient) -> None:
-    """A later prime has priority over earlier ones, and may be limited to some requests.
+    """A later prime has priority over earlier primes, and may be limited to some requests.
 
     A prime is for a regular expression, a query string, a function of the request, or an opcode. If
     no prime fits, the response is a RESULT of kind Void.
@@ -564,7 +564,7 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
 
 
 def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> None:
-    """`drop_connections` closes or resets open connections; the node still accepts new ones."""
+    """`drop_connections` closes or resets open connections; clients may connect again."""
     assert node.drop_connections() == 1
     assert client.at_end()
     node.wait_for(lambda node: not node.connections)

@@ -58,7 +58,7 @@ def test_a_strict_node_refuses_what_is_not_primed() -> None:
 
 
 def test_a_strict_node_of_scylladb() -> None:
-    """A strict ScyllaDB node prepares any statement of its tables, but answers only primed ones."""
+    """A strict ScyllaDB node prepares any statement of its tables, but only answers if primed."""
     with FakeCluster(1, scylla=1, strict=True) as nodes:
         nodes.scylla.keyspace("ks")
         nodes.scylla.table("ks", "t", {"k": "int", "v": "int"}, ["k"])
