@@ -463,9 +463,12 @@ class Limited(io.BufferedIOBase):
 
     def _unpacked(self, size: int) -> bytes:
         """Read and decompress some bytes, and convert them to UTF-8; b"" at the end of the file."""
+        # If a compressed file has been cut, `read` loses the bytes that it has decompressed before
+        # the cut, and `read1` returns them.
+        read = getattr(self._file, "read1", self._file.read)
         while True:
             try:
-                data: bytes = self._file.read(size)
+                data: bytes = read(size)
             except (EOFError, OSError, MemoryError):
                 raise
             except Exception as error:  # each library has its own errors for damaged files
