@@ -165,6 +165,6 @@ def _wants(session: EngineSession, host: Host) -> bool:
     try:
         return session.distance(host) != HostDistance.IGNORED
     except BaseException as error:
-        log.exception("no load balancing policy has told the distance of %s", host)
+        log.exception("no load balancing policy has returned the distance of %s", host)
         reraise_on_loop(error)
         return True

@@ -115,7 +115,7 @@ def _token_on_ring(metadata: Metadata, token: Any) -> Token:
         elif not metadata.can_support_partitioner():
             reason = f"the partitioner of the cluster is {metadata.partitioner!r}"
         else:
-            reason = "no host has told of tokens"
+            reason = "no host has reported its tokens"
         raise ValueError(f"token={token!r}: the token ring is not known, because {reason}")
     return checked_token(members.token_class, token)
 

@@ -411,7 +411,7 @@ def test_without_token_metadata_a_token_is_refused() -> None:
 @pytest.mark.parametrize(
     ("partitioner", "reason"),
     [
-        ("Murmur3Partitioner", "no host has told of tokens"),
+        ("Murmur3Partitioner", "no host has reported its tokens"),
         ("x.Own", "the partitioner of the cluster is 'x.Own'"),
     ],
 )
