@@ -35,6 +35,8 @@ class AsyncRows:
         # The task that reads rows on the event loop; None before the first row is requested.
         self._task: asyncio.Task[Any] | None = None
         self._is_closed = False
+        # The error of the source, from when it was raised until the rows before it are returned.
+        self._error: Exception | None = None
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the rows. Must not be called in the thread of the event loop."""
@@ -71,6 +73,8 @@ class AsyncRows:
         rows: list[Any] = []
         if self._is_closed:
             return rows
+        if self._error is not None:
+            raise self._error
         self._task = asyncio.current_task()
         deadline = self._loop.time() + _SECONDS
         while len(rows) < _ROWS and (not rows or self._loop.time() < deadline):
@@ -78,6 +82,11 @@ class AsyncRows:
                 # Copy the row, because a generator may yield the same dict or array for each row.
                 rows.append(snapshot(await anext(self._rows)))
             except StopAsyncIteration:
+                break
+            except Exception as error:
+                if not rows:
+                    raise
+                self._error = error
                 break
         return rows
 

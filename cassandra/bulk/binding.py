@@ -829,8 +829,8 @@ def _advise_for_strings(error: Exception, row: Any) -> bool:
 
 
 _ADVICE_ON_STRINGS = (
-    "all values of this row are strings. A load converts the strings of files alone: pass the name "
-    "of the file, or convert the values"
+    "all values of this row are strings. A load converts strings to numbers, booleans and "
+    "collections only if they are in a file: pass the name of the file, or convert the values"
 )
 
 

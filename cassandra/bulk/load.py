@@ -75,6 +75,7 @@ from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.retrying import is_outage
 from cassandra.bulk.sender import Sender
 from cassandra.bulk.sources import (
+    RAISED_BY_SOURCE,
     RowsOfColumns,
     chunks_of,
     fields_of_each,
@@ -357,12 +358,14 @@ def _message_of(error: Exception) -> str:
     The name is useful for errors of user code, and for errors without a message.
     """
     is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY_SOURCE)]
     if "SQLite objects created in a thread" in str(error):
         return (
             f"{error} A load reads its source in a thread of its own: write "
             "sqlite3.connect(path, check_same_thread=False), or pass cursor.fetchall()"
         )
-    return str(error) if is_ours else f"{type(error).__name__}: {error}"
+    message = str(error) if is_ours else f"{type(error).__name__}: {error}"
+    return " ".join([message, *notes])
 
 
 # -- the blocking and the asyncio API --------------------------------------------------------------

@@ -37,6 +37,7 @@ from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, bare_name, is_pipe
+from cassandra.cqltypes.failures import add_note
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame
@@ -547,8 +548,9 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
             raw=None,
         )
 
-    has_rows = False
-    while chunk_rows := _next_rows(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS)):
+    has_rows, count = False, 0
+    while chunk_rows := _next_rows(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS), count):
+        count += len(chunk_rows)
         _check_row(chunk_rows[0])
         # A tuple of columns looks like a tuple of rows. Its first item may be a list of ids, so
         # check the next items, too.
@@ -564,6 +566,10 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
         _warn_of_no_rows(rows)
 
 
+# The beginning of the note on an error that the application's source has raised.
+RAISED_BY_SOURCE = "(raised by the source"
+
+
 def _warn_of_no_rows(source: object) -> None:
     """Warn that an iterator or reader had no rows, because it was probably read before."""
     warn(
@@ -572,16 +578,28 @@ def _warn_of_no_rows(source: object) -> None:
     )
 
 
-def _next_rows(iterator: Iterator[Any], limit: int) -> list[Any]:
+def _next_rows(iterator: Iterator[Any], limit: int, first: int) -> list[Any]:
     """Return the rows of about the next `chunks.OBJECT_SECONDS`, but at most `limit` rows.
 
-    :param iterator: the rows. An empty list means that they have ended.
+    An empty list means that the rows have ended.
+
+    :param iterator: the rows.
+    :param first: how many rows were returned before. If the iterator raises an error, a note on
+        the error has the number of the row.
     """
     start = monotonic()
     rows: list[Any] = []
     count = 1
-    while new_rows := list(islice(iterator, count)):
-        rows += new_rows
+    while True:
+        earlier_count = len(rows)
+        try:
+            # If the iterator raises an error, `rows` still gets the rows before the error.
+            rows.extend(islice(iterator, count))
+        except Exception as error:
+            add_note(error, f"{RAISED_BY_SOURCE} in place of row {first + len(rows)})")
+            raise
+        if len(rows) == earlier_count:
+            break
         seconds = monotonic() - start
         # Look at the clock again after about half a second, estimated from the pace so far. But
         # look after 64 rows at the latest, because the next rows may be slower.

@@ -697,8 +697,25 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
     except ValueError:
         raise ValueError(
             f"{short_repr(text)} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, "
-            "nor milliseconds since 1970; for another form, write timestamp_format"
+            f"nor milliseconds since 1970; {_advice_on_timestamp(stripped)}"
         ) from None
+
+
+def _advice_on_timestamp(text: str) -> str:
+    """Return what to write for a string that is neither ISO 8601 nor a number."""
+    zone = _ZONE_NAME.search(text)
+    if zone is None:
+        return "for another form, write timestamp_format"
+    if zone[1] in ("UTC", "GMT"):
+        return f"for {zone[1]}, write timestamp_format with %Z, as '%Y-%m-%d %H:%M:%S %Z'"
+    return (
+        f"the name of a time zone, {zone[1]!r}, is not read: write an offset, as "
+        "datetime.replace(tzinfo=zoneinfo.ZoneInfo(name)).isoformat() does"
+    )
+
+
+# Matches the name of a time zone at the end of a string, as CET, Europe/Oslo or [Europe/Oslo].
+_ZONE_NAME = re.compile(r"\d\s*\[?([A-Z]{3,5}|[A-Z]\w+(?:/[\w+-]+)+)\]?$")
 
 
 def _iso_timestamp(text: str) -> datetime.datetime:

@@ -300,7 +300,16 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Unsupported null value for column",
      "a value to compare with is None (or NaN, from pandas), and CQL cannot search for nulls"),
     (r"Invalid null value|null value in condition|Invalid null value for",
-     "a column of the key got None (or NaN, from pandas)"),
+     "a column of the key got None, NaN from pandas, or in a file a text that null= names"),
+    (r"Key length of \d+ is longer than",
+     "each value of the key has at most 65,535 bytes: check it first, or take its digest as the "
+     "key"),
+    (r"CQL Message of size \d+ bytes exceeds",
+     "the limit is native_transport_max_message_size of the server: write large values in parts, "
+     "and check the size of what clients send"),
+    (r"Key may not be empty",
+     "servers take an empty text or blob in a clustering column, but not as the whole partition "
+     "key"),
     (r"Batch with conditions cannot span",
      "the statements of a batch with IF write one table and one partition: execute the others by "
      "themselves"),

@@ -64,6 +64,12 @@ _EXPRESSIONS = (
     (r"\(timedelta\) is not a time ", "(datetime.datetime.min + value).time()"),
     (r"\(Timedelta\) is not a time ", "value.value for nanoseconds"),
     (r"\((?:datetime|Timestamp)\) is not a time ", "value.time()"),
+    # pandas has maps as lists of pairs, and writes such a list as a list of lists into Parquet.
+    (
+        r": \[[\[(].*\(list\) is not a mapping",
+        "dict(value) for a list of pairs; for Parquet, write frame.to_parquet(path, schema="
+        "session.scan(table, limit=1).to_arrow().schema)",
+    ),
     # A string that is the JSON of a collection or a user-defined type, or begins like it.
     (r"'\{.*\(str\) is not a (?:mapping|value of)", "json.loads(value)"),
     (r"'\[.*\(str\) is not a collection of elements ", "json.loads(value)"),

@@ -48,7 +48,9 @@ async def test_async_generators_are_read_as_rows_are_sent(
         prepared = await session.prepare(INSERT)
         assert (await session.load(prepared, generate(250))).written == 250
         assert is_closed
-        with pytest.raises(LoadError, match="the source is gone") as caught:
+        with pytest.raises(
+            LoadError, match=r"gone \(raised by the source in place of row 110\)$"
+        ) as caught:
             await session.load(prepared, generate(250, fails_at=110))
         assert isinstance(caught.value.__cause__, OSError)
         # If the load ends early, it closes the generator, and does not read it to its end.

@@ -796,7 +796,7 @@ def test_rows_of_strings_get_advice(binder: Binder) -> None:
 
     Applications get such rows from `csv.DictReader`. A load converts only the strings of files.
     """
-    advice = "all values of this row are strings. A load converts the strings of files alone"
+    advice = "all values of this row are strings. A load converts strings to numbers, booleans"
     for row, has_advice in (
         (("a", "1", None, "2"), True),
         ({"p": "a", "c": "1"}, True),

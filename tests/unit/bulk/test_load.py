@@ -334,6 +334,25 @@ def test_only_the_row_that_a_server_rejects_fails(
 
 
 @LOADERS
+@pytest.mark.parametrize("fails_at", [0, 1, 150])
+def test_an_error_of_the_source_has_the_number_of_the_row(
+    node: FakeNode, load: Load, fails_at: int
+) -> None:
+    """If the source raises an error, the LoadError says in place of which row."""
+
+    def rows() -> Iterator[Any]:
+        for number in range(200):
+            yield number, str(1 / (fails_at - number) and number).encode()
+
+    with pytest.raises(LoadError) as caught:
+        load(node, rows())
+    assert str(caught.value) == (
+        f"ZeroDivisionError: division by zero (raised by the source in place of row {fails_at})"
+    )
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@LOADERS
 def test_a_generator_may_use_its_objects_again(node: FakeNode, load: Load) -> None:
     """A generator may reuse its objects: each row is written as it was when it was yielded.
 

@@ -17,6 +17,7 @@ from cassandra.cqltypes import (
     FloatType,
     Int32Type,
     ListType,
+    MapType,
     SetType,
     TimeUUIDType,
     UTF8Type,
@@ -199,6 +200,7 @@ def test_a_value_that_is_not_a_vector_gets_advice(value: object, advice: str) ->
     ("cql_type", "name", "value", "advice"),
     [
         (BytesType, "v", [1, 2], r"write bytes\(value\)$"),
+        (MapType.apply_parameters([UTF8Type, Int32Type]), "v", [("a", 1)], r"write dict\(value\)"),
         (DateType, "v", time.gmtime(0), r"write datetime\.datetime\(\*value\[:6\]\)$"),
         (Int32Type, "[ttl]", 3_600_000_000, "a number of seconds, at most 630,720,000"),
     ],
