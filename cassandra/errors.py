@@ -587,6 +587,8 @@ class ConnectionShutdown(ConnectionException):
 class SessionShutdown(NoHostAvailable, ConnectionShutdown):
     """The session is shut down. You can catch it as `NoHostAvailable` or `ConnectionShutdown`.
 
+    The message says whether the request was sent before the shutdown: a write may have happened.
+
     :param message: the message.
     :param errors: an error for each host that the session was connected to.
     """

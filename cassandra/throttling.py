@@ -166,7 +166,7 @@ class RequestThrottler:
         if self.waiting >= self.max_queue_size:
             self.refused += 1
             raise RequestThrottled(
-                f"{self.under_way} requests are under way and {self.waiting} wait, as many as may "
+                f"requests under way: {self.under_way}, waiting: {self.waiting}, as many as may "
                 f"(max_queue_size={self.max_queue_size} of {type(self).__name__})"
             )
         queue = self._queues.get(request.caller)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import logging
 import os
 import re
 import stat
@@ -480,7 +479,11 @@ def _check_folder(target: str | Path, format: str) -> None:
             f"files in the format {format!r}: write format={named_format!r}, or name a folder"
         )
     if named_format is not None or _COMPRESSED_FILE.search(name):
-        log.warning("%r is a folder, although its name is like that of a file", name)
+        warn(
+            f"{name!r} becomes a folder of files, although its name is like that of a file: name a "
+            f"folder, as {_name_beside(Path(name))!r}, or for a single file write "
+            "session.scan(table).to_pandas() and a method of the frame"
+        )
 
 
 # Matches the end of a compressed file's name.

@@ -214,8 +214,11 @@ class RequestSession(Protocol):
     def why_no_pool(self, host: Host) -> Exception:
         """Return the error that a request records for a host to which the session has no pool."""
 
-    def closed_error(self) -> Exception:
-        """Return the error of a request on a closed session."""
+    def closed_error(self, was_sent: bool = False) -> Exception:
+        """Return the error of a request on a closed session.
+
+        :param was_sent: True if the request was sent before the session was closed.
+        """
 
     # -- the steps of a request --------------------------------------------------------------------
 

@@ -681,7 +681,7 @@ class Request(RequestBase):
             return
         if self.session.closed:  # do not ask the policy: a closed session cannot retry
             attempt.error = error
-            self.fail(self.session.closed_error())
+            self.fail(self.session.closed_error(was_sent=True))
             return
         attempt.latency = self.session.timers.clock() - attempt.started
         attempt.error = error

@@ -803,9 +803,17 @@ class EngineSession(ObservedSession):
 
     # -- end ---------------------------------------------------------------------------------------
 
-    def closed_error(self) -> Exception:
-        """Return the error of a request on a closed session."""
+    def closed_error(self, was_sent: bool = False) -> Exception:
+        """Return the error of a request on a closed session.
+
+        :param was_sent: True if the request was sent before the session was closed.
+        """
         message = "the session is shut down"
+        if was_sent:
+            message = (
+                "the session was shut down before the response came; the server may have executed "
+                "the request"
+            )
         errors = {
             str(host): ConnectionShutdown(f"the pool of {host} is closed", host.endpoint)
             for host in self._hosts_at_close

@@ -152,7 +152,7 @@ def test_a_full_queue_refuses() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=2))
     for _ in range(3):
         CountingRequest(throttler).ask()
-    with pytest.raises(RequestThrottled, match="1 requests are under way and 2 wait, as many as"):
+    with pytest.raises(RequestThrottled, match="requests under way: 1, waiting: 2, as many as"):
         CountingRequest(throttler).ask()
     assert throttler.refused == 1
 

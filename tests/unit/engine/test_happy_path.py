@@ -404,7 +404,7 @@ class FakeSession:
         self.pools: dict[Any, Any] = {}
         self.pools_by_id: dict[int, Any] = {}
 
-    def closed_error(self) -> Exception:
+    def closed_error(self, was_sent: bool = False) -> Exception:
         return ConnectionShutdown("closed")
 
 
