@@ -113,6 +113,18 @@ class PageQueue:
             # other ranges are begun.
             self._waiting.appendleft(Fetch(fetch.number, state))
 
+    def pin(self, fetch: Fetch, address: str) -> None:
+        """Record that the other pages of a range must come from the host of a page.
+
+        The range gets this host as its only replica, also in a checkpoint.
+
+        :param fetch: the page.
+        :param address: the address of the host.
+        """
+        ranges = list(self.ranges)  # the list may be the application's
+        ranges[fetch.number] = ranges[fetch.number]._replace(replicas=(address,))
+        self.ranges = ranges
+
     def used(self, fetch: Fetch, state: bytes | None) -> None:
         """Record that the application has used the rows of a page.
 

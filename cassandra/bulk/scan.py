@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from cassandra.bulk.sessions import AsyncSession, Page, Session
+    from cassandra.metadata.host import Host
     from cassandra.metadata.schema.tables import TableMetadata
 else:
     pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
@@ -314,12 +315,7 @@ class _ScanBase:
                 f"{counted(value_count, 'value')}: write where={example}"
             )
         ranges = statement.ranges if self.ranges is None else self.ranges
-        if not statement.has_tokens and [token_range[:2] for token_range in ranges] not in (
-            [],
-            [(FIRST, LAST)],
-        ):
-            # The statement has no bind markers for the bounds of a range, so it would return all
-            # rows once per range.
+        if not _are_readable(statement, ranges):
             raise ValueError(
                 f"ranges= cannot be used here: {self.table} is not read by token ranges"
             )
@@ -327,6 +323,11 @@ class _ScanBase:
         self._saved_checkpoint = self._opened_checkpoint()
         if self._saved_checkpoint is not None:
             queue.resume(self._saved_checkpoint)
+            if not _are_readable(statement, queue.ranges):
+                raise ValueError(
+                    f"the checkpoint {self._saved_checkpoint.path} has token ranges, but "
+                    f"{self.table} is not read by token ranges"
+                )
             if self._saved_checkpoint.state and len(queue.finished) == len(queue.ranges):
                 self._warn_of_finished_checkpoint(self._saved_checkpoint)
         return queue
@@ -354,9 +355,38 @@ class _ScanBase:
         # An asyncio session has no `execute_async`: its `execute` returns an awaitable at once.
         session = plain_session(self.session)
         send = getattr(session, "execute_async", None) or session.execute
-        bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
+        token_range = queue.ranges[fetch.number]
+        bound = statement.bind(token_range, self.page_size, self.level)
+        host = None
+        if statement.is_local and fetch.state is not None:
+            host = self._host_of(token_range)
         fetch.sent_at = monotonic()
-        fetch.handle = send(bound, paging_state=fetch.state, **self._execute_options)
+        fetch.handle = send(bound, paging_state=fetch.state, host=host, **self._execute_options)
+
+    def _host_of(self, token_range: TokenRange) -> Host:
+        """Return the host that has sent the first page of a range of a node's own table.
+
+        :raises ValueError: if the cluster has no such host any more.
+        """
+        hosts: list[Host] = self.session.cluster.metadata.all_hosts()
+        for host in hosts:
+            if str(host.endpoint) in token_range.replicas:
+                return host
+        raise ValueError(
+            f"each node has its own rows of {self.table}, and the node whose rows this scan has "
+            f"begun to read, {', '.join(token_range.replicas)}, is not in the cluster: begin anew"
+        )
+
+    def _arrived(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch, page: Page) -> Any:
+        """Record that a page has arrived, and return the paging state of the next page.
+
+        :param page: the page, which was in flight.
+        """
+        state = page.paging_state
+        if statement.is_local and fetch.state is None:
+            queue.pin(fetch, str(_host_that_answered(page).endpoint))
+        queue.arrived(fetch, state, size_of(page))
+        return state
 
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
         """Record that the application has used a page, and save the checkpoint.
@@ -367,6 +397,17 @@ class _ScanBase:
         queue.used(fetch, state)
         if self._saved_checkpoint is not None:
             queue.save(self._saved_checkpoint)
+
+
+def _are_readable(statement: ScanStatement, ranges: Iterable[TokenRange]) -> bool:
+    """Return True if a statement reads each row of these ranges once.
+
+    A statement without bind markers for the bounds of a range returns all rows for each range.
+    """
+    return statement.has_tokens or [token_range[:2] for token_range in ranges] in (
+        [],
+        [(FIRST, LAST)],
+    )
 
 
 def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
@@ -393,6 +434,18 @@ def _check_not_ignored(page: Page) -> None:
     error = ignored_error(page)
     if error is not None:
         raise error
+
+
+def _host_that_answered(page: Any) -> Host:
+    """Return the host that has sent a page."""
+    # On asyncio, the result has the attempts; in the blocking API, its future has them.
+    attempts = getattr(page, "response_future", page).attempts
+    # The last attempt may be a speculative one, which was abandoned when another host answered.
+    answered = [
+        attempt for attempt in attempts if attempt.latency is not None and attempt.error is None
+    ]
+    host: Host = (answered or attempts)[-1].host
+    return host
 
 
 def size_of(result: Page) -> int:
@@ -709,8 +762,7 @@ class Scan(_ScanBase):
                 self._send(statement, queue, fetch)
             while remaining != 0 and (oldest := queue.oldest()) is not None:
                 result = self._result(statement, queue, oldest)
-                state = result.paging_state
-                queue.arrived(oldest, state, size_of(result))
+                state = self._arrived(statement, queue, oldest, result)
                 count, remaining = _cut(result, remaining)
                 # Send the next requests before the application uses this page, unless the limit is
                 # reached.
@@ -876,8 +928,7 @@ class AsyncScan(_ScanBase):
                 self._send(statement, queue, fetch)
             while remaining != 0 and (oldest := queue.oldest()) is not None:
                 result = await self._result(statement, queue, oldest)
-                state = result.paging_state
-                queue.arrived(oldest, state, size_of(result))
+                state = self._arrived(statement, queue, oldest, result)
                 count, remaining = _cut(result, remaining)
                 # Send the next requests before the application uses this page, unless the limit is
                 # reached.

@@ -20,6 +20,7 @@ from cassandra.bulk.ranges import (
 from cassandra.bulk.target import table_of
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException
+from cassandra.metadata.placement.replication import LocalStrategy
 from cassandra.metadata.placement.tokens import Murmur3Token
 from cassandra.query.statement import SimpleStatement
 from cassandra.util.cql_text import cql_string, escape_name
@@ -52,6 +53,8 @@ class ScanStatement:
     :param has_tokens: True if the first two parameters of the statement are the bounds of a range.
         False if the statement reads the whole table at once.
     :param parameters: the values of the other bind markers, which are in the application's `where`.
+    :param is_local: True if each node has its own rows of the table, so that all pages must come
+        from one node.
     """
 
     def __init__(
@@ -60,11 +63,13 @@ class ScanStatement:
         ranges: Sequence[TokenRange],
         has_tokens: bool,
         parameters: Sequence[Any],
+        is_local: bool = False,
     ) -> None:
         self.prepared = prepared
         self.ranges = ranges
         self.has_tokens = has_tokens
         self.parameters = tuple(parameters)
+        self.is_local = is_local
 
     def bind(self, token_range: TokenRange, page_size: int, level: int | None) -> BoundStatement:
         """Return the bound statement that reads a range.
@@ -125,13 +130,12 @@ def plan_steps(
         table = table_of(metadata, name, session.keyspace, with_views=True)
     keyspace, table_name = table.keyspace_name, table.name
     token_map = metadata.token_map
-    has_tokens = (
-        token_map is not None
-        and token_map.token_class is Murmur3Token
-        # The queried node computes the rows of a virtual table. They are not on the ring, because
-        # virtual tables have another partitioner.
-        and not metadata.keyspaces[keyspace].virtual
+    # Each node computes the rows of a virtual table, and has its own rows of a table like
+    # system.peers. If several nodes sent ranges of such a table, their rows would be mixed.
+    is_local = metadata.keyspaces[keyspace].virtual or isinstance(
+        metadata.keyspaces[keyspace].replication_strategy, LocalStrategy
     )
+    has_tokens = token_map is not None and token_map.token_class is Murmur3Token and not is_local
     # An aggregate's signature is its name with the types of its arguments.
     aggregates = {
         signature.partition("(")[0] for signature in metadata.keyspaces[keyspace].aggregates
@@ -140,7 +144,9 @@ def plan_steps(
     prepared = yield lambda session: session.prepare(query)
     if not has_tokens:
         whole_ring = [TokenRange(FIRST, LAST)]
-        return ScanStatement(prepared, whole_ring, has_tokens=False, parameters=parameters)
+        return ScanStatement(
+            prepared, whole_ring, has_tokens=False, parameters=parameters, is_local=is_local
+        )
     estimates: list[Estimate] = []
     plain_rows = PlainRows()
     for host in metadata.all_hosts():

@@ -35,6 +35,20 @@ def test_a_started_range_continues_before_others_begin() -> None:
     assert queue.oldest() is second
 
 
+def test_a_range_is_pinned_to_the_host_of_a_page(tmp_path: Path) -> None:
+    """A pinned range has one replica, also in a checkpoint; other ranges keep theirs."""
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
+    first, second = queue.to_send()
+    queue.pin(second, "10.0.0.1:9042")
+    assert queue.ranges == [RANGES[0], TokenRange(1, 2, ("10.0.0.1:9042",)), *RANGES[2:]]
+    queue.used(first, b"state")
+    path = tmp_path / "point"
+    queue.save(Checkpoint(path, {}))
+    other = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
+    other.resume(Checkpoint(path, {}))
+    assert other.ranges == queue.ranges
+
+
 def test_in_order_the_first_range_is_read_to_its_end() -> None:
     """With `in_order`, `oldest` returns a page of the first range, even one requested last."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=True)

@@ -127,6 +127,87 @@ def test_each_row_comes_once(
     assert scanned == EXPECTED
 
 
+# -- tables of which each node has its own rows ----------------------------------------------------
+
+LOCAL_QUERY = 'SELECT "id", "c0" FROM "system"."t0"'
+
+
+@pytest.fixture(params=["local", "virtual"])
+def nodes_with_own_rows(request: pytest.FixtureRequest) -> Iterator[FakeCluster]:
+    """Yield three nodes with a table `system.t0`, in whose rows `c0` is the number of the node."""
+    with FakeCluster(3) as running_nodes:
+        for number, node in enumerate(running_nodes.nodes):
+            node.schema = schema("system")
+            if request.param == "virtual":
+                node.schema = {
+                    name.replace("system_schema", "system_virtual_schema"): table_rows
+                    for name, table_rows in node.schema.items()
+                }
+            else:
+                node.schema["system_schema.keyspaces"][0]["replication"] = {
+                    "class": "org.apache.cassandra.locator.LocalStrategy"
+                }
+            prepared = node.prime_prepare(LOCAL_QUERY, [], COLUMNS)
+            prepared.keyspace, prepared.table = "system", "t0"
+            own_rows = [(n, number) for n in range(30)]
+            node.prime(LOCAL_QUERY, paged(COLUMNS, own_rows, keyspace="system", table="t0"))
+        yield running_nodes
+
+
+async def test_rows_of_several_nodes_are_not_mixed(nodes_with_own_rows: FakeCluster) -> None:
+    """A table of which each node has its own rows is read from one node.
+
+    The rows came from all nodes, some from each.
+    """
+    nodes = nodes_with_own_rows
+    async with aio.Cluster(**settings(nodes)) as async_cluster:
+        async_session = await async_cluster.connect()
+        async_rows = [tuple(row) async for row in async_session.scan("system.t0", page_size=4)]
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scanned = [tuple(row) for row in session.scan("system.t0", page_size=4)]
+    for read_rows in (scanned, async_rows):
+        assert [n for n, _ in read_rows] == list(range(30))
+        assert len({number for _, number in read_rows}) == 1
+
+
+def test_a_resumed_scan_reads_the_rows_of_the_same_node(
+    nodes_with_own_rows: FakeCluster, tmp_path: Path
+) -> None:
+    """The checkpoint of such a table has the node whose rows were read."""
+    nodes = nodes_with_own_rows
+    path = tmp_path / "point"
+    for _ in range(3):  # another session may begin with another node
+        with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+            iterator = iter(session.scan("system.t0", page_size=4, checkpoint=path))
+            first = [tuple(next(iterator)) for _ in range(10)]
+            session.execute("SELECT key FROM system.local")
+            rest = [tuple(row) for row in session.scan("system.t0", page_size=4, checkpoint=path)]
+        assert [n for n, _ in first] == list(range(10))
+        assert [n for n, _ in rest] == list(range(8, 30))
+        assert len({number for _, number in [*first, *rest]}) == 1
+        path.unlink()
+
+
+def test_a_scan_is_not_resumed_on_another_node(
+    nodes_with_own_rows: FakeCluster, tmp_path: Path
+) -> None:
+    """A checkpoint of a node that has left, or of token ranges, ends the scan with an error."""
+    path = tmp_path / "point"
+    with Cluster(**settings(nodes_with_own_rows)) as cluster, cluster.connect() as session:
+        iterator = iter(session.scan("system.t0", page_size=4, checkpoint=path))
+        for _ in range(10):
+            next(iterator)
+        content = json.loads(path.read_text())
+        for ranges, message in (
+            ([[FIRST, LAST, ["10.0.0.1:9042"]]], r"has begun to read, 10\.0\.0\.1:9042, is not in"),
+            ([[FIRST, 0, []], [0, LAST, []]], "has token ranges, but system.t0 is not read by"),
+        ):
+            content["state"]["ranges"] = ranges
+            path.write_text(json.dumps(content))
+            with pytest.raises(ValueError, match=message):
+                next(iter(session.scan("system.t0", checkpoint=path)))
+
+
 class IgnoringPolicy(RetryPolicy):
     """A retry policy of an application that ignores each error of a server."""
 
