@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RangeOptions(TypedDict, total=False):
     """The options of all calls that read a table by token ranges.
 
-    :param parameters: the values for the ``?`` markers of `where`.
+    :param parameters: the values for the ``?`` markers of the selectors and of `where`.
     :param splits: the approximate number of token ranges into which the table is cut; None for
         ranges of about 32 MiB.
     :param concurrency: the maximum number of pages in flight; 16 by default.

@@ -38,6 +38,8 @@ _ESTIMATES = (
 )
 # The query of the names of a table's columns: see `current_table_steps`.
 _COLUMN_NAMES = "SELECT column_name FROM {}.columns WHERE keyspace_name = {} AND table_name = {}"
+# The name of a marker that is compared with a token, in the server's description of a statement.
+_TOKEN_MARKER = "partition key token"
 BYTES_OF_A_RANGE = 32 << 20  # the size of a range in bytes, unless the application sets `splits`
 
 # A generator that yields functions. The caller calls each function with a blocking or asyncio
@@ -52,7 +54,8 @@ class ScanStatement:
     :param ranges: the ranges to read, in order.
     :param has_tokens: True if the first two parameters of the statement are the bounds of a range.
         False if the statement reads the whole table at once.
-    :param parameters: the values of the other bind markers, which are in the application's `where`.
+    :param parameters: the values of the application's bind markers, which are in its selectors and
+        in its `where`.
     :param is_local: True if each node has its own rows of the table, so that all pages must come
         from one node.
     """
@@ -70,6 +73,9 @@ class ScanStatement:
         self.has_tokens = has_tokens
         self.parameters = tuple(parameters)
         self.is_local = is_local
+        # The index of the first marker of the range: the number of markers in the selectors.
+        names = [column.name for column in prepared.column_metadata]
+        self._bounds_index = names.index(_TOKEN_MARKER) if _TOKEN_MARKER in names else 0
 
     def bind(self, token_range: TokenRange, page_size: int, level: int | None) -> BoundStatement:
         """Return the bound statement that reads a range.
@@ -79,9 +85,11 @@ class ScanStatement:
         :param page_size: the number of rows per page.
         :param level: the consistency level; None uses the profile's level.
         """
-        # The markers of the range precede the markers of the application's condition.
-        bounds = (token_range.start, token_range.end) if self.has_tokens else ()
-        bound = self.prepared.bind((*bounds, *self.parameters))
+        values = list(self.parameters)
+        if self.has_tokens:
+            # The markers of the range are between those of the selectors and of the condition.
+            values[self._bounds_index : self._bounds_index] = token_range[:2]
+        bound = self.prepared.bind(values)
         if self.has_tokens:
             bound.routing_key = token_range.routing_key
         bound.fetch_size = page_size

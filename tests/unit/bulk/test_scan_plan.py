@@ -281,6 +281,27 @@ def test_a_range_is_bound_with_the_values_of_the_condition(
     assert without_level.consistency_level is None
 
 
+def test_markers_of_selectors_get_the_first_values(session: Session, nodes: FakeCluster) -> None:
+    """The values of markers in selectors precede the bounds of the range.
+
+    The bounds were bound to these markers, and the value to a bound: rows and values were wrong.
+    """
+    token_marker = ("partition key token", "bigint")
+    nodes.prime_prepare(
+        f'SELECT c0 + (bigint) ? FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING',
+        [("[selection]", "bigint"), token_marker, token_marker, ("c0", "int")],
+        [("c0", "bigint")],
+    )
+    statement = plan(session, "c0 + (bigint) ?", "c0 = ?", 100, 7)
+    bound = statement.bind(TokenRange(-5, 9), 500, None)
+    assert bound.values == [
+        (100).to_bytes(8, "big"),
+        (-5).to_bytes(8, "big", signed=True),
+        (9).to_bytes(8, "big"),
+        (7).to_bytes(4, "big"),
+    ]
+
+
 def test_a_table_that_is_not_on_the_ring_is_read_at_once(nodes: FakeCluster) -> None:
     """With another partitioner, whose tokens cannot be split, the whole table is one range."""
     for node in nodes.nodes:
