@@ -13,6 +13,7 @@ from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY
 from cassandra.errors import ConnectionException
 from cassandra.policies import DCAwareRoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, Request, reset, rows
+from tests.waiting import until
 
 pytestmark = pytest.mark.simulated
 
@@ -47,12 +48,17 @@ def test_only_hosts_in_the_scope_must_agree() -> None:
             session = cluster.connect(wait_for_all_pools=True)
             assert session.wait_for_schema_agreement()
             remote_node.prime(LOCAL_VERSION_QUERY, other_version)
-            assert session.wait_for_schema_agreement(wait_time=0.05, scope=SchemaAgreementScope.DC)
-            assert session.wait_for_schema_agreement(wait_time=0.05, scope="rack")
+            assert session.wait_for_schema_agreement(wait_time=5, scope=SchemaAgreementScope.DC)
+            assert session.wait_for_schema_agreement(wait_time=5, scope="rack")
             # Without a scope, the remote node is queried, too, and its version differs.
             queries_before = len(remote_node.queries(LOCAL_VERSION_QUERY))
-            assert not session.wait_for_schema_agreement(wait_time=0.05)
-            assert len(remote_node.queries(LOCAL_VERSION_QUERY)) > queries_before
+
+            def remote_node_is_queried() -> bool:
+                # On a busy machine, the wait may end before the query is sent.
+                assert not session.wait_for_schema_agreement(wait_time=0.05)
+                return len(remote_node.queries(LOCAL_VERSION_QUERY)) > queries_before
+
+            until(remote_node_is_queried)
             remote_node.clear_primes()
             assert session.wait_for_schema_agreement(wait_time=5, scope="cluster")
             with pytest.raises(ValueError, match="planet"):
