@@ -788,12 +788,19 @@ def _conversion_of_tuple(
 def _conversion_of_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a vector to a tuple; None for other annotations that fit."""
-    # The setting `vector_type` decides if vectors are lists or arrays, so accept both unconverted.
+    """Return the conversion of a vector to a tuple, or of the elements of a list.
+
+    Return None if the decoder's values fit without conversion.
+    """
     if origin is tuple:
         return _conversion_of_list(cql_type, annotation, origin, arguments, column, field)
     if origin in _LISTS:
-        return None
+        # The setting `vector_type` decides if vectors are lists or arrays. Do not convert arrays:
+        # their elements have classes of NumPy, which the annotation may name.
+        if not arguments or getattr(arguments[0], "__module__", "") == "numpy":
+            return None
+        convert_element = _conversion_for(cql_type.subtypes[0], arguments[0], column, field)
+        return None if convert_element is None else partial(_convert_vector, convert_element)
     modules = {getattr(cls, "__module__", "") for cls in (annotation, origin)}
     if modules & {"numpy", "array"}:
         return None
@@ -854,6 +861,11 @@ def _convert_elements(
     collect: Callable[[Any], Any], element: Convert, values: Iterable[Any]
 ) -> object:
     return collect(map(element, values))
+
+
+def _convert_vector(element: Convert, values: Any) -> object:
+    """Convert the elements of a vector that is a list, and return an array as it is."""
+    return list(map(element, values)) if isinstance(values, list) else values
 
 
 def _unchanged(value: _T) -> _T:

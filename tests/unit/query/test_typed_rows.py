@@ -5,6 +5,7 @@ The tests use both the compiled and the pure Python version of the row plan.
 
 from __future__ import annotations
 
+import array
 import datetime
 import decimal
 import enum
@@ -14,7 +15,7 @@ import re
 import struct
 import uuid
 import weakref
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from dataclasses import InitVar, dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict
 
@@ -351,6 +352,8 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ),
     ("VectorType(FloatType , 2)", [1.0, 2.0], list[float], [1.0, 2.0]),
     ("VectorType(FloatType , 2)", [1.0, 2.0], tuple[float, ...], (1.0, 2.0)),
+    ("VectorType(TimeType , 1)", [Time("12:30:00")], list[datetime.time], [datetime.time(12, 30)]),
+    ("VectorType(UTF8Type , 1)", ["red"], Sequence[Colour], [Colour.RED]),
     ("ReversedType(Int32Type)", 1, int, 1),
 ]
 
@@ -368,6 +371,20 @@ def test_values_are_converted_to_the_annotated_type(
     (row,) = rows_as(row_type, [("v", type_name, value)])
     assert row.v == expected
     assert type(row.v) is type(expected)
+
+
+def test_vectors_that_are_arrays_are_not_converted() -> None:
+    """The elements of vectors are converted in lists, but not in arrays.
+
+    The setting `default_vector_type` decides if the driver makes lists or arrays.
+    """
+    metadata = ResultMetadata(
+        [ColumnMetadata("ks", "t", "v", lookup_casstype("VectorType(TimeType , 1)"))]
+    )
+    times = array.array("q", [5])
+    row_type = make_dataclass("Row", [("v", list[datetime.time])])
+    (row,) = typed_rows(row_type).rows_of(metadata, [(times,)])
+    assert row.v is times
 
 
 @dataclass
@@ -440,8 +457,8 @@ def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
         ("SetType(Int32Type)", list[int]),
         ("MapType(UTF8Type,Int32Type)", dict[str, str]),
         ("TupleType(Int32Type,UTF8Type)", tuple[int]),
-        ("VectorType(FloatType , 2)", str), ("Int32Type", str | bytes), ("UTF8Type", Literal[1]),
-        ("UUIDType", str),
+        ("VectorType(FloatType , 2)", str), ("VectorType(FloatType , 2)", list[str]),
+        ("Int32Type", str | bytes), ("UTF8Type", Literal[1]), ("UUIDType", str),
     ],
 )  # fmt: skip
 def test_annotations_that_do_not_fit(type_name: str, annotation: Any) -> None:
