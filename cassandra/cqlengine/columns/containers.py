@@ -564,10 +564,10 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         super().__init__((value_type,), **kwargs)
         self.value_col = self.types[0]
         # True if the codec checks all elements at once. Checking each element here would take
-        # longer than the rest of an insert.
-        self._codec_checks_elements = type(self.value_col).validate in (
-            Integer.validate,
-            BaseFloat.validate,
+        # longer than the rest of an insert. The `wire` of a column class of the application may
+        # convert the elements.
+        self._codec_checks_elements = self.value_col.wire is None and (
+            type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
         )
 
     def index_options(self) -> str:
@@ -600,8 +600,15 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
             ]
         return value  # an array of numbers, which the codec accepts as it is
 
+    @property
+    def converts(self) -> bool:
+        return super().converts or self.value_col.converts
+
     @reads_rows_as_they_are
-    def to_python(self, value: object) -> Any:
+    def to_python(self, value: Any) -> Any:
+        # Most elements need no conversion, and the vector may be an array of numbers.
+        if value is not None and self.value_col.converts:
+            return [self.value_col.to_python(element) for element in value]
         return list(value) if isinstance(value, tuple) else value
 
     @by_elements

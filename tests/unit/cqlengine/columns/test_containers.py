@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from typing import Any
 
 import pytest
@@ -277,6 +278,8 @@ def test_the_number_of_elements_is_limited(
         (c.Map(c.Text, c.List(c.Integer)), {"a": None}, {"a": []}),
         (c.Tuple(c.List(c.Integer), c.Integer), (None, None), ([], None)),
         (c.Vector(c.Float, 2), (1.0, 2.0), [1.0, 2.0]),
+        (c.Vector(c.UserDefinedType(Address), 1), [("a", 1)], [Address(street="a", number=1)]),
+        (c.Vector(c.Vector(c.List(c.Integer), 1), 1), [[(1, 2)]], [[[1, 2]]]),
         (c.UserDefinedType(Address), ("a", 1), Address(street="a", number=1)),
     ],
 )
@@ -330,6 +333,27 @@ def test_elements_are_converted_for_the_database_only_if_needed(
     assert column.to_database(None) is None
     assert column.wire is not None
     assert named(make(c.Text)).wire is None
+
+
+class Shifted(c.Integer):
+    """A number to which 100 is added for the database, and taken away again for the instance."""
+
+    def to_python(self, value: Any) -> Any:
+        return value - 100
+
+    def to_database(self, value: Any) -> Any:
+        return value + 100
+
+
+@pytest.mark.parametrize("make", [c.List, lambda column: c.Vector(column, 2)])
+def test_elements_of_own_columns_are_converted_in_both_directions(make: Any) -> None:
+    """Lists and vectors convert elements by an application's column, to and from the database."""
+    column = named(make(Shifted))
+    for value in ([1, 2], (1, 2), array.array("i", [1, 2])):
+        assert column.wire is not None
+        assert column.to_database(value) == [101, 102]
+    assert column.to_python([101, 102]) == [1, 2]
+    assert column.converts
 
 
 @pytest.mark.parametrize(
