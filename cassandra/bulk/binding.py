@@ -447,6 +447,10 @@ class Binder:
         """Add advice to the message of an error that a row of the application has raised."""
         if _advise_for_strings(error, row):
             return
+        # The application may have passed lists of rows, such as batches, in place of rows.
+        if type(row) in (tuple, list) and row and all(type(item) in (tuple, list) for item in row):
+            _replace_advice(error, "; this row is a list of rows: pass the rows themselves")
+            return
         # The application may have passed the values in the order of CREATE TABLE.
         if self.is_server_order and isinstance(error, TypeError) and type(row) in (tuple, list):
             _add_advice(
@@ -832,6 +836,13 @@ _ADVICE_ON_STRINGS = (
     "all values of this row are strings. A load converts strings to numbers, booleans and "
     "collections only if they are in a file: pass the name of the file, or convert the values"
 )
+
+
+def _replace_advice(error: Exception, advice: str) -> None:
+    """Replace the advice in the message of an error, which is for the values of one row."""
+    if error.args and isinstance(error.args[0], str):
+        message = error.args[0].partition("; the values of one row are bound here")[0]
+        error.args = (f"{message}{advice}", *error.args[1:])
 
 
 def _add_advice(error: Exception, advice: str) -> bool:

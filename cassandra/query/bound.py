@@ -321,6 +321,11 @@ def _advice_for(message: str, query: str) -> str:
             "; the values of one row are bound here: for many rows, write "
             f"{many_rows_advice('batch.add_many(prepared, rows)')}"
         )
+    if not is_inside and re.search(r"\(ndarray\) is not (?:an? |text|bytes)", message):
+        return (
+            "; the values of one row are bound here: for arrays of columns, write "
+            "session.load(table, {'column': array, ...})"
+        )
     # A value that is not a list was bound to a vector or another collection.
     if " is not a collection of elements for vector<" in message:
         if re.search(r": b'\s*\[.*\(bytes\) is not", message):

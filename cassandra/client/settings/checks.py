@@ -81,13 +81,18 @@ def timedelta(name: str, value: _Value) -> _Value:
 
 def switch(name: str, value: object) -> bool:
     """Accept any value, and convert it to a boolean. Warn of a string such as "false"."""
+    return bool(unconverted_switch(name, value))
+
+
+def unconverted_switch(name: str, value: _Value) -> _Value:
+    """Accept any value, and return it unchanged. Warn of a string such as "false"."""
     if isinstance(value, str) and value.strip().lower() in _NO:
         warnings.warn(
             f"{name}={value!r} means True, because the string is not empty: write {name}=False",
             RuntimeWarning,
             stacklevel=stack_level(),
         )
-    return bool(value)
+    return value
 
 
 # Strings that mean False, for example in environment variables. Python takes them for True.

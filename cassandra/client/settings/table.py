@@ -185,6 +185,7 @@ class ClusterSettings:
         it.
         """,
         default=False,
+        check=checks.unconverted_switch,
     )
 
     # Import the default only when it is needed, because its module imports asyncio and much of the
@@ -379,6 +380,7 @@ class ClusterSettings:
         host.
         """,
         default=True,
+        check=checks.unconverted_switch,
         is_live=True,
     )
 
@@ -387,6 +389,7 @@ class ClusterSettings:
         up.
         """,
         default=True,
+        check=checks.unconverted_switch,
         is_live=True,
     )
 
@@ -402,7 +405,9 @@ class ClusterSettings:
     )
 
     allow_beta_protocol_version: Plain[bool] = Setting(
-        doc="""True allows beta versions of the protocol.""", default=False
+        doc="""True allows beta versions of the protocol.""",
+        default=False,
+        check=checks.unconverted_switch,
     )
 
     # `factory` creates a generator for each cluster. A default object here would be shared by all
@@ -431,6 +436,7 @@ class ClusterSettings:
         other tables.
         """,
         default=False,
+        check=checks.unconverted_switch,
     )
 
     # `_follow_tls` checks this setting, together with `ssl_options` and `ssl_session_cache`.
@@ -579,6 +585,7 @@ class ClusterSettings:
         the connections of a cluster object, is always sent. Neither is sent to Cassandra.
         """,
         default=True,
+        check=checks.unconverted_switch,
         kw_only=True,
     )
 

@@ -791,6 +791,13 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
     assert outcome() == found_among_tuples
 
 
+def test_a_list_of_rows_in_place_of_a_row_gets_advice(binder: Binder) -> None:
+    """Batches of rows are refused; the advice for single statements would be wrong here."""
+    ((_, error),) = bound(binder, [("a", 1, "x", 2), ("b", 1, "y", 3), (), ()]).failures
+    assert str(error).endswith("; this row is a list of rows: pass the rows themselves")
+    assert "the values of one row are bound here" not in str(error)
+
+
 def test_rows_of_strings_get_advice(binder: Binder) -> None:
     """If all values of a failed row are strings, the error says that a load does not convert them.
 

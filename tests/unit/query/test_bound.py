@@ -214,6 +214,15 @@ def test_values_of_other_types_get_advice(
         statement.bind((value,))
 
 
+def test_an_array_of_ids_gets_advice() -> None:
+    """If arrays of columns are bound in place of the values of a row, the error names `load`."""
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(
+        TypeError, match=r"write session\.load\(table, {'column': array, \.\.\.}\)$"
+    ):
+        statement_of(k=Int32Type).bind((numpy.arange(3),))
+
+
 def test_a_matrix_and_a_bare_vector_get_advice() -> None:
     """A matrix, or a vector that is not in a tuple, raises a ValueError with advice."""
     numpy = pytest.importorskip("numpy")

@@ -243,5 +243,7 @@ def test_a_string_that_means_false_warns(text: str) -> None:
     """A non-empty string is true in Python, so the setting does the opposite of what it says."""
     with pytest.warns(RuntimeWarning, match="means True.*write metrics_enabled=False"):
         assert checks.switch("metrics_enabled", text) is True
+    with pytest.warns(RuntimeWarning, match="means True.*write metrics_enabled=False"):
+        assert Cluster(metrics_enabled=text).metrics_enabled == text  # type: ignore[arg-type]
     assert checks.switch("metrics_enabled", "yes") is True
     assert checks.switch("metrics_enabled", "") is False
