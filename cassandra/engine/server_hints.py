@@ -64,6 +64,18 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*(EXPLAIN|ANALYZE|ANALYSE)\b",
      "CQL has no \\1: execute(statement, trace=True), then result.get_query_trace() shows what the "
      "servers do"),
+    (r"^\s*(?:CREATE|ALTER)\s+(?:ROLE|USER)\b.*[=\s](?:\?|:\w)",
+     "statements about roles take no bind markers: execute a text with %s, into which the driver "
+     "writes the value"),
+    (r"^\s*ALTER\s+(?:ROLE|USER)\b(?!.*\bWITH\b)",
+     "write ALTER ROLE name WITH PASSWORD = '...' AND LOGIN = true"),
+    (r"^\s*(GRANT|REVOKE)\s+ALL\s+PRIVILEGES\b", "write \\1 ALL PERMISSIONS ON ..."),
+    (r"^\s*(?:GRANT|REVOKE)\s+(?!(?:ALL|CREATE|ALTER|DROP|SELECT|MODIFY|AUTHORIZE|DESCRIBE|EXECUTE|"
+     r"UNMASK|SELECT_MASKED)\b)\w+(?:\s*,|\s+ON\b)",
+     "the permissions are SELECT, MODIFY (for INSERT, UPDATE, DELETE and TRUNCATE), CREATE, ALTER, "
+     "DROP, AUTHORIZE, DESCRIBE and EXECUTE, or ALL PERMISSIONS"),
+    (r"^\s*SHOW\s+(?:GRANTS|ROLES|USERS|PRIVILEGES)\b",
+     "write LIST ROLES, or LIST ALL PERMISSIONS OF role"),
     (r"^\s*SET\b", "CQL has no SET of variables: settings are those of the session, of a profile "
                    "or of a statement"),
     (r"\b(?:FROM|INTO|UPDATE|TABLE|EXISTS|AS)\s+'", "names have double quotes in CQL, or none; "
@@ -398,6 +410,8 @@ def _advice_for_rejection(message: str, statement: str) -> str | None:
     value_advice = _first_match(PYTHON_VALUE_ADVICE[:1], _searched(statement))
     if value_advice is not None:
         return value_advice
+    if "No keyspace has been specified" in message and _is_in(r"^\s*(?:GRANT|REVOKE)\b", statement):
+        return "for a keyspace, write ON KEYSPACE name; for a table, ON TABLE keyspace.table"
     # The message names an unknown column: it may be an alias of the SELECT.
     column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
     if column is not None and _is_in(rf"\bAS\s+\"?{column[1]}\b", statement):

@@ -59,6 +59,12 @@ def advice_for_refusal(message: str, statement: str) -> str | None:
         ("SELECT COUNT(DISTINCT v) FROM t", "count in your program"),
         ("SELECT * FROM %s", "names of tables"),
         ("DROP TABLE ?", "names of tables"),
+        ("CREATE ROLE r WITH PASSWORD = ? AND LOGIN = true", "roles take no bind markers"),
+        ("ALTER ROLE r SET PASSWORD 'x'", "write ALTER ROLE name WITH PASSWORD"),
+        ("GRANT ALL PRIVILEGES ON ALL KEYSPACES TO r", "write GRANT ALL PERMISSIONS ON"),
+        ("REVOKE INSERT, UPDATE ON ks.t FROM r", "MODIFY (for INSERT"),
+        ("GRANT READ ON KEYSPACE ks TO r", "the permissions are SELECT, MODIFY"),
+        ("SHOW GRANTS", "LIST ALL PERMISSIONS OF role"),
         ("SELECT * FROM t WHERE k IN %s", "pass ((1, 2),)"),
         ("SELECT * FROM t LIMIT %s", "take an int"),
         ("INSERT INTO t (k) VALUES (1) USING TTL %(ttl)s", "take an int"),
@@ -340,6 +346,12 @@ def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, adv
 def test_an_unknown_property_of_a_table_gets_advice() -> None:
     advice = advice_for_syntax_error("Unknown property 'ttl'", "ALTER TABLE t WITH ttl = 5")
     assert "default_time_to_live (seconds)" in str(advice)
+
+
+def test_a_grant_without_the_word_keyspace_gets_advice() -> None:
+    message = "No keyspace has been specified. USE a keyspace, or explicitly specify ..."
+    assert "ON KEYSPACE name" in str(advice_for_refusal(message, "GRANT SELECT ON shop TO r"))
+    assert "ON KEYSPACE" not in str(advice_for_refusal(message, "SELECT * FROM t"))
 
 
 def test_a_list_in_the_parentheses_of_in_gets_advice() -> None:

@@ -243,8 +243,8 @@ def test_a_string_that_means_false_warns(text: str) -> None:
     """A non-empty string is true in Python, so the setting does the opposite of what it says."""
     with pytest.warns(RuntimeWarning, match="means True.*write metrics_enabled=False"):
         assert checks.switch("metrics_enabled", text) is True
+    any_cluster: Any = Cluster
     with pytest.warns(RuntimeWarning, match="means True.*write metrics_enabled=False"):
-        any_cluster: Any = Cluster
         assert any_cluster(metrics_enabled=text).metrics_enabled == text
     assert checks.switch("metrics_enabled", "yes") is True
     assert checks.switch("metrics_enabled", "") is False
