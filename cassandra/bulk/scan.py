@@ -148,6 +148,14 @@ class _ScanBase:
                     "ranges= has TokenRange of cassandra.bulk.ranges, as scan.token_ranges() "
                     f"returns them, and not {token_range!r} ({type(token_range).__name__})"
                 )
+            start, end = token_range[:2]
+            if start >= end:
+                # Servers return no rows for such a range.
+                raise ValueError(
+                    "the start of a range is below its end, but ranges= has "
+                    f"{token_range!r}: write a range that wraps around the ring as two, "
+                    f"TokenRange({start}, {LAST}) and TokenRange({FIRST}, {end})"
+                )
         if self.splits is not None:
             positive("splits", self.splits)
         if self.row_limit is not None:
@@ -284,7 +292,7 @@ class _ScanBase:
             "table_id": describe_id(table),
             "columns": columns if columns is None or isinstance(columns, str) else list(columns),
             "where": self.condition,
-            "parameters": [repr(value) for value in self.parameters],
+            "parameters": [repr(_without_ellipsis(value)) for value in self.parameters],
             **self.purpose,
         }
         if self.ranges is not None:
@@ -397,6 +405,17 @@ class _ScanBase:
         queue.used(fetch, state)
         if self._saved_checkpoint is not None:
             queue.save(self._saved_checkpoint)
+
+
+def _without_ellipsis(value: Any) -> object:
+    """Return an array, a series or a frame's column as a list; return other values unchanged.
+
+    The `repr` of a long array has an ellipsis instead of most of its items.
+    """
+    for name in ("tolist", "to_list", "to_pylist"):  # NumPy and pandas, polars, pyarrow
+        if hasattr(value, "__len__") and hasattr(value, name):
+            return getattr(value, name)()
+    return value
 
 
 def _are_readable(statement: ScanStatement, ranges: Iterable[TokenRange]) -> bool:

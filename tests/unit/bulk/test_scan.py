@@ -395,6 +395,35 @@ def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: 
             list(session.scan("a.t0", ranges=[lower_range], **options))
 
 
+@pytest.mark.parametrize("make", ["numpy.array", "pandas.Series", "polars.Series", "pyarrow.array"])
+def test_a_checkpoint_is_refused_for_another_array(
+    nodes: FakeCluster, tmp_path: Path, make: str
+) -> None:
+    """A checkpoint tells long arrays apart that only differ in the middle.
+
+    Their `repr` has an ellipsis there, so a scan resumed with another condition and lost rows.
+    """
+    module, _, name = make.partition(".")
+    make_array = getattr(pytest.importorskip(module), name)
+    query = f"{QUERY} AND c0 IN ? ALLOW FILTERING"
+    markers = [("a", "bigint"), ("b", "bigint"), ("in(c0)", "list<int>")]
+    nodes.prime_prepare(query, markers, COLUMNS)
+    nodes.prime(query, paged(COLUMNS, [], keyspace="a", table="t0"))
+    numbers = list(range(2000))
+    other_numbers = [*numbers[:1000], 5000, *numbers[1001:]]
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+
+        def read(values: list[int]) -> None:
+            options: Any = {"where": "c0 IN ?", "parameters": [make_array(values)]}
+            scan = session.scan("a.t0", ["id", "c0"], checkpoint=tmp_path / "point", **options)
+            assert list(scan) == []
+
+        read(numbers)
+        read(numbers)
+        with pytest.raises(ValueError, match="is the checkpoint of something else: its parameters"):
+            read(other_numbers)
+
+
 def test_ranges_are_refused_with_another_partitioner() -> None:
     """With RandomPartitioner, `ranges=` is refused, and a table can only be read as a whole.
 
@@ -869,6 +898,8 @@ def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFix
         ({"where": "id = ?", "parameters": 1}, TypeError, r"but is 1: write parameters=\[1\]"),
         ({"where": "id = ?", "parameters": "ab"}, TypeError, r"write parameters=\['ab'\]"),
         ({"ranges": [(1, 2)]}, TypeError, r"as scan\.token_ranges\(\) returns them, and not"),
+        ({"ranges": [TokenRange(5, -5)]}, ValueError, r"write .* as two, TokenRange\(5, 9223"),
+        ({"ranges": [TokenRange(5, 5)]}, ValueError, "the start of a range is below its end, but"),
         ({"consistency_level": "many"}, ValueError, "there is no consistency level 'many'"),
         ({"sep": ";"}, TypeError, r"session\.unload and session\.load have delimiter="),
     ],
