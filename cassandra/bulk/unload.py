@@ -44,8 +44,6 @@ __all__ = ["UnloadReport", "aunload", "unload"]
 
 T = TypeVar("T")
 
-log = logging.getLogger(__name__)
-
 FORMATS = ("parquet", "csv", "jsonl")  # the values of the option `format`
 BYTES_OF_A_FILE = 256 << 20  # the default of the option `file_bytes`
 # How many rows of a CSV file to check for empty strings.

@@ -194,10 +194,10 @@ class SavedState:
         self._values = values
         self._mapping = mapping
         self._write = write
-        # What the next `swap` restores: the values of the attributes (stored, explicit, unknown).
-        # They are now the values before the write. After the first `swap`, they are the values
-        # after the write.
-        self._other = (write.stored, write.explicit, write.unknown)
+        # What the next `swap` restores: the values of the attributes (stored, explicit, unknown,
+        # failed). They are now the values before the write. After the first `swap`, they are the
+        # values after the write.
+        self._other = (write.stored, write.explicit, write.unknown, write.failed)
         self._is_restored = False
         # The instance's `write_count` when the batch was last executed; None before that.
         self._write_count: int | None = None
