@@ -327,6 +327,15 @@ def pandas_of_arrow(
 
     check_types_mapper(pyarrow, layout, options)
     table = arrow_table(pyarrow, layout, pages)
+    names = list(layout.names)
+    # pyarrow finds columns by their names. If several columns have one name, it converts each of
+    # them to text if one of them is text. So number the columns, and set their names afterwards.
+    is_numbered = len(set(names)) < len(names)
+    if is_numbered:
+        table = table.rename_columns([str(index) for index in range(len(names))])
+        if options.get("categories"):
+            categories = [str(i) for i, name in enumerate(names) if name in options["categories"]]
+            options = {**options, "categories": categories}
     object_columns: dict[int, list[Any]] = {}
     if "types_mapper" not in options:
         for index, child in enumerate(layout.children):
@@ -342,7 +351,7 @@ def pandas_of_arrow(
                 column = pyarrow.nulls(table.num_rows)
             else:
                 continue
-            table = table.set_column(index, layout.names[index], column)
+            table = table.set_column(index, table.column_names[index], column)
         options = {"integer_object_nulls": True, **options}
     frame = table.to_pandas(**{"date_as_object": False, **options})
     for index, objects in object_columns.items():
@@ -355,6 +364,8 @@ def pandas_of_arrow(
                 # By default, pandas converts integers with nulls to floats, which rounds large
                 # numbers. So use pandas' nullable integers.
                 frame.isetitem(index, column.to_pandas(types_mapper=_nullable_integer))
+    if is_numbered:
+        frame.columns = pandas.Index(names)
     return frame
 
 

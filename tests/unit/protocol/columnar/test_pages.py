@@ -340,6 +340,28 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert str(without_nulls.dtypes["i"]) == "int64"
 
 
+def test_columns_of_one_name_keep_their_values_and_types() -> None:
+    """Several columns with the same name are converted each by its own type.
+
+    pyarrow alone converts all of them to strings if one of them is text.
+    """
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    types: dict[str, list[Any]] = {"a": [t.UTF8Type, t.Int32Type], "b": [t.UTF8Type, t.UUIDType]}
+    metadata = ResultMetadata(
+        [ColumnMetadata("ks", "t", name, each) for name in types for each in types[name]]
+    )
+    page = read(metadata, [b"x", int32(5), b"y", IDENTITY.bytes], [None, int32(6), b"y", None])
+    frame = pages.pandas_of_arrow(pyarrow, page.layout, [page], {})
+    assert frame.columns.tolist() == ["a", "a", "b", "b"]
+    assert frame.iloc[0].tolist() == ["x", 5, "y", IDENTITY]
+    assert frame.iloc[1, 1] == 6
+    assert frame.isna().iloc[1].tolist() == [True, False, False, True]
+    # The option `categories` has the names that the columns have in the frame.
+    frame = pages.pandas_of_arrow(pyarrow, page.layout, [page], {"categories": ["a"]})
+    is_category = [isinstance(dtype, pandas.CategoricalDtype) for dtype in frame.dtypes]
+    assert is_category == [True, True, False, False]
+
+
 def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> None:
     """A `types_mapper` that maps durations is refused; the error names the column and what to pass.
 
