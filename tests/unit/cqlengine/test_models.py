@@ -268,13 +268,15 @@ def test_the_cache_of_statements_is_bounded(
     """A connection caches at most `MOST_PREPARED` prepared statements."""
     monkeypatch.setattr(connection, "MOST_PREPARED", 3)
     default_connection = connection.get_connection()
+    sizes: set[int] = set()
     # Each keyspace, and a query with or without a limit, needs a different statement.
     for number in range(10):
         Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
         session.return_row(count=5)
         Person.objects(id=1).limit(None if number % 2 else 5).count()
         Person.objects.using(keyspace=f"ks{number}").filter(id=1).delete()
-        assert len(default_connection.prepared) <= 3
+        sizes.add(len(default_connection.prepared))
+    assert max(sizes) == 3
 
 
 def test_rows_become_instances_of_their_discriminator_s_subclass(session: FakeSession) -> None:
