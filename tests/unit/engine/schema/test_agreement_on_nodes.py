@@ -72,7 +72,8 @@ async def test_a_host_that_closes_its_connection_is_asked_again() -> None:
             session = await cluster.connect(wait_for_all_pools=True)
             nodes.nodes[1].prime(LOCAL_VERSION_QUERY, reset(), times=1)
             assert await session.wait_for_schema_agreement(wait_time=5)
-            assert len(nodes.nodes[1].queries(LOCAL_VERSION_QUERY)) >= 1
+            # The first query was not answered.
+            assert len(nodes.nodes[1].queries(LOCAL_VERSION_QUERY)) == 2
             # If no pool has a connection, no host can be queried, so the call raises an error.
             for pool in session._engine.pools.values():
                 pool.connections.clear()
