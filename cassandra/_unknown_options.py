@@ -281,6 +281,12 @@ _OF_CALLS = {
         },
         "; it has name and buckets",
     ),
+    "ConcurrencyLimitingThrottler": _Advice(
+        _each(
+            "max_concurrent concurrency limit max_requests n", "; write max_concurrent_requests="
+        ),
+        "; it has max_concurrent_requests and max_queue_size",
+    ),
     "DCAwareRoundRobinPolicy": _Advice(
         _each("dc datacenter data_center local_datacenter localDc", "; write local_dc="),
         "; it has local_dc, used_hosts_per_remote_dc and preferred_remote_dcs",

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
+from cassandra.bulk.tasks import ScanTask, check_settings, scan_tasks, worker_session
 from cassandra.errors import DependencyException
 
 if TYPE_CHECKING:
@@ -49,15 +49,6 @@ def _as_pandas(table: Any) -> pd.DataFrame:
     # Use Arrow types: with pandas' own types, a partition that has a null would have other column
     # types than a partition without a null.
     return table.to_pandas(types_mapper=pandas.ArrowDtype)
-
-
-def _check(cluster: object) -> None:
-    """Raise TypeError if `cluster` is not a mapping of settings."""
-    if not isinstance(cluster, Mapping):
-        raise TypeError(
-            "cluster must be a mapping of settings, by which each worker connects, but is "
-            f"{cluster!r}: write {{'contact_points': ['10.0.0.1']}}"
-        )
 
 
 def read_table(
@@ -90,7 +81,7 @@ def read_table(
         partitions.
     :raises DependencyException: if Dask is not installed.
     """
-    _check(cluster)
+    check_settings("cluster", cluster)
     dataframe = _dask()
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)
@@ -139,9 +130,14 @@ def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any)
     for name in ("counters", "checkpoint", "failed_rows"):
         if options.get(name):
             raise ValueError(f"to_table does not have the option {name!r}")
-    _check(cluster)
+    check_settings("cluster", cluster)
     # This raises an error if Dask is missing.
     _dask()
+    if not hasattr(frame, "map_partitions"):
+        raise TypeError(
+            f"to_table writes a Dask DataFrame, and not a {type(frame).__name__}: write "
+            "session.load(table, frame), or dask.dataframe.from_pandas(frame, npartitions=8)"
+        )
     import pandas
 
     counts = frame.map_partitions(

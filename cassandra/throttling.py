@@ -30,6 +30,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._patterns import pattern
+from cassandra._unknown_options import advise_options
 from cassandra.errors import OperationTimedOut, RequestThrottled, WriteTimeout
 from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
@@ -270,6 +271,9 @@ class ConcurrencyLimitingThrottler(RequestThrottler):
 
     def may_begin(self) -> bool:
         return self.under_way < self.max_concurrent_requests
+
+
+advise_options(ConcurrencyLimitingThrottler)
 
 
 class RateLimitingThrottler(RequestThrottler):

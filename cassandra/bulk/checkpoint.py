@@ -101,10 +101,14 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def check_path(name: str, path: object) -> None:
-    """Raise TypeError unless an option that names a file is a path or None.
+    """Raise an error unless an option that names a file is a path in an existing folder, or None.
 
     :param name: the option.
     :param path: its value.
+    :raises TypeError: for any other value.
+    :raises ValueError: for a URL, or a path that only a shell expands.
+    :raises FileNotFoundError: if the folder does not exist. The file is written only when rows were
+        read or have failed, which may be after hours.
     """
     if path is not None and not isinstance(path, (str, os.PathLike)):
         raise TypeError(
@@ -116,6 +120,9 @@ def check_path(name: str, path: object) -> None:
         raise ValueError(f"{name}: write os.path.expanduser({text!r}): only a shell replaces ~")
     if "://" in text:
         raise ValueError(f"{name} is a file of this machine, and not {text!r}")
+    folder = os.path.dirname(text)
+    if folder and not os.path.isdir(folder):
+        raise FileNotFoundError(f"{name}={text!r}: there is no folder {folder!r}")
 
 
 class Checkpoint:

@@ -148,6 +148,7 @@ _INSTEAD = {
     **dict.fromkeys(
         ("ttl", "writetime", "timestamp"), "write columns=['id', 'ttl(name)', 'writetime(name)']"
     ),
+    "npartitions": "write splits=n for about n partitions",
     **dict.fromkeys(("index", "index_col"), "write scan.to_pandas().set_index('id')"),
     **dict.fromkeys(("schema", "dtype", "dtypes"), "the columns of the table have the types"),
     "allow_filtering": "where= allows it",

@@ -173,10 +173,13 @@ def table_of(
         raise TypeError(
             f"a table is named by a str, not {type(name).__name__}: write {_name_of(name)}"
         )
-    if re.match(r"\s*(SELECT|INSERT)\s", name, re.IGNORECASE):
+    statement = re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\s", name, re.IGNORECASE)
+    if statement is not None:
+        advice = "for a load, write session.load(session.prepare(text), rows)"
+        if statement[1].upper() == "SELECT":
+            advice = "columns= and where= choose what is read; session.execute runs statements"
         raise ValueError(
-            f"a table is named as table or keyspace.table, not by a statement, {name!r}: "
-            "columns= and where= choose what is read; session.execute runs statements"
+            f"a table is named as table or keyspace.table, not by a statement, {name!r}: {advice}"
         )
     # Split the name. If it has no keyspace, use the session's.
     parts = split_names(name, "the name of a table", any_unquoted=True)

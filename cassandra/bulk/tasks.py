@@ -109,13 +109,27 @@ def scan_tasks(
     return [ScanTask(table, columns, where, token_range, task_options) for token_range in ranges]
 
 
+def check_settings(name: str, settings: object) -> None:
+    """Raise TypeError if `settings` is not a mapping of settings.
+
+    :param name: the parameter, for the message.
+    """
+    if not isinstance(settings, Mapping):
+        raise TypeError(
+            f"{name} must be a mapping of settings, by which each worker connects, but is "
+            f"{settings!r}: write {{'contact_points': ['10.0.0.1']}}"
+        )
+
+
 def worker_session(settings: Mapping[str, Any]) -> Session:
     """Return the session of this process for a cluster; connect at the first call.
 
     Use it in workers of Dask, Ray and similar tools, which receive tasks and cannot keep a session.
 
     :param settings: picklable settings of `cassandra.cluster.Cluster`.
+    :raises TypeError: if `settings` is not a mapping.
     """
+    check_settings("settings", settings)
     # The key has the process id, because a forked process must not use its parent's session.
     key = (os.getpid(), pickle.dumps(sorted(settings.items())))
     session = _sessions.get(key)

@@ -521,7 +521,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             other profile uses it; otherwise None.
         """
         if not isinstance(profile, ExecutionProfile):
-            raise TypeError(f"profile must be an ExecutionProfile, but is {profile!r}")
+            raise TypeError(_not_a_profile(profile))
         if self.config_mode is ConfigMode.LEGACY:
             raise ValueError("execution profiles cannot be added if old-style settings are used")
         if name in self.profile_manager.profiles:
@@ -563,7 +563,12 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         if not callable(klass):
             raise TypeError(
                 f"the class for {keyspace}.{name} must be a class, but is {klass!r} of type "
-                f"{type(klass).__name__}: write {type(klass).__name__}, without brackets"
+                f"{type(klass).__name__}: write "
+                + (
+                    "the class itself, without quotes"
+                    if isinstance(klass, str)
+                    else f"{type(klass).__name__}, without brackets"
+                )
             )
         # Let the engine decode values to instances of the class, and let the sessions encode
         # instances as literals.
@@ -655,6 +660,12 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
     def _settings(self) -> Settings:
         return settings_of(self)
+
+
+def _not_a_profile(value: object) -> str:
+    """Return the error message for an object that is not an `ExecutionProfile`."""
+    advice = ": write ExecutionProfile(**settings)" if isinstance(value, Mapping) else ""
+    return f"profile must be an ExecutionProfile, but is {value!r}{advice}"
 
 
 def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: object) -> None:

@@ -375,7 +375,13 @@ class SessionBase(RequestMaker, ObservedBySession):
         :param fn: called in the thread that executes the request; must not block.
         :param args: further positional arguments for `fn`.
         :param kwargs: further keyword arguments for `fn`.
+        :raises TypeError: if `fn` is not callable.
         """
+        if not callable(fn):
+            raise TypeError(
+                f"fn must be a function of a future, but is {fn!r} of type {type(fn).__name__}; "
+                "pass the function itself, not the result of a call"
+            )
         self._request_init_listeners.append((fn, args, kwargs))
 
     def remove_request_init_listener(

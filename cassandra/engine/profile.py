@@ -211,9 +211,10 @@ class ExecutionProfile(_Attributes):
             changes["speculative_execution_policy"] = policy
         for name, value in changes.items():
             if name not in settings:
-                raise ValueError(
-                    f"an execution profile has no setting {name!r}; it has {', '.join(settings)}"
+                advice = (
+                    f": {_ADVICE[name]}" if name in _ADVICE else f"; it has {', '.join(settings)}"
                 )
+                raise ValueError(f"an execution profile has no setting {name!r}{advice}")
             setattr(copy, name, value)
         return copy
 

@@ -26,6 +26,12 @@ def test_options_that_make_no_sense_for_many_processes(name: str) -> None:
         dask.to_table(None, "ks.t", {}, **options)
 
 
+def test_a_frame_of_pandas_is_not_written_by_many_processes() -> None:
+    pytest.importorskip("dask")
+    with pytest.raises(TypeError, match=r"Dask DataFrame, and not a dict: write session\.load"):
+        dask.to_table({"k": [1]}, "ks.t", {})
+
+
 def test_a_list_of_addresses_is_not_the_settings_of_a_cluster() -> None:
     with pytest.raises(TypeError, match=r"write {'contact_points': \['10\.0\.0\.1'\]}"):
         dask.read_table("ks.t", ["127.0.0.1"])  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from cassandra.bulk.options import load_options
 from cassandra.bulk.report import LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.scan_options import scan_options
+from cassandra.bulk.tasks import worker_session
 from cassandra.bulk.unload import UnloadReport
 from cassandra.client.settings.names import instead_of
 from cassandra.cluster import (
@@ -871,6 +872,31 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         TypeError,
         lambda: Cluster(reconnection_policy=any_settings(5)),
         r"write ConstantReconnectionPolicy\(delay=5\)",
+    ),
+    "a number as a listener of requests": (
+        TypeError,
+        lambda: object.__new__(Session).add_request_init_listener(any_settings(5)),
+        "fn must be a function of a future, but is 5 of type int",
+    ),
+    "a timeout of a clone": (
+        ValueError,
+        lambda: ExecutionProfile().clone(timeout=3),
+        "no setting 'timeout': write request_timeout=seconds",
+    ),
+    "a dict as a further profile": (
+        TypeError,
+        lambda: Cluster().add_execution_profile("x", any_settings({"request_timeout": 3})),
+        r"write ExecutionProfile\(\*\*settings\)",
+    ),
+    "a name of a class of a user-defined type": (
+        TypeError,
+        lambda: Cluster().register_user_type("ks", "address", any_settings("Address")),
+        "write the class itself, without quotes",
+    ),
+    "addresses of a worker's session": (
+        TypeError,
+        lambda: worker_session(any_settings(["10.0.0.1"])),
+        "settings must be a mapping of settings.*write {'contact_points': ",
     ),
     "a statement as a query": (
         TypeError,

@@ -42,6 +42,7 @@ K = [("k", "int")]
 NUMBER_AS_TEXT: Any = "1"
 NUMBER: Any = 3
 THROTTLER_CLASS: Any = RateLimitingThrottler
+MISTAKEN_CLASS: Any = ConcurrencyLimitingThrottler
 
 
 class FakeLoop:
@@ -420,6 +421,7 @@ def test_errors_of_the_application_keep_the_limit() -> None:
             TypeError,
             "must be an integer, but is '1'",
         ),
+        (lambda: MISTAKEN_CLASS(limit=5), TypeError, "'limit'; write max_concurrent_requests="),
         (lambda: RateLimitingThrottler(0), ValueError, "must be a positive number, but is 0"),
         (lambda: RateLimitingThrottler(1, burst=-1), ValueError, "burst must be seconds"),
         (lambda: AdaptiveThrottler(5, 10), ValueError, "least <= initial <= most"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.checkpoint import Checkpoint, describe_files, describe_id
+from cassandra.bulk.checkpoint import Checkpoint, check_path, describe_files, describe_id
 
 # the load that the checkpoint belongs to: kind of work, table and options
 SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns": ("a", "b")}}
@@ -226,3 +226,14 @@ def test_paths_that_are_no_files_of_this_machine(path: str, advice: str) -> None
     """A checkpoint's path that is not a local file raises a ValueError with advice."""
     with pytest.raises(ValueError, match=advice):
         Checkpoint(path, SUBJECT)
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "failed_rows"])
+def test_a_file_in_a_missing_folder_is_refused(tmp_path: Path, name: str) -> None:
+    """The file is written only later, perhaps after hours, so the folder is checked at once."""
+    path = tmp_path / "missing" / "file.json"
+    with pytest.raises(FileNotFoundError, match=f"{name}='.*there is no folder '.*missing'"):
+        check_path(name, path)
+    path.parent.mkdir()
+    check_path(name, path)
+    check_path(name, "file.json")

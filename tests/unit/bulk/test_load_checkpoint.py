@@ -169,7 +169,11 @@ def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path)
 
     At the end of a chunk there is no other error to hide, so the error of the disk is raised.
     """
-    checkpoint = run_of(tmp_path / "nowhere" / "point")
+    folder = tmp_path / "nowhere"
+    folder.mkdir()
+    checkpoint = run_of(folder / "point")
+    # The folder is there at the beginning, but not any more when the load saves its progress.
+    folder.rmdir()
     checkpoint.begin_chunk(CHUNK)
     assert checkpoint.outcomes is not None
     checkpoint.outcomes.note_failed(0)
