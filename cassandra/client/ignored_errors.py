@@ -10,9 +10,11 @@ def ignored_error(result: object) -> BaseException | None:
 
     :param result: the result of a request, from the blocking or the asyncio API.
     """
-    # A result without the server's response has no message. Its request's last attempt failed.
+    # A result without the server's response has no message. One of its request's attempts failed.
     if getattr(result, "_message", result) is not None:
         return None
-    attempts = getattr(getattr(result, "response_future", result), "attempts", None)
-    error: BaseException | None = attempts[-1].error if attempts else None
+    attempts = getattr(getattr(result, "response_future", result), "attempts", None) or ()
+    # The last attempt may be a speculative one, which was in flight when the error was ignored.
+    errors = [attempt.error for attempt in attempts if attempt.decision == "ignore"]
+    error: BaseException | None = errors[-1] if errors else None
     return error

@@ -8,7 +8,9 @@ from cassandra import Unavailable, aio
 from cassandra.client.ignored_errors import ignored_error
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies.retry import Decision, RetryPolicy
-from cassandra.testing.fake import ErrorCode, FakeNode, error, rows, void
+from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
+from cassandra.query.statement import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, rows, void
 
 
 class IgnoringPolicy(RetryPolicy):
@@ -60,6 +62,36 @@ async def test_the_same_on_asyncio() -> None:
             assert ignored_error(await session.execute("rows")) is None
             assert ignored_error(await session.execute("void")) is None
             assert isinstance(ignored_error(await session.execute("unavailable")), Unavailable)
+
+
+def test_an_error_is_ignored_while_a_speculative_attempt_is_in_flight() -> None:
+    """The ignored error is that of the first attempt, although a speculative attempt is the last.
+
+    Such a result seemed to be the server's response: loads counted its rows as written, and scans
+    took it for the last page of a range.
+    """
+    speculative = ExecutionProfile(
+        retry_policy=IgnoringPolicy(),
+        speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.001, 1),
+    )
+    waiting = hold(rows([("k", "int")]))
+    with FakeCluster(2) as nodes:
+        nodes.prime("q", waiting)
+        with (
+            Cluster(
+                nodes.contact_points,
+                port=nodes.port,
+                execution_profiles={EXEC_PROFILE_DEFAULT: speculative},
+            ) as cluster,
+            cluster.connect() as session,
+        ):
+            future = session.execute_async(SimpleStatement("q", is_idempotent=True))
+            first, second = waiting.take(2)
+            first.release(error(ErrorCode.UNAVAILABLE))
+            result = future.result()
+            second.release()
+            assert [attempt.decision for attempt in future.attempts] == ["ignore", None]
+            assert isinstance(ignored_error(result), Unavailable)
 
 
 def test_results_of_other_classes_have_none() -> None:
