@@ -27,6 +27,9 @@ from cassandra.errors import DependencyException
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"  # the name that stands for standard input in place of a file
 MANIFEST = "_manifest.json"  # lists the files of an unload, in their folder
+# In the folder of an unload from its beginning until its manifest is written. Readers of folders
+# skip hidden files.
+UNFINISHED = ".unfinished-unload"
 _STEP = 1 << 16  # the number of bytes to read at a time
 _LEAST_STEP = 512  # the minimum number of compressed bytes, for files that expand a lot
 # The characters to which the error handler `surrogateescape` decodes bytes that are not UTF-8.

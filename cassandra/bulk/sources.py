@@ -36,7 +36,7 @@ from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chun
 from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.lost_times import LostTimes, is_date
-from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, bare_name, is_pipe
+from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, UNFINISHED, bare_name, is_pipe
 from cassandra.cqltypes.failures import add_note
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
@@ -414,8 +414,15 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
     :param folder: the folder, with or without a manifest.
     :param names: the names of the files in the folder.
     :raises FileNotFoundError: for the first missing file. A file is not missing if it was
-        compressed or decompressed after the unload.
+        compressed or decompressed after the unload. Also if an unload into the folder was stopped
+        or is running, so that it has written no manifest.
     """
+    has_manifest = os.path.exists(os.path.join(folder, MANIFEST))
+    if not has_manifest and os.path.exists(os.path.join(folder, UNFINISHED)):
+        raise FileNotFoundError(
+            f"folder {folder!r} lacks rows, because its unload was stopped or is running: unload "
+            f"into another folder, or delete {UNFINISHED} in this folder to load its files"
+        )
     for listed_name in _rows_in_manifest(folder):
         if not any(
             name == listed_name

@@ -22,7 +22,7 @@ from cassandra._clocks import monotonic
 from cassandra._habits import UNLOAD_REPORT, add_habits
 from cassandra._later_warnings import warn
 from cassandra.bulk.checkpoint import write_json
-from cassandra.bulk.opened import MANIFEST
+from cassandra.bulk.opened import MANIFEST, UNFINISHED
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
@@ -146,12 +146,14 @@ class _Writer:
         self.folder.mkdir(parents=True, exist_ok=True)
         # Refuse a folder with files: a load of the folder would also read the files of an earlier
         # unload.
-        if any(self.folder.iterdir()):
+        if self._has_files():
             raise FileExistsError(
                 f"the folder {os.fspath(self.folder)!r} is not empty"
                 + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
                 + ": an unload needs a new or empty folder"
             )
+        # A load of the folder raises an error until the manifest is written.
+        (self.folder / UNFINISHED).touch()
         self.report = UnloadReport()
         self.row_counts: dict[str, int] = {}  # the number of rows by file name, for the manifest
         self._format = format
@@ -377,7 +379,12 @@ class _Writer:
         # Write the manifest last, because it means that the folder is complete.
         write_json(self.folder / MANIFEST, content, indent=1)
         self._is_complete = True
+        (self.folder / UNFINISHED).unlink(missing_ok=True)
         return report
+
+    def _has_files(self) -> bool:
+        """Return True if the folder has files other than the sign of an unfinished unload."""
+        return any(path.name != UNFINISHED for path in self.folder.iterdir())
 
     def abandon(self) -> None:
         """Clean up after an unload that failed; do nothing if it succeeded.
@@ -393,8 +400,11 @@ class _Writer:
             # Clean up even if the file cannot be closed, for example because the disk is full.
             if self._path is not None:
                 Path(self._temporary_path(self._path)).unlink(missing_ok=True)
-            if self._is_new and not any(self.folder.iterdir()):
-                self.folder.rmdir()
+            # Complete files remain, and the sign that the folder lacks others.
+            if not self._has_files():
+                (self.folder / UNFINISHED).unlink(missing_ok=True)
+                if self._is_new:
+                    self.folder.rmdir()
 
 
 @contextmanager

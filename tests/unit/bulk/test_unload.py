@@ -433,6 +433,50 @@ def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
         session.unload("a.t0", out, format=file_format)
 
 
+@pytest.mark.parametrize("how", ["killed", "failed"])
+def test_the_whole_files_of_an_unfinished_unload_are_not_loaded(
+    session: Any, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load refuses the folder of an unload that has written some files, but no manifest.
+
+    Such a load seemed to be complete, but the rows of the other files were missing.
+    """
+    out = tmp_path / "out"
+    options: Any = {"format": "csv", "splits": 4, "file_bytes": 1}
+    end_file = unload_module._Writer._end_file
+
+    def end_two_files(self: Any) -> None:
+        if len(self.report.files) == 2:
+            raise OSError("the disk is full")
+        end_file(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(unload_module._Writer, "_end_file", end_two_files)
+        if how == "killed":  # a killed process does not remove its file
+            patch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
+        with pytest.raises(OSError, match="the disk is full"):
+            session.unload("a.t0", out, **options)
+    assert len(list(out.glob("part-*"))) == 2
+    with pytest.raises(FileNotFoundError, match="its unload was stopped or is running"):
+        files_of(str(out))
+    (out / ".unfinished-unload").unlink()
+    assert len(files_of(str(out)) or ()) == 2
+
+
+def test_an_unload_into_an_empty_folder_can_be_repeated(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unload that was killed before its first file was complete does not block its folder."""
+    with monkeypatch.context() as patch:
+        # Imitate a killed process.
+        patch.setattr(unload_module._Writer, "abandon", lambda self: None)
+        with pytest.raises(ValueError, match="write columns='id, no AS c' for selectors"):
+            session.unload("a.t0", tmp_path, columns=["id", "no AS c"], format="csv")
+    assert [path.name for path in tmp_path.iterdir()] == [".unfinished-unload"]
+    assert session.unload("a.t0", tmp_path, format="csv").rows == len(EXPECTED)
+    assert not list(tmp_path.glob(".*"))
+
+
 async def test_a_file_is_not_closed_while_it_is_written_to(
     nodes: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
