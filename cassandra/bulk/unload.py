@@ -352,8 +352,12 @@ class _Writer:
         self._stack.close()
         path = self._path
         assert path is not None
-        # Rename the file only now, so that each file with a final name is complete.
-        os.replace(self._temporary_path(path), path)
+        temporary = self._temporary_path(path)
+        # Rename the file only now, so that each file with a final name is complete. After a loss of
+        # power, the name or the manifest could otherwise be on disk without the file's content.
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
         self.report.files.append(path)
         self.report.rows += self._rows
         self.report.bytes += path.stat().st_size

@@ -463,6 +463,32 @@ def test_the_whole_files_of_an_unfinished_unload_are_not_loaded(
     assert len(files_of(str(out)) or ()) == 2
 
 
+def test_files_are_on_disk_before_they_get_their_names(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The content of each file is written to disk before the file is renamed.
+
+    After a loss of power, a complete folder could have had empty files.
+    """
+    events: list[tuple[str, int]] = []  # the call, and the file's size
+    fsync, replace = os.fsync, os.replace
+
+    def recorded_fsync(file: int) -> None:
+        events.append(("fsync", os.fstat(file).st_size))
+        fsync(file)
+
+    def recorded_replace(source: str, target: str) -> None:
+        events.append(("replace", os.stat(source).st_size))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_fsync)
+    monkeypatch.setattr(os, "replace", recorded_replace)
+    session.unload("a.t0", tmp_path, format="csv", splits=4, file_bytes=1)
+    sizes = [size for call, size in events if call == "replace"]
+    assert len(sizes) > 2
+    assert events == [(call, size) for size in sizes for call in ("fsync", "replace")]
+
+
 def test_an_unload_into_an_empty_folder_can_be_repeated(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
