@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from cassandra import OperationTimedOut, Unavailable, aio
+from cassandra import InvalidRequest, OperationTimedOut, Unavailable, aio
 from cassandra.cluster import Cluster
 from cassandra.cqlengine import CQLEngineException, columns, connection
 from cassandra.cqlengine.management import drop_keyspace
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, NoHostAvailable
+from cassandra.protocol import OverloadedErrorMessage
 from cassandra.testing.fake import (
     ErrorCode,
     FakeCluster,
@@ -201,7 +202,7 @@ def test_after_a_failed_page_the_query_can_be_iterated_again(
     rows = Row.objects.fetch_size(10)
     assert len(rows[:10]) == 10
     connected.prime(ALL, error(ErrorCode.OVERLOADED), times=10)
-    with pytest.raises(Exception, match=r"(?i)overloaded"):
+    with pytest.raises(OverloadedErrorMessage):
         list(rows)
     connected.clear_primes()
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
@@ -219,7 +220,7 @@ def test_the_same_iterator_goes_on_after_a_failed_page(connected: FakeNode) -> N
     assert [next(rows).id for _ in range(10)] == list(range(10))
     connected.prime(ALL, error(ErrorCode.INVALID), times=2)
     for _ in range(2):
-        with pytest.raises(Exception, match=r"(?i)invalid"):
+        with pytest.raises(InvalidRequest):
             next(rows)
     assert [row.id for row in rows] == list(range(10, 25))
     assert [row.id for row in other_rows] == list(range(25))
@@ -242,11 +243,11 @@ async def test_the_same_awaited_iterator_goes_on_after_errors(node: FakeNode) ->
             node.prime(ALL, answer)
             rows = aiter(Row.objects.using(connection="aio").fetch_size(10))
             # The first request fails, and the next `anext` repeats it.
-            with pytest.raises(Exception, match=r"(?i)invalid"):
+            with pytest.raises(InvalidRequest):
                 await anext(rows)
             assert [(await anext(rows)).id for _ in range(10)] == list(range(10))
             # The request for the second page fails, and the next iteration repeats it.
-            with pytest.raises(Exception, match=r"(?i)invalid"):
+            with pytest.raises(InvalidRequest):
                 await anext(rows)
             assert [row.id async for row in rows] == list(range(10, 25))
         finally:
@@ -329,7 +330,7 @@ async def test_after_errors_of_awaited_calls_the_changes_are_still_to_be_saved(
             row.name = "c"
             # After an error of a batch, the row's changes must be saved again.
             node.prime(Opcode.BATCH, error(ErrorCode.INVALID))
-            with pytest.raises(Exception, match=r"(?i)invalid"):
+            with pytest.raises(InvalidRequest):
                 await failing_batch(UPDATE)
             with pytest.raises(CQLEngineException, match="asave"):
                 row.save()
@@ -344,11 +345,11 @@ def test_a_failed_setup_raises_unless_it_is_lazy_or_retried(node: FakeNode) -> N
     With `lazy_connect` or `retry_connect`, each later use tries to connect again.
     """
     node.refuse_connections()
-    with pytest.raises(Exception, match=r"(?i)host|connect"):
+    with pytest.raises(NoHostAvailable):
         connection.setup([node.address], "ks", port=node.port)
     connection.setup([node.address], "ks", lazy_connect=True, port=node.port)
     try:
-        with pytest.raises(Exception, match=r"(?i)host|connect"):
+        with pytest.raises(NoHostAvailable):
             Row.create(id=1, name="a")
         node.accept_connections()
         Row.create(id=1, name="a")  # with `lazy_connect`, each use tries to connect

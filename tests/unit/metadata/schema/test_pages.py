@@ -80,7 +80,7 @@ def test_a_damaged_value_becomes_an_error_in_its_place(
     pages = Pages()
     good = int32(5) if cqltype is t.Int32Type else b"good"
     first, damaged = decoded(pages, cqltype, good, data, name=name)
-    assert first in (5, "good")
+    assert first == (5 if cqltype is t.Int32Type else "good")
     assert isinstance(damaged, DecodeError)
     assert f"a value of type {cqltype.typename} cannot be decoded" in str(damaged)
     assert pages.damaged
