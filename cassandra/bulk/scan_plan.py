@@ -245,6 +245,12 @@ def _query_of(
             )
         if not isinstance(columns, AggregateOfRanges):
             _refuse_aggregates(columns, where, aggregates)
+        elif where and _GROUPS.search(_QUOTED.sub("''", where)):
+            # A range would have a value for each group, instead of one value.
+            raise ValueError(
+                "a count has no GROUP BY, because it returns one number: write session.scan(table, "
+                f"'{columns}', where={where!r}) for a count of each group"
+            )
     else:
         for column in columns:
             # We quote each name in a list, so a server would look for a column named "count(*)".

@@ -146,6 +146,12 @@ def test_aggregates_of_each_range_are_refused(
     assert count_plan.prepared.query_string.startswith("SELECT count(*) FROM")
 
 
+def test_counts_of_groups_are_refused(session: Session) -> None:
+    """A count refuses GROUP BY: it counted the rows of the first group of each page only."""
+    with pytest.raises(ValueError, match=r"a count has no GROUP BY.*'count\(\*\)', where='c0 > 1 "):
+        plan(session, AggregateOfRanges("count(*)"), "c0 > 1 GROUP BY id")
+
+
 def test_selectors_in_a_list_of_names_are_refused(session: Session) -> None:
     """A list of columns may only have names, so selectors in a list are refused.
 
