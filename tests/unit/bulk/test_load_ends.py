@@ -21,7 +21,7 @@ import pytest
 from cassandra.bulk import LoadError, LoadReport, chunks, retrying, sender
 from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, Request, error, rows
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, Request, error, rows, void
 from cassandra.throttling import ConcurrencyLimitingThrottler, RequestThrottler
 from tests.unit.engine.faults import WAIT
 
@@ -240,6 +240,7 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
     with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
         load(node, [(1,)], counters=True, **options)
     # Both options name the same file, through different paths.
+    (tmp_path / "x").mkdir()
     with pytest.raises(ValueError, match="checkpoint and failed_rows are one file"):
         load(node, [(1, "a")], failed_rows=tmp_path / "x" / ".." / "point", **options)
     assert node.count(Opcode.EXECUTE) == 0
@@ -384,8 +385,18 @@ def test_files_that_cannot_be_written_are_errors_with_a_report(
     The report says how many rows were written.
     """
     path = csv_file(tmp_path / "a.csv", *range(25))
+    folder = tmp_path / "nowhere"
+    folder.mkdir()
+
+    def remove_folder(request: Request) -> Any:
+        if folder.exists():
+            folder.rmdir()
+        return void()
+
+    prime = node.prime(Opcode.EXECUTE, remove_folder)
     with pytest.raises(LoadError) as caught:
-        load(node, path, checkpoint=tmp_path / "nowhere" / "point")
+        load(node, path, checkpoint=folder / "point")
+    prime.remove()
     # The checkpoint is saved for the first time after the first chunk, which has ten rows.
     assert caught.value.report.written == 10
     # Each write to /dev/full fails as on a full disk.
