@@ -60,8 +60,8 @@ from cassandra.policies import (
 from cassandra.pool import Host
 from cassandra.protocol.rowclass import row_class
 from cassandra.query import UNSET_VALUE, BatchStatement, PreparedStatement, SimpleStatement
-from cassandra.testing import LocalCluster, LocalClusterError
-from cassandra.testing.fake import FakeNode
+from cassandra.testing import LocalCluster, LocalClusterError, Recorder
+from cassandra.testing.fake import ErrorCode, FakeNode, error, void
 from cassandra.util import Date, Time
 from tests.processes import run_python
 
@@ -897,6 +897,31 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         TypeError,
         lambda: worker_session(any_settings(["10.0.0.1"])),
         "settings must be a mapping of settings.*write {'contact_points': ",
+    ),
+    "a text as a field of an error": (
+        TypeError,
+        lambda: error(ErrorCode.UNAVAILABLE, "x", alive="1"),
+        r"error 0x1000 cannot have alive='1' \(str\)",
+    ),
+    "an error without a message": (
+        TypeError,
+        lambda: error(ErrorCode.INVALID, any_settings(5)),
+        r"the message of an error is a str, not 5 \(int\)",
+    ),
+    "a key behind the columns": (
+        ValueError,
+        lambda: FakeNode().prime_prepare("SELECT ?", [("k", "int")], pk_indexes=[1]),
+        r"pk_indexes has 1, but the columns of the bind markers have the indexes \[0\]",
+    ),
+    "an answer for no request": (
+        ValueError,
+        lambda: FakeNode().prime("SELECT", void(), times=0),
+        "a number of requests from 1 on, but is 0",
+    ),
+    "several nodes to record": (
+        TypeError,
+        lambda: Recorder("run.jsonl", any_settings(["10.0.0.1"])),
+        "contact_point is one address, such as '127.0.0.1'",
     ),
     "a statement as a query": (
         TypeError,

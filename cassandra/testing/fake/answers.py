@@ -307,9 +307,13 @@ def error(code: int, message: str = "primed", **fields: Any) -> Message:
     :param code: the number of the error.
     :param message: the error message.
     :param fields: the values of the fields that follow the message, by name.
-    :raises TypeError: if `code` is not a number, or if an error with this code has no such field.
+    :raises TypeError: if `code` is not a number, `message` is not a string, or if an error with
+        this code has no such field, or not with such a value.
     """
     check_code(code)
+    text: object = message
+    if not isinstance(text, str):
+        raise TypeError(f"the message of an error is a str, not {text!r} ({type(text).__name__})")
     check_fields(code, fields)
     return Message(Opcode.ERROR, lambda request: error_body(code, message, fields, request))
 
@@ -467,6 +471,7 @@ class Prepared:
     :param metadata_id: the id of the result's columns; None for a digest of them.
     :param keyspace: the keyspace of the columns.
     :param table: the table of the columns.
+    :raises ValueError: if an index in `pk_indexes` is not that of a column.
     """
 
     __slots__ = (
@@ -486,6 +491,12 @@ class Prepared:
     ) -> None:
         check_columns(columns)
         check_columns(result)
+        for index in pk_indexes:
+            if not 0 <= index < len(columns):
+                raise ValueError(
+                    f"pk_indexes has {index}, but the columns of the bind markers have the indexes "
+                    f"{list(range(len(columns)))}"
+                )
         self.query = query
         self.columns = columns
         self.result = result

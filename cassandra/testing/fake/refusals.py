@@ -136,6 +136,17 @@ def check_fields(code: int, fields: Mapping[str, Any]) -> None:
             f"error 0x{code:04x} has no field {', '.join(unknown)}; "
             f"it has {', '.join(allowed) or 'none'}"
         )
+    # Encode the fields now: an error in the node's thread would only close the connection.
+    for name, value in fields.items():
+        encode = _FIELDS[name][1]
+        if name == "failures" or value is None:
+            continue
+        try:
+            encode(value)
+        except Exception as error:
+            raise TypeError(
+                f"error 0x{code:04x} cannot have {name}={value!r} ({type(value).__name__})"
+            ) from error
 
 
 def error_body(code: int, message: str, fields: Mapping[str, Any], request: Request) -> bytes:

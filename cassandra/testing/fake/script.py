@@ -117,6 +117,8 @@ class Script:
         number: object = times
         if number is not None and not isinstance(number, int):
             raise TypeError(f"times is a number of requests, or None for all, but is {number!r}")
+        if number is not None and number < 1:
+            raise ValueError(f"times is a number of requests from 1 on, but is {number}")
         text = match if isinstance(match, str) else None
         # Outside of string literals, CQL never contains ".*", so the caller meant a regular
         # expression.

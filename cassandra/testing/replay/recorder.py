@@ -56,6 +56,7 @@ class Recorder:
         are written unchanged.
     :param ssl_context: the TLS context for the node. The application connects to the recorder
         without TLS.
+    :raises TypeError: if `contact_point` is not a string.
 
     .. versionadded:: 4.0
     """
@@ -69,6 +70,9 @@ class Recorder:
         mask_values: bool = False,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
+        point: object = contact_point
+        if not isinstance(point, str):
+            raise TypeError(f"contact_point is one address, such as '127.0.0.1', but is {point!r}")
         self.path = path
         self.address = "127.0.0.1"
         self._port = 0
