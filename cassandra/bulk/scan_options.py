@@ -146,7 +146,7 @@ _INSTEAD = {
         "write concurrency=n, or cassandra.bulk.scan_tasks for several processes",
     ),
     **dict.fromkeys(
-        ("ttl", "writetime", "timestamp"), "write columns=['id', 'ttl(name)', 'writetime(name)']"
+        ("ttl", "writetime", "timestamp"), "write columns='id, ttl(name), writetime(name)'"
     ),
     "npartitions": "write splits=n for about n partitions",
     **dict.fromkeys(("index", "index_col"), "write scan.to_pandas().set_index('id')"),

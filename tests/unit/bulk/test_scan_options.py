@@ -53,6 +53,7 @@ def test_unloads_have_the_options_of_their_type(function: Any) -> None:
         ("keyspace", r"write the table as 'keyspace\.table'"),
         ("allow_filtering", "where= allows it"),
         ("usecols", r"write columns=\['id', 'name'\]"),
+        ("writetime", r"write columns='id, ttl\(name\), writetime\(name\)'"),
         ("zzzzz", "there are checkpoint, concurrency"),
     ],
 )
