@@ -81,7 +81,9 @@ def test_a_clone_keeps_the_other_settings() -> None:
     assert profile.request_timeout == 5.0
     assert clone.row_factory is dict_factory
     assert clone.load_balancing_policy is profile.load_balancing_policy
-    with pytest.raises(ValueError, match="has no setting 'timeout'; it has load_balancing_policy,"):
+    with pytest.raises(ValueError, match="has no setting 'speed'; it has load_balancing_policy,"):
+        profile.clone(speed=5)
+    with pytest.raises(ValueError, match="has no setting 'timeout': write request_timeout="):
         profile.clone(timeout=5)
 
 

@@ -45,7 +45,9 @@ def test_the_ignored_error_of_a_conditional_write_is_raised() -> None:
     In this case, it is unknown whether the write was applied.
     """
     ignored = SimpleNamespace(
-        column_names=None, _message=None, attempts=[SimpleNamespace(error=WriteTimeout("late"))]
+        column_names=None,
+        _message=None,
+        attempts=[SimpleNamespace(error=WriteTimeout("late"), decision="ignore")],
     )
     with pytest.raises(WriteTimeout, match="late"):
         check_applied(ignored)

@@ -35,7 +35,7 @@ def test_a_position_is_refused_with_advice(key: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "note"),
     [
-        ("embeding", "(the columns are 'id', 'embedding'; did you mean 'embedding'?)"),
+        ("embedding_", "(the columns are 'id', 'embedding'; did you mean 'embedding'?)"),
         (0, "(the columns are 'id', 'embedding')"),
     ],
 )
