@@ -448,7 +448,11 @@ class Binder:
         if _advise_for_strings(error, row):
             return
         # The application may have passed lists of rows, such as batches, in place of rows.
-        if type(row) in (tuple, list) and row and all(type(item) in (tuple, list) for item in row):
+        has_only_lists = (
+            type(row) in (tuple, list) and row and all(type(item) in (tuple, list) for item in row)
+        )
+        # An error of an element means that the list is the value of a collection.
+        if has_only_lists and "element" not in str(error):
             _replace_advice(error, "; this row is a list of rows: pass the rows themselves")
             return
         # The application may have passed the values in the order of CREATE TABLE.

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import monotonic, wall_time_ns
@@ -120,8 +121,9 @@ def copy(
     """
     if columns is None:
         _check_sessions(session, other)
-        # The copy uses the metadata of the source for the names of all columns.
-        drive(current_table_steps(session, table), lambda call: call(plain_session(session)))
+        # The copy takes the names of all columns from the metadata, which may lack new columns.
+        for each, name in ((session, table), (other, other_table)):
+            drive(current_table_steps(each, name), partial(_called, plain_session(each)))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
     # Prepare the statements of the target before anything is read, so that errors show at once.
     copying.set_statements([other.prepare(text) for text in copying.texts])
@@ -170,8 +172,9 @@ async def acopy(
     """
     if columns is None:
         _check_sessions(session, other)
-        # The copy uses the metadata of the source for the names of all columns.
-        await adrive(current_table_steps(session, table), lambda call: call(plain_session(session)))
+        # As in `copy`.
+        for each, name in ((session, table), (other, other_table)):
+            await adrive(current_table_steps(each, name), partial(_called, plain_session(each)))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
     copying.set_statements([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
@@ -184,6 +187,11 @@ async def acopy(
             for prepared, rows in rows_by_statement:
                 copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
     return copying.end()
+
+
+def _called(session: Any, call: Callable[[Any], Any]) -> Any:
+    """Carry out a step of `current_table_steps`, and return its result."""
+    return call(session)
 
 
 def _check_sessions(*sessions: object) -> None:

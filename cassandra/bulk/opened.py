@@ -467,8 +467,10 @@ class Limited(io.BufferedIOBase):
     def _unpacked(self, size: int) -> bytes:
         """Read and decompress some bytes, and convert them to UTF-8; b"" at the end of the file."""
         # If a compressed file has been cut, `read` loses the bytes that it has decompressed before
-        # the cut, and `read1` returns them.
-        read = getattr(self._file, "read1", self._file.read)
+        # the cut, and `read1` returns them. (`read1` of a pipe may return a single byte, which is
+        # not enough to recognize the encoding.)
+        is_compressed = type(self._file).__module__ in ("gzip", "bz2", "lzma")
+        read = self._file.read1 if is_compressed else self._file.read
         while True:
             try:
                 data: bytes = read(size)

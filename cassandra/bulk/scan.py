@@ -149,12 +149,18 @@ class _ScanBase:
                     f"returns them, and not {token_range!r} ({type(token_range).__name__})"
                 )
             start, end = token_range[:2]
-            if start >= end:
+            # The first token as the end of a range means the end of the ring, for servers, too.
+            if start >= end != FIRST:
                 # Servers return no rows for such a range.
+                advice = (
+                    f"write a range that wraps around the ring as two, TokenRange({start}, {LAST}) "
+                    f"and TokenRange({FIRST}, {end})"
+                    if start > end
+                    else "such a range has no rows"
+                )
                 raise ValueError(
-                    "the start of a range is below its end, but ranges= has "
-                    f"{token_range!r}: write a range that wraps around the ring as two, "
-                    f"TokenRange({start}, {LAST}) and TokenRange({FIRST}, {end})"
+                    f"the start of a range is below its end, but ranges= has {token_range!r}: "
+                    f"{advice}"
                 )
         if self.splits is not None:
             positive("splits", self.splits)
@@ -365,11 +371,11 @@ class _ScanBase:
         send = getattr(session, "execute_async", None) or session.execute
         token_range = queue.ranges[fetch.number]
         bound = statement.bind(token_range, self.page_size, self.level)
-        host = None
+        execute_options = self._execute_options
         if statement.is_local and fetch.state is not None:
-            host = self._host_of(token_range)
+            execute_options = {**execute_options, "host": self._host_of(token_range)}
         fetch.sent_at = monotonic()
-        fetch.handle = send(bound, paging_state=fetch.state, host=host, **self._execute_options)
+        fetch.handle = send(bound, paging_state=fetch.state, **execute_options)
 
     def _host_of(self, token_range: TokenRange) -> Host:
         """Return the host that has sent the first page of a range of a node's own table.
@@ -410,8 +416,13 @@ class _ScanBase:
 def _without_ellipsis(value: Any) -> object:
     """Return an array, a series or a frame's column as a list; return other values unchanged.
 
-    The `repr` of a long array has an ellipsis instead of most of its items.
+    The `repr` of a long array has an ellipsis instead of most of its items. Arrays inside lists,
+    tuples and dicts are converted, too.
     """
+    if type(value) in (list, tuple):
+        return type(value)(map(_without_ellipsis, value))
+    if type(value) is dict:
+        return {key: _without_ellipsis(item) for key, item in value.items()}
     for name in ("tolist", "to_list", "to_pylist"):  # NumPy and pandas, polars, pyarrow
         if hasattr(value, "__len__") and hasattr(value, name):
             return getattr(value, name)()

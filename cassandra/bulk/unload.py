@@ -152,8 +152,11 @@ class _Writer:
                 + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
                 + ": an unload needs a new or empty folder"
             )
-        # A load of the folder raises an error until the manifest is written.
-        (self.folder / UNFINISHED).touch()
+        # A load of the folder raises an error until the manifest is written. If another unload into
+        # the folder has been killed or is running, the sign is there already.
+        sign = self.folder / UNFINISHED
+        self._is_signed_before = sign.exists()
+        sign.touch()
         self.report = UnloadReport()
         self.row_counts: dict[str, int] = {}  # the number of rows by file name, for the manifest
         self._format = format
@@ -405,7 +408,7 @@ class _Writer:
             if self._path is not None:
                 Path(self._temporary_path(self._path)).unlink(missing_ok=True)
             # Complete files remain, and the sign that the folder lacks others.
-            if not self._has_files():
+            if not self._has_files() and not self._is_signed_before:
                 (self.folder / UNFINISHED).unlink(missing_ok=True)
                 if self._is_new:
                     self.folder.rmdir()
@@ -504,7 +507,8 @@ _COMPRESSED_FILE = re.compile(r"\.(csv|jsonl?|parquet)\.\w{2,4}$", re.IGNORECASE
 
 def _name_beside(path: Path) -> str:
     """Return the name of a folder to suggest instead of the name of a file."""
-    return os.fspath(path.with_suffix("") if path.suffix else path.with_name(f"{path.name}-files"))
+    stem = path.name.partition(".")[0]
+    return os.fspath(path.with_name(stem if stem and path.suffix else f"{path.name}-files"))
 
 
 def _is_device(path: str) -> bool:

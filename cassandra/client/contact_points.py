@@ -80,7 +80,9 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
         )
     for point in points:
         _check_contact_point(point)
-    if isinstance(contact_points, Mapping) and points:
+    if isinstance(contact_points, Mapping) and any(
+        value is not None for value in contact_points.values()
+    ):
         example = (points[0], contact_points[points[0]])
         is_port = isinstance(example[1], int) or str(example[1]).isdecimal()
         warnings.warn(

@@ -498,12 +498,12 @@ class BaseModel(metaclass=ModelMetaClass):
             # positions; see `Values`. Concurrent writes have sent different values to the disputed
             # positions, and the database may have any of these values. Add the disputed positions
             # to `explicit` and `unknown`, so that the copy writes them again. Do the same for the
-            # positions of failed writes.
+            # positions of failed writes: they are disputed in the copy, which assigns whole values.
             disputed = row.disputed
             for write in row.failed:
                 disputed |= write.positions
             saved_state = (
-                row.stored, row.explicit | disputed, row.exposed, row.unknown | disputed,
+                row.stored, row.explicit | disputed, row.exposed, row.unknown | disputed, disputed,
             )  # fmt: skip
         state = (tuple(row), saved_state)
         model: Any = type(self)
@@ -795,12 +795,13 @@ def _restored(
     if state is None:
         instance._row = tuple(values)
     else:
-        # For an instance that was changed, `state` is (stored, explicit, exposed, unknown); see
-        # `Values`.
+        # For an instance that was changed, `state` is (stored, explicit, exposed, unknown,
+        # disputed); see `Values`.
         row = Values(values, state[0])
         row.explicit, row.exposed = state[1:3]
-        # A pickle of an older version of this package lacks this item.
+        # A pickle of an older version of this package lacks these items.
         row.unknown = state[3] if len(state) > 3 else 0
+        row.disputed = state[4] if len(state) > 4 else 0
         instance._row = row
     instance.__dict__.update(attributes)
     return instance

@@ -868,7 +868,7 @@ class EngineSession(ObservedSession):
         # Iterate over a copy: `fail` ends the request, which removes its delayed retry from the
         # set.
         for delayed in list(self.delayed):
-            delayed.fail(error)
+            delayed.fail(self.closed_error(was_sent=True))
         self.use_turns.fail_all(error)
         if self.throttle is not None:
             self.throttle.fail_all_of(self, error)

@@ -15,7 +15,7 @@ from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
-from cassandra.cqlengine.query.errors import LWTException, check_applied
+from cassandra.cqlengine.query.errors import NOTHING_WRITTEN, check_applied
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -228,8 +228,7 @@ def finish_write(
             written.is_insert,
         )
         has_succeeded = True
-    except LWTException:
-        # The condition does not hold, so the servers have written nothing.
+    except NOTHING_WRITTEN:
         written.doubtful = 0
         raise
     finally:

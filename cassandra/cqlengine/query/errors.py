@@ -7,7 +7,8 @@ from typing import Any
 
 from cassandra.client.ignored_errors import ignored_error
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.cqltypes.failures import add_note
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, add_note
+from cassandra.errors import RequestValidationException
 
 
 class QueryException(CQLEngineException):
@@ -44,6 +45,19 @@ class LWTException(CQLEngineException):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.existing,), vars(self)
+
+
+NOTHING_WRITTEN: tuple[type[Exception], ...] = (
+    LWTException,
+    RequestValidationException,
+    EncodeTypeError,
+    EncodeValueError,
+)
+"""Errors after which servers have written nothing.
+
+The condition of the write does not hold, a server has refused the statement before executing it, or
+a value could not be encoded.
+"""
 
 
 def check_applied(result: Any) -> None:

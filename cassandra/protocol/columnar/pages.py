@@ -353,17 +353,21 @@ def pandas_of_arrow(
                 continue
             table = table.set_column(index, table.column_names[index], column)
         options = {"integer_object_nulls": True, **options}
+    integer_columns: dict[int, pd.Series[Any]] = {}
+    if "types_mapper" not in options:
+        # By default, pandas converts integers with nulls to floats, which rounds large numbers. So
+        # use pandas' nullable integers. Convert these columns first, because the option
+        # `self_destruct` frees the table.
+        for index, column in enumerate(table.columns):
+            if column.null_count and pyarrow.types.is_integer(column.type):
+                integer_columns[index] = column.to_pandas(types_mapper=_nullable_integer)
     frame = table.to_pandas(**{"date_as_object": False, **options})
     for index, objects in object_columns.items():
         # Set a Series, because older pandas look for numbers in arrays, and fail for very large
         # numbers.
         frame.isetitem(index, pandas.Series(object_array(objects), dtype=object))
-    if "types_mapper" not in options:
-        for index, column in enumerate(table.columns):
-            if column.null_count and pyarrow.types.is_integer(column.type):
-                # By default, pandas converts integers with nulls to floats, which rounds large
-                # numbers. So use pandas' nullable integers.
-                frame.isetitem(index, column.to_pandas(types_mapper=_nullable_integer))
+    for index, integers in integer_columns.items():
+        frame.isetitem(index, integers)
     if is_numbered:
         frame.columns = pandas.Index(names)
     return frame

@@ -388,7 +388,8 @@ class _Rows:
     def _paging_state(self, index: int) -> bytes:
         """Return the paging state of the page that begins with the row at `index`."""
         position = index.to_bytes(4, "big")
-        return position + hashlib.md5(self._metadata_id + position).digest()
+        # The digest does not depend on the columns, which may change between two pages.
+        return position + hashlib.md5(self._table + position).digest()
 
     def _body(
         self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None

@@ -795,6 +795,17 @@ def test_a_list_of_rows_in_place_of_a_row_gets_advice(binder: Binder) -> None:
     """Batches of rows are refused; the advice for single statements would be wrong here."""
     ((_, error),) = bound(binder, [("a", 1, "x", 2), ("b", 1, "y", 3), (), ()]).failures
     assert str(error).endswith("; this row is a list of rows: pass the rows themselves")
+
+
+def test_a_row_of_collections_is_no_list_of_rows(implementation: Implementation) -> None:
+    """If an element of a collection is wrong, the row gets no advice about lists of rows."""
+    columns = [
+        Column("p", ListType.apply_parameters((Int32Type,)), is_key=True),
+        Column("v", ListType.apply_parameters((Int32Type,))),
+    ]
+    binder = binder_of(prepared_insert(implementation, columns, [0]), columns, Keys((0,), ()))
+    ((_, error),) = bound(binder, ([1, 2], [3, "x"])).failures
+    assert "list of rows" not in str(error)
     assert "the values of one row are bound here" not in str(error)
 
 

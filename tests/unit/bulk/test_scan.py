@@ -17,6 +17,7 @@ import pytest
 
 from cassandra import ConsistencyLevel, aio
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
+from cassandra.bulk.scan import _without_ellipsis
 from cassandra.bulk.tasks import scan_tasks
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import InvalidRequest
@@ -422,6 +423,22 @@ def test_a_checkpoint_is_refused_for_another_array(
         read(numbers)
         with pytest.raises(ValueError, match="is the checkpoint of something else: its parameters"):
             read(other_numbers)
+
+
+def test_a_checkpoint_is_refused_for_an_array_inside_a_list() -> None:
+    """`_without_ellipsis` converts arrays inside lists, tuples and dicts, too."""
+    numpy = pytest.importorskip("numpy")
+    array = numpy.arange(2000)
+    numbers = list(range(2000))
+    assert _without_ellipsis([array, (array,)]) == [numbers, (numbers,)]
+    assert _without_ellipsis({"a": [array]}) == {"a": [numbers]}
+    assert _without_ellipsis("text") == "text"
+
+
+def test_a_range_may_end_at_the_first_token(nodes: FakeCluster) -> None:
+    """For servers, the first token as the end of a range means the end of the ring."""
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        session.scan("a.t0", ranges=[TokenRange(5, FIRST), TokenRange(FIRST, FIRST)])
 
 
 def test_ranges_are_refused_with_another_partitioner() -> None:
@@ -899,7 +916,7 @@ def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFix
         ({"where": "id = ?", "parameters": "ab"}, TypeError, r"write parameters=\['ab'\]"),
         ({"ranges": [(1, 2)]}, TypeError, r"as scan\.token_ranges\(\) returns them, and not"),
         ({"ranges": [TokenRange(5, -5)]}, ValueError, r"write .* as two, TokenRange\(5, 9223"),
-        ({"ranges": [TokenRange(5, 5)]}, ValueError, "the start of a range is below its end, but"),
+        ({"ranges": [TokenRange(5, 5)]}, ValueError, "TokenRange.*: such a range has no rows$"),
         ({"consistency_level": "many"}, ValueError, "there is no consistency level 'many'"),
         ({"sep": ";"}, TypeError, r"session\.unload and session\.load have delimiter="),
     ],

@@ -362,6 +362,26 @@ def test_columns_that_the_metadata_lacks_are_read(session: Session, nodes: FakeC
     assert plan(session, ["c0"]).prepared.query_string.startswith('SELECT "c0" FROM')
 
 
+def test_the_metadata_is_used_if_it_cannot_be_read_again(
+    session: Session, nodes: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan does not fail because the columns differ and the metadata cannot be read."""
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise DriverException("no control connection")
+
+    monkeypatch.setattr(session.cluster, "refresh_table_metadata", refuse)
+    add_column(nodes, "new")
+    assert plan(session).prepared.query_string == f'SELECT "id", "c0" FROM "a"."t0" WHERE {TOKENS}'
+
+
+def test_columns_of_compact_tables_are_not_compared(session: Session, nodes: FakeCluster) -> None:
+    """The metadata of a table with compact storage leaves columns of the schema out."""
+    session.cluster.metadata.keyspaces["a"].tables["t0"].is_compact_storage = True
+    add_column(nodes, "hidden")
+    assert plan(session).prepared.query_string == f'SELECT "id", "c0" FROM "a"."t0" WHERE {TOKENS}'
+
+
 def test_the_metadata_is_used_if_the_columns_cannot_be_read(
     session: Session, nodes: FakeCluster
 ) -> None:

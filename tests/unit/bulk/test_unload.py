@@ -499,6 +499,10 @@ def test_an_unload_into_an_empty_folder_can_be_repeated(
         with pytest.raises(ValueError, match="write columns='id, no AS c' for selectors"):
             session.unload("a.t0", tmp_path, columns=["id", "no AS c"], format="csv")
     assert [path.name for path in tmp_path.iterdir()] == [".unfinished-unload"]
+    # An unload that fails leaves the sign of the other unload, which may be running.
+    with pytest.raises(ValueError, match="for selectors"):
+        session.unload("a.t0", tmp_path, columns=["id", "no AS c"], format="csv")
+    assert [path.name for path in tmp_path.iterdir()] == [".unfinished-unload"]
     assert session.unload("a.t0", tmp_path, format="csv").rows == len(EXPECTED)
     assert not list(tmp_path.glob(".*"))
 

@@ -697,6 +697,21 @@ def test_to_pandas_accepts_options_of_pyarrow(node: FakeNode) -> None:
         )
 
 
+def test_to_pandas_may_free_the_table_of_arrow(node: FakeNode) -> None:
+    """With `self_destruct`, pyarrow frees the table while it converts its columns.
+
+    The process crashed, because we looked for nulls in the freed table.
+    """
+    pytest.importorskip("pyarrow")
+    columns = [("k", "int"), ("v", "text"), ("n", "bigint")]
+    node.prime("SELECT k, v, n", rows(columns, [(1, "x", None), (None, "y", 1 << 60)]))
+    with Cluster([node.address], port=node.port) as cluster:
+        result = cluster.connect().execute("SELECT k, v, n")
+        frame = result.to_pandas(self_destruct=True)
+    assert [str(frame[name].dtype) for name in "kn"] == ["Int32", "Int64"]
+    assert frame["n"][1] == 1 << 60
+
+
 def test_numpy_takes_no_options() -> None:
     check_numpy_options((), ())
     with pytest.raises(TypeError, match=r"no option 'dtype'.*write arrays\['column'\]\.astype"):

@@ -152,3 +152,5 @@ def test_a_mapping_of_addresses_warns_that_its_values_are_not_used(
     """A port of a mapping has no effect: the driver uses the setting `port`."""
     with pytest.warns(RuntimeWarning, match=f"only its keys are used: {advice}"):
         assert checked_contact_points(points) == ["10.0.0.1"]
+    # The keys alone, as an ordered set, have no values that could be lost.
+    assert checked_contact_points(dict.fromkeys(points)) == ["10.0.0.1"]

@@ -440,9 +440,10 @@ async def test_close_fails_all_requests_and_tasks() -> None:
     # The request that waited for its retry has failed, and so has the throttler's queue.
     assert len(failed) == 2
     assert all(type(error) is SessionShutdown for error in failed)
+    assert "the server may have executed the request" in str(failed[0])
     for pool in session.opened_pools:
         assert pool.closed
-        assert pool.closed_with is failed[0]
+        assert pool.closed_with is failed[1]
     events = [event for event, *_arguments in engine.calls]
     # The session releases the control connection once, and then leaves the list of sessions once.
     assert [event for event in events if event in ("released", "removed")] == [

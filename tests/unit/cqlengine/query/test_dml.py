@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import ipaddress
 import pickle
 import re
@@ -25,6 +26,7 @@ from cassandra.cqlengine.query import (
     dml,
 )
 from cassandra.cqlengine.values import MOST_FAILED, values_of
+from cassandra.errors import InvalidRequest
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Hits, Person
 
@@ -436,6 +438,47 @@ def test_a_condition_that_does_not_hold_leaves_no_doubt(session: FakeSession) ->
         shelf.iff(fixed={"b"}).save()
     shelf.steps.remove(2)
     assert shelf.get_changed_columns() == []
+
+
+def test_a_refused_write_leaves_no_doubt(session: FakeSession) -> None:
+    """Servers check a statement before they execute it, so a refused write has changed nothing.
+
+    The next save adds the other element, and does not assign the list, in which other clients may
+    have added elements.
+    """
+    shelf = shelf_read(session)
+    shelf.steps.append(-1)
+    session.error = InvalidRequest("a step is positive")
+    with pytest.raises(InvalidRequest):
+        shelf.save()
+    session.error = None
+    shelf.steps[1] = 2
+    shelf.save()
+    assert session.last_statement == (
+        'UPDATE ks.shelf SET "steps" = "steps" + ? WHERE "id" = ?',
+        [[2], 1],
+    )
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))]
+)
+def test_a_copy_after_a_failed_write_assigns_whole_collections(
+    session: FakeSession, duplicate: Callable[[Shelf], Shelf]
+) -> None:
+    """A copy does not have the values of failed writes, so it cannot write the differences.
+
+    It lost the removal of a key: the row kept "b".
+    """
+    session.return_row(tags={"a"}, steps=[1], counts={"a": 1, "b": 2}, sizes=(1, [1]), fixed={"a"})
+    shelf: Shelf = Shelf.get(id=1)
+    del shelf.counts["b"]
+    fail(session, shelf.save)
+    duplicate(shelf).save()
+    assert session.last_statement == (
+        'UPDATE ks.shelf SET "counts" = ? WHERE "id" = ?',
+        [{"a": 1}, 1],
+    )
 
 
 def test_after_many_failures_whole_values_are_written(session: FakeSession) -> None:

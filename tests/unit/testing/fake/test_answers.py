@@ -147,19 +147,22 @@ def test_a_forged_paging_state_is_refused(node: FakeNode, forged: bytes) -> None
     """A real node refuses a paging state that it did not make, and so does a `paged` answer."""
     columns = [("k", "int")]
     node.prime("SELECT k FROM t", paged(columns, [(1,), (2,), (3,)]))
-    node.prime("SELECT v FROM t", paged([("v", "int")], [(1,), (2,), (3,)]))
+    node.prime("SELECT k FROM u", paged(columns, [(1,), (2,), (3,)], table="u"))
     statement = SimpleStatement("SELECT k FROM t", fetch_size=2)
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         state = session.execute(statement).paging_state
         assert state is not None
         assert session.execute(statement, paging_state=state).all() == [(3,)]
         if forged == b"another table":
-            other = SimpleStatement("SELECT v FROM t", fetch_size=2)
+            other = SimpleStatement("SELECT k FROM u", fetch_size=2)
             forged = session.execute(other).paging_state or b""
         with pytest.raises(InvalidPagingState):
             session.execute(statement, paging_state=forged)
         with pytest.raises(InvalidPagingState):
             session.execute(statement, paging_state=state[:-1])
+        # A column that was added between two pages does not matter.
+        node.prime("SELECT k FROM t", paged([*columns, ("v", "int")], [(1, 1), (2, 2), (3, 3)]))
+        assert session.execute(statement, paging_state=state).all() == [(3, 3)]
 
 
 def test_warnings_and_payload_precede_the_body(node: FakeNode, client: RawClient) -> None:
