@@ -122,7 +122,10 @@ class ResultFuture(happy_path.ResultFuture):
         )
 
     async def __aenter__(self) -> NoReturn:
-        """Raise TypeError with the correct statement, because a result need not be closed."""
+        """Raise a TypeError whose message shows the correct code.
+
+        A result need not be closed, so it cannot be used in ``async with``.
+        """
         self.cancel()  # nobody can await the request that was sent
         raise TypeError(
             "a result is not a context manager; write `result = await session.execute(...)`"

@@ -948,6 +948,8 @@ class AsyncScan(_ScanBase):
 
     async def _read_pages(self) -> AsyncGenerator[Any, None]:
         """Yield the pages, and cancel the requests in flight at the end."""
+        # Prepare the statement, and choose the token ranges. Each step is a function of a session,
+        # whose result `adrive` awaits.
         steps = self._steps()
         statement = await adrive(steps, lambda call: call(plain_session(self.session)))
         queue = self._queue(statement)

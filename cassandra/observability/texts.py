@@ -420,7 +420,8 @@ def _describe_host_errors(error: NoHostAvailable) -> str:
     """Describe the error of each host in a NoHostAvailable."""
     errors: Any = error.errors
     if not isinstance(errors, Mapping) or not errors:
-        # No host has an error, so the message comes from the driver, and may be shown.
+        # No host has an error, so the driver wrote the message. It contains no text of a server,
+        # which could repeat a secret, so it can be shown.
         return str(error.args[0]).split("\n", 1)[0] if error.args else ""
     descriptions = [
         f"{host}: {error_text(error) if isinstance(error, BaseException) else type(error).__name__}"

@@ -1,4 +1,4 @@
-"""Test the pages of the documentation: widths of code, menus, links and names of files."""
+"""Test the pages of the documentation: menus, links, file names, and the width of code blocks."""
 
 from __future__ import annotations
 

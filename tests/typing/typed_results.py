@@ -35,8 +35,8 @@ def blocking(session: Session) -> None:
     assert_type(users[:2], list[User])
     rows = session.execute("SELECT id FROM users")
     assert_type(rows, ResultSet[Any])
-    # Without `row_type`, applications written for cassandra-driver use the row of `one` without a
-    # check.
+    # Applications written for cassandra-driver use the row of `one` without checking it for None.
+    # So if there is no `row_type`, its type is Any and not optional.
     assert_type(rows.one(), Any)
     print(rows.one().id, rows.one()["id"], rows[0].id)
 

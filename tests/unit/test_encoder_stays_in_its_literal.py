@@ -170,7 +170,8 @@ def test_a_subclass_has_the_literal_of_its_parent(
     assert is_one_literal(literal), literal
     evil_literal = encode(subclass_with_evil_texts(value_class)(*arguments))
     assert is_one_literal(evil_literal), evil_literal
-    # Values of these classes are quoted strings, which may have another text inside.
+    # The literals of the classes in QUOTED, and of str, are quoted strings, whose content may
+    # differ for the evil subclass. All other literals must be the same.
     if value_class not in QUOTED and value_class is not str:
         assert evil_literal == literal
 

@@ -119,10 +119,13 @@ async def test_errors_of_a_session(cluster_class: Any) -> None:
         await connect()
     unpickled = pickle.loads(pickle.dumps(caught.value))
     assert str(unpickled) == str(caught.value)
-    assert list(unpickled.errors) == list(caught.value.errors)
+    errors = {host: (type(error), str(error)) for host, error in caught.value.errors.items()}
+    assert errors
+    assert {host: (type(error), str(error)) for host, error in unpickled.errors.items()} == errors
     for error in (SessionShutdown("it is shut down", {}), InvalidRequest("no such table")):
-        assert str(pickle.loads(pickle.dumps(error))) == str(error)
-        assert isinstance(error, DriverException)
+        copied = pickle.loads(pickle.dumps(error))
+        assert (type(copied), str(copied)) == (type(error), str(error))
+        assert isinstance(copied, DriverException)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

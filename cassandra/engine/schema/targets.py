@@ -31,8 +31,9 @@ class Target(NamedTuple):
     def of_event(cls, event: Mapping[str, Any]) -> Target:
         """Return the target of a schema change event."""
         kind, keyspace = event["target_type"], event["keyspace"]
-        # Servers send letters beyond Latin-1 in these names wrongly, so a name that is not ASCII
-        # may be wrong. In that case, read the whole keyspace, or the whole schema.
+        # In the names of an event, servers garble letters beyond Latin-1, and garbled letters may
+        # look like letters of Latin-1. So trust only names in ASCII. For any other name, read the
+        # whole keyspace, or the whole schema if it is the keyspace's name.
         if not keyspace.isascii():
             return cls()
         if kind == "KEYSPACE":

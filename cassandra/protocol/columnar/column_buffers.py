@@ -44,8 +44,9 @@ from cassandra.util.temporal import Time
 
 Cells = list[Any]  # the bytes of each value, or None if it is null
 
-# Counts the cells that were made for nulls in the page that this thread is decoding. The limit is
-# `limits.null_cells`.
+# A null vector adds elements of zero to the buffer of its column. This object counts such elements
+# in the page that this thread is decoding: they may not exceed `limits.null_cells`, because a small
+# page could otherwise use much memory.
 _nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from

@@ -165,8 +165,8 @@ def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
 def test_without_asyncio_connect_says_what_is_missing(node: FakeNode) -> None:
     """Without a running event loop of asyncio, `connect` raises an error that says what is missing.
 
-    Here, no event loop runs the coroutine. In an application, it may be the loop of another
-    library, such as trio.
+    In this test, no event loop runs the coroutine. In an application, the loop of another library,
+    such as trio, may run it.
     """
 
     async def connect() -> None:

@@ -384,7 +384,8 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     existing = rows_after(path, size)
     assert existing == {(os.path.abspath("a.csv"), 5), (None, 6)}
     content_before = path.read_bytes()
-    # The first row is the same row of the same file, whose path is written differently here.
+    # The file has these two rows already, so `keep` does not write them again. The first path is
+    # another way to write the path of a.csv.
     keep(str(tmp_path / ".." / os.path.abspath("a.csv")), row=5, size_at_checkpoint=size)
     keep(source=None, row=6, size_at_checkpoint=size)
     assert path.read_bytes() == content_before

@@ -71,7 +71,8 @@ def test_an_instance_holds_the_row_s_tuple_until_a_value_is_assigned() -> None:
     """An instance that was read keeps the row's tuple until a value is assigned."""
     row: Any = instance_of_row(Row, 1, "x", None)
     assert (row.id, row.name) == (1, "x")
-    # Use another name than for the later row, because type checkers would assume its type.
+    # Use a separate variable: after this assertion, type checkers would take `row._row` for a tuple
+    # below, too, where it is a `Values`.
     row_as_read: object = row._row
     assert type(row_as_read) is tuple
     row.name = None

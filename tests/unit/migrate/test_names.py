@@ -1,6 +1,7 @@
-"""Test how the check looks up the driver's names.
+"""Test how the migration check looks up the driver's names that an application uses.
 
-The check finds whether a name exists, in which module, and which attributes its objects have.
+For each name, it finds whether the name exists and in which module, and for a class, which
+attributes its instances have.
 """
 
 from __future__ import annotations

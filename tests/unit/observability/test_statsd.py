@@ -112,7 +112,7 @@ def test_an_error_of_the_client_is_logged_and_reports_continue(
         reporter = StatsReporter(cluster, client)
         cluster.connect()
         reporter.start(interval=0.01)
-        # A later report contained all metrics again.
+        # The first report fails. Wait until a later report has sent all metrics.
         assert client.reported.wait(WAIT)
         reporter.stop()
     assert "a report to StatsD failed" in caplog.text

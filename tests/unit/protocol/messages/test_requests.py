@@ -136,7 +136,9 @@ def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None
     message = ExecuteMessage(
         b"id", [b"v"], ConsistencyLevel.ONE, skip_meta=True, result_metadata_id=b"m"
     )
-    # Before the values are the id, the consistency level ONE, and flags (values, no metadata).
+    # The number of values, followed by the length and the bytes of the only value. In each body,
+    # they come after the id, the metadata id (if it is sent), the consistency level ONE, and the
+    # flags 3 (the request has values, and wants no metadata).
     values = b"\x00\x01\x00\x00\x00\x01v"
     assert body_of(message, version=4) == b"\x00\x02id\x00\x01\x03" + values
     assert body_of(message, 4, ProtocolFeatures()) == b"\x00\x02id\x00\x01\x03" + values

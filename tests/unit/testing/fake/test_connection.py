@@ -223,6 +223,7 @@ async def test_frames_follow_startup_of_version_5(served: Served, size: int) -> 
 
 async def test_bodies_are_compressed_in_version_4(served: Served) -> None:
     """If STARTUP names lz4, each body of a request or response is compressed separately."""
+    # The fake node only looks for the name of the algorithm in the body.
     served.receive(envelope(Opcode.STARTUP, b"lz4"))
     body = b"x" * 100
     block = len(body).to_bytes(4, "big") + lz4_compress(body)
