@@ -395,6 +395,12 @@ def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
         message = f"folder {path!r} has no file"
     else:
         paths = glob.glob(path, recursive=True)
+        for folder in sorted({os.path.dirname(file_path) for file_path in paths}):
+            if _is_unfinished(folder):
+                warn(
+                    f"folder {folder!r} lacks rows, because its unload was stopped or is running: "
+                    f"only the files that {path!r} has found are loaded"
+                )
         message = f"no file is named {path!r}{_instead_of_file(path)}"
     # A checkpoint counts files and rows, so each run must read the files in the same order.
     paths = sorted(file_path for file_path in paths if os.path.realpath(file_path) not in excluded)
@@ -417,8 +423,7 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
         compressed or decompressed after the unload. Also if an unload into the folder was stopped
         or is running, so that it has written no manifest.
     """
-    has_manifest = os.path.exists(os.path.join(folder, MANIFEST))
-    if not has_manifest and os.path.exists(os.path.join(folder, UNFINISHED)):
+    if _is_unfinished(folder):
         raise FileNotFoundError(
             f"folder {folder!r} lacks rows, because its unload was stopped or is running: unload "
             f"into another folder, or delete {UNFINISHED} in this folder to load its files"
@@ -434,6 +439,12 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
                 f"folder {folder!r} lacks the file {listed_name!r}, which its {MANIFEST} lists: "
                 "copy the whole folder, or delete the manifest to load the other files"
             )
+
+
+def _is_unfinished(folder: str) -> bool:
+    """Return True if an unload into a folder was stopped or is running, so it lacks files."""
+    has_manifest = os.path.exists(os.path.join(folder, MANIFEST))
+    return not has_manifest and os.path.exists(os.path.join(folder, UNFINISHED))
 
 
 def _rows_in_manifest(folder: str) -> dict[str, Any]:
