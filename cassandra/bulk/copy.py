@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import monotonic, wall_time_ns
@@ -25,10 +24,10 @@ from cassandra._unknown_options import with_example
 from cassandra.bulk.checkpoint import describe_cluster, describe_id
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions, check_count
-from cassandra.bulk.plain import PlainRows, plain_session
+from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
-from cassandra.bulk.scan_plan import current_table_steps
+from cassandra.bulk.scan_plan import current_table_steps, performer
 from cassandra.bulk.target import check_session, full_name, table_of
 from cassandra.engine.prepare.rebind import is_readable_as
 from cassandra.protocol.encrypted import is_encrypted
@@ -119,11 +118,11 @@ def copy(
         no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written.
     """
+    _check_sessions(session, other)
     if columns is None:
-        _check_sessions(session, other)
         # The copy takes the names of all columns from the metadata, which may lack new columns.
         for each, name in ((session, table), (other, other_table)):
-            drive(current_table_steps(each, name), partial(_called, plain_session(each)))
+            drive(current_table_steps(each, name), performer(each))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
     # Prepare the statements of the target before anything is read, so that errors show at once.
     copying.set_statements([other.prepare(text) for text in copying.texts])
@@ -170,11 +169,11 @@ async def acopy(
         no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written.
     """
+    _check_sessions(session, other)
     if columns is None:
-        _check_sessions(session, other)
         # As in `copy`.
         for each, name in ((session, table), (other, other_table)):
-            await adrive(current_table_steps(each, name), partial(_called, plain_session(each)))
+            await adrive(current_table_steps(each, name), performer(each))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
     copying.set_statements([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
@@ -187,11 +186,6 @@ async def acopy(
             for prepared, rows in rows_by_statement:
                 copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
     return copying.end()
-
-
-def _called(session: Any, call: Callable[[Any], Any]) -> Any:
-    """Carry out a step of `current_table_steps`, and return its result."""
-    return call(session)
 
 
 def _check_sessions(*sessions: object) -> None:
@@ -260,7 +254,6 @@ class _Copy:
         keep_ttl: bool,
         keep_write_time: bool,
     ) -> None:
-        _check_sessions(session, other)
         source = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
         copied_names = list(source.columns) if columns is None else list(columns)

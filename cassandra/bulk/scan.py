@@ -39,7 +39,7 @@ from cassandra.bulk.report import counted
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
 from cassandra.bulk.scan_options import ScanOptions, parameters_of, positive, scan_options
-from cassandra.bulk.scan_plan import AggregateOfRanges, ScanStatement, plan_steps
+from cassandra.bulk.scan_plan import AggregateOfRanges, ScanStatement, performer, plan_steps
 from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import (
     check_numpy_options,
@@ -784,7 +784,7 @@ class Scan(_ScanBase):
     def _pages(self) -> Iterator[Any]:
         """Yield the pages."""
         plan_steps = self._steps()
-        statement = drive(plan_steps, lambda call: call(plain_session(self.session)))
+        statement = drive(plan_steps, performer(self.session))
         queue = self._queue(statement)
         remaining = self.row_limit
         with self._progress_display() as progress:
@@ -916,7 +916,7 @@ class Scan(_ScanBase):
         if self.ranges is not None:
             return list(self.ranges)
         steps = self._steps()
-        return list(drive(steps, lambda call: call(plain_session(self.session))).ranges)
+        return list(drive(steps, performer(self.session)).ranges)
 
 
 class AsyncScan(_ScanBase):
@@ -951,7 +951,7 @@ class AsyncScan(_ScanBase):
         # Prepare the statement, and choose the token ranges. Each step is a function of a session,
         # whose result `adrive` awaits.
         steps = self._steps()
-        statement = await adrive(steps, lambda call: call(plain_session(self.session)))
+        statement = await adrive(steps, performer(self.session))
         queue = self._queue(statement)
         remaining = self.row_limit
         progress = self._progress_display()

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.bulk.plain import PlainRows
+from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.ranges import (
     FIRST,
     LAST,
@@ -182,6 +182,15 @@ def plan_steps(
     splits = rounded_to_tablets(metadata, keyspace, splits)
     scan_ranges = split_ranges(ranges, weights, splits)
     return ScanStatement(prepared, scan_ranges, has_tokens=True, parameters=parameters)
+
+
+def performer(session: Any) -> Callable[[Callable[[Any], Any]], Any]:
+    """Return the function with which `drive` and `adrive` carry out the steps of this module.
+
+    :param session: a blocking or asyncio session.
+    """
+    step_session = plain_session(session)
+    return lambda step: step(step_session)
 
 
 def current_table_steps(

@@ -91,7 +91,7 @@ class WriteTimePlan(bind_plans.BindPlan):
         ]
         # Stop checking: give the statement a plan without the check, unless its plan was replaced.
         prepared = self.prepared()
-        if timestamps and prepared is not None:
+        if timestamps and prepared is not None and prepared.bind_plan is self:
             unchecked = bind_plans.BindPlan(self.columns, self.routing_key_indexes, self.strict)
             prepared.exchange_plan(self, unchecked)
         for timestamp in timestamps:
