@@ -121,7 +121,7 @@ class PageQueue:
         :param fetch: the page.
         :param address: the address of the host.
         """
-        ranges = list(self.ranges)  # the list may be the application's
+        ranges = list(self.ranges)  # `Scan.ranges` keeps its list
         ranges[fetch.number] = ranges[fetch.number]._replace(replicas=(address,))
         self.ranges = ranges
 

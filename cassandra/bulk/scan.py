@@ -38,7 +38,14 @@ from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.report import counted
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
-from cassandra.bulk.scan_options import ScanOptions, parameters_of, positive, scan_options
+from cassandra.bulk.scan_options import (
+    ScanOptions,
+    parameters_of,
+    positive,
+    ranges_of,
+    scan_options,
+    selected_columns,
+)
 from cassandra.bulk.scan_plan import AggregateOfRanges, ScanStatement, performer, plan_steps
 from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import (
@@ -109,7 +116,9 @@ class _ScanBase:
         checked_options = scan_options(options or {})
         self.session = session
         self.table = table
-        self.columns = columns
+        # Copy the columns and the ranges: these may be iterators, and an application may change its
+        # lists before the scan reads them.
+        self.columns = columns if columns is None else selected_columns(columns)
         self.condition = where
         if where is not None and not isinstance(where, str):
             raise TypeError(
@@ -131,37 +140,12 @@ class _ScanBase:
         self.in_order = bool(checked_options["in_order"])
         self.checkpoint = checked_options["checkpoint"]
         self.level = level_of(checked_options["consistency_level"])
-        self.ranges = checked_options["ranges"]
+        self.ranges = ranges_of(checked_options["ranges"])
         self._execute_options: dict[str, Any] = {
             "execution_profile": checked_options["execution_profile"],
             "timeout": checked_options["timeout"],
             "row_type": checked_options["row_type"],
         }
-        if self.ranges is not None and not isinstance(self.ranges, Iterable):
-            raise TypeError(
-                f"ranges= is a list of those of scan.token_ranges(), and not {self.ranges!r}: "
-                "write splits=n for about n ranges"
-            )
-        for token_range in self.ranges or ():
-            if not isinstance(token_range, TokenRange):
-                raise TypeError(
-                    "ranges= has TokenRange of cassandra.bulk.ranges, as scan.token_ranges() "
-                    f"returns them, and not {token_range!r} ({type(token_range).__name__})"
-                )
-            start, end = token_range[:2]
-            # The first token as the end of a range means the end of the ring, for servers, too.
-            if start >= end != FIRST:
-                # Servers return no rows for such a range.
-                advice = (
-                    f"write a range that wraps around the ring as two, TokenRange({start}, {LAST}) "
-                    f"and TokenRange({FIRST}, {end})"
-                    if start > end
-                    else "such a range has no rows"
-                )
-                raise ValueError(
-                    f"the start of a range is below its end, but ranges= has {token_range!r}: "
-                    f"{advice}"
-                )
         if self.splits is not None:
             positive("splits", self.splits)
         if self.row_limit is not None:
@@ -286,7 +270,6 @@ class _ScanBase:
             return None
         metadata = self.session.cluster.metadata
         table = self._table_metadata()
-        columns: Any = self.columns
         subject: dict[str, Any] = {
             "work": "scan",
             # In the subject of a copy, "cluster" is the target cluster, so the cluster that we read
@@ -296,7 +279,7 @@ class _ScanBase:
             ),
             "table": full_name(table),
             "table_id": describe_id(table),
-            "columns": columns if columns is None or isinstance(columns, str) else list(columns),
+            "columns": self.columns,
             "where": self.condition,
             "parameters": [repr(_without_ellipsis(value)) for value in self.parameters],
             **self.purpose,

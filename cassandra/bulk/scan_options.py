@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.unknown_options import FOR_READING, IN_ALL_CALLS, unknown_option
 from cassandra.bulk.unload_form import FileForm
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
-    from cassandra.bulk.ranges import TokenRange
     from cassandra.engine.profile import ExecutionProfile
 
 
@@ -218,6 +218,72 @@ def parameters_of(parameters: object) -> tuple[Any, ...]:
             f"{parameters!r}{instead}"
         )
     return tuple(parameters)
+
+
+def selected_columns(columns: Iterable[str]) -> list[str] | str:
+    """Return the columns that a scan selects: a list of names, or a string of CQL selectors.
+
+    :param columns: the argument of the application.
+    :raises TypeError: if the argument is neither a string nor a list of strings.
+    """
+    if isinstance(columns, str):
+        return columns
+    if isinstance(columns, (bytes, Mapping)) or not isinstance(columns, Iterable):
+        raise TypeError(
+            "columns is a list of column names, or a string of CQL selectors, but is "
+            f"{columns!r} ({type(columns).__name__})"
+        )
+    names = list(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"columns is a list of column names, but has {name!r} ({type(name).__name__})"
+            )
+    if not names:
+        raise ValueError("columns is an empty list: leave it out for all columns")
+    return names
+
+
+def ranges_of(ranges: Iterable[TokenRange] | None) -> list[TokenRange] | None:
+    """Return the option ``ranges`` as a list; None if it is None.
+
+    :param ranges: the value of the option.
+    :raises TypeError: if the value is not a list of token ranges.
+    :raises ValueError: if the end of a range is not above its start.
+    """
+    if ranges is None:
+        return None
+    # A token range is a tuple itself.
+    if isinstance(ranges, (TokenRange, str, bytes, Mapping)) or not isinstance(ranges, Iterable):
+        instead = (
+            "write ranges=[token_range]"
+            if isinstance(ranges, TokenRange)
+            else "write splits=n for about n ranges"
+        )
+        raise TypeError(
+            f"ranges= is a list of ranges from scan.token_ranges(), and not {ranges!r}: {instead}"
+        )
+    token_ranges = list(ranges)
+    for token_range in token_ranges:
+        if not isinstance(token_range, TokenRange):
+            raise TypeError(
+                "ranges= has TokenRange of cassandra.bulk.ranges, as scan.token_ranges() "
+                f"returns them, and not {token_range!r} ({type(token_range).__name__})"
+            )
+        start, end = token_range[:2]
+        # The first token as the end of a range means the end of the ring, for servers, too.
+        if start >= end != FIRST:
+            # Servers return no rows for such a range.
+            advice = (
+                f"write a range that wraps around the ring as two, TokenRange({start}, {LAST}) "
+                f"and TokenRange({FIRST}, {end})"
+                if start > end
+                else "such a range has no rows"
+            )
+            raise ValueError(
+                f"the start of a range is below its end, but ranges= has {token_range!r}: {advice}"
+            )
+    return token_ranges
 
 
 def positive(name: str, value: object) -> int:

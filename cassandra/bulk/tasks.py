@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cassandra._habits import add_habits
+from cassandra._steps import drive
 from cassandra._unknown_options import with_example
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan import Scan
+from cassandra.bulk.scan_plan import current_table_steps, performer
 from cassandra.bulk.target import check_session, full_name, table_of
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
@@ -88,7 +90,8 @@ def scan_tasks(
 
     :param session: a blocking session.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
-    :param columns: column names, or a string of CQL selectors; None for all columns.
+    :param columns: column names, or a string of CQL selectors; None for all columns that the table
+        has now. All tasks then read these columns, even if columns are added before a task runs.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
     :param options: see `cassandra.bulk.ScanOptions`. `splits` is the approximate number of tasks.
         Checkpoints and limits are refused: each task reads its range from the beginning, and a
@@ -98,10 +101,17 @@ def scan_tasks(
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"tasks do not have the option {name!r}")
-    if columns is not None and not isinstance(columns, str):
-        columns = tuple(columns)
+    if columns is None:
+        # Name the columns, so that the tasks return the same columns whenever they run, and need
+        # not ask a server for them.
+        metadata = drive(current_table_steps(session, table), performer(session))
+        columns = tuple(metadata.columns)
+    else:
+        metadata = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
+        if not isinstance(columns, str):
+            columns = tuple(columns)
     # The process that runs a task may use another keyspace, so the task needs the full name.
-    table = full_name(table_of(session.cluster.metadata, table, session.keyspace, with_views=True))
+    table = full_name(metadata)
     ranges = Scan(session, table, columns, where, options).token_ranges()  # type: ignore[arg-type]
     task_options = {
         name: value for name, value in options.items() if name not in ("splits", "ranges")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from cassandra.bulk import LoadOptions, ScanOptions, UnloadOptions
-from cassandra.bulk.scan_options import RangeOptions, scan_options
+from cassandra.bulk.ranges import TokenRange
+from cassandra.bulk.scan_options import RangeOptions, ranges_of, scan_options, selected_columns
 from cassandra.bulk.unload import aunload, unload
 from cassandra.bulk.unload_form import FileForm
 
@@ -61,3 +62,49 @@ def test_unknown_options_are_refused(name: str, advice: str) -> None:
     """The error for an unknown option of a scan has advice."""
     with pytest.raises(TypeError, match=advice):
         scan_options({name: 1})
+
+
+def test_columns_and_ranges_are_copied() -> None:
+    """Iterators are read once, and a list that the application changes later has no effect."""
+    names = ["a", "b"]
+    columns = selected_columns(names)
+    names.clear()
+    assert columns == ["a", "b"]
+    assert selected_columns(name for name in "ab") == ["a", "b"]
+    assert selected_columns("a, b") == "a, b"
+    ranges = [TokenRange(1, 5), TokenRange(5, 9)]
+    assert ranges_of(iter(ranges)) == ranges_of(dict.fromkeys(ranges).keys()) == ranges
+    assert ranges_of(None) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (5, r"selectors, but is 5 \(int\)"),
+        ({"a": 1}, r"selectors, but is \{'a': 1\} \(dict\)"),
+        (["a", 2], r"has 2 \(int\)"),
+        ([], "leave it out for all columns"),
+    ],
+)
+def test_columns_that_are_no_names_are_refused(columns: Any, message: str) -> None:
+    """The error for another value of `columns` names the value and its class."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        selected_columns(columns)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        (4, r"not 4: write splits=n"),
+        ({TokenRange(1, 5): "a"}, r"write splits=n"),
+        ("1..5", r"not '1\.\.5': write splits=n"),
+        (TokenRange(1, 5), r"write ranges=\[token_range\]"),
+        ([(1, 5)], r"not \(1, 5\) \(tuple\)"),
+        ([TokenRange(5, 1)], r"write a range that wraps around the ring as two"),
+        ([TokenRange(5, 5)], r"such a range has no rows"),
+    ],
+)
+def test_ranges_that_cannot_be_read_are_refused(ranges: Any, message: str) -> None:
+    """The error for another value of `ranges=` says what to write instead."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        ranges_of(ranges)

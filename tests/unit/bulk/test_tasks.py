@@ -15,7 +15,7 @@ from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeCluster, FakeNode
 from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault, nodes, settings
-from tests.unit.metadata.schema.rows import add_table, schema
+from tests.unit.metadata.schema.rows import add_table, column, schema
 
 __all__ = ["nodes"]
 
@@ -64,6 +64,25 @@ def test_tasks_read_the_keyspace_of_the_session(
             assert {task.table for task in tasks} == {full_name}
             with pytest.raises(ValueError, match=r"has no table|has no keyspace"):
                 scan_tasks(session, "t9")
+
+
+def test_all_tasks_read_the_columns_that_the_table_had(nodes: FakeCluster) -> None:
+    """Tasks without `columns=` name the columns, so that all of them return the same columns.
+
+    Otherwise, a task that runs after an ALTER TABLE would return one more column than the others.
+    """
+    nodes.prime(QUERY, Table(no_fault))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        tasks = scan_tasks(session, "a.t0", splits=4)
+        assert {task.columns for task in tasks} == {("id", "c0")}
+        for node in nodes.nodes:
+            assert node.schema is not None
+            node.schema["system_schema.columns"].append(column("a", "t0", "c1"))
+        assert all(len(row) == 2 for task in tasks for row in task.rows(session))
+        # The next tasks have the new column, even before the driver has read the schema again.
+        other_query = QUERY.replace('"c0"', '"c0", "c1"')
+        nodes.prime_prepare(other_query, [("a", "bigint"), ("b", "bigint")], COLUMNS)
+        assert {task.columns for task in scan_tasks(session, "a.t0")} == {("id", "c0", "c1")}
 
 
 def test_tasks_have_no_checkpoint(nodes: FakeCluster) -> None:
