@@ -76,6 +76,10 @@ else:
     routes = Deferred("cassandra.client.routes")
 
 
+# The public attributes that the constructors of clusters set, besides settings.
+_OWN_ATTRIBUTES = frozenset(
+    {"config_mode", "endpoints_resolved", "is_shutdown", "metadata", "sessions"}
+)
 # Names of profiles (in lower case) that users probably mistake for EXEC_PROFILE_DEFAULT.
 _NAMES_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
 
@@ -257,7 +261,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         """
         setting = self._table.get(name)
         if setting is None:
-            if not name.startswith("_"):  # most attributes that the driver sets are private
+            # Check only the names that the application has chosen.
+            if name not in _OWN_ATTRIBUTES and not name.startswith("_"):
                 check_spelling(self, name, self._table)
                 warn_of_other_setting(self, name, frozenset(), CLUSTER_SETTINGS)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):

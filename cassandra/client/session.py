@@ -61,6 +61,9 @@ else:
 
 _Value = TypeVar("_Value")
 
+# The public attributes that the constructors of sessions set, besides settings.
+_OWN_ATTRIBUTES = frozenset({"cluster", "hosts", "is_shutdown", "loop_ident"})
+
 # For this many CQL strings with bind markers, a session caches the prepared statements.
 PREPARED_TEXTS = 1000
 
@@ -168,8 +171,12 @@ class SessionBase(RequestMaker, ObservedBySession):
         :raises TypeError: if a value has a wrong type.
         :raises ValueError: if a value is out of range.
         """
-        # Most attributes that the driver sets are private.
-        if name not in self._setting_names and not name.startswith("_"):
+        # Check only the names that the application has chosen.
+        if (
+            name not in self._setting_names
+            and name not in _OWN_ATTRIBUTES
+            and not name.startswith("_")
+        ):
             check_spelling(self, name, self._setting_names)
             warn_of_other_setting(self, name, frozenset(ClusterBase._table), SESSION_SETTINGS)
         if name in _CHECKS:

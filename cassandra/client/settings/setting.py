@@ -200,9 +200,11 @@ class Setting(Generic[Settable, Stored]):
             setattr(holder, self.name, factory())
 
     def _read(self, holder: object) -> Stored:
-        value: Any = vars(holder).get(self.name, self.default)
-        # Reveal a secret only here, for the code that reads the setting.
-        return value.reveal() if isinstance(value, Secret) else value  # type: ignore[no-any-return]
+        value: Any = vars(holder).get(self.name, self._default)
+        if isinstance(value, (Secret, Later)):
+            # Reveal a secret only here, for the code that reads the setting.
+            return value.reveal() if isinstance(value, Secret) else self.default  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:
         """Store a checked value in the cluster `holder`, and let the cluster react to it."""
