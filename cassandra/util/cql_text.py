@@ -38,6 +38,9 @@ cql_keywords_unreserved: set[str] = set(_UNRESERVED.split())
 cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
 """All keywords of CQL."""
 
+# Servers read these words as values, although CQL does not list them as keywords.
+_CONSTANTS = frozenset({"false", "true"})
+
 
 class _Items(Protocol):
     """An object with the method `items` of mappings."""
@@ -58,6 +61,7 @@ def is_valid_name(name: str | None) -> bool:
         name is not None
         and _PLAIN_NAME.fullmatch(name) is not None
         and name not in cql_keywords_reserved
+        and name not in _CONSTANTS
     )
 
 

@@ -183,8 +183,10 @@ def _set_columns(metadata: TableMetadataV3 | MaterializedViewMetadata, source: T
             metadata, row_runs, pages.texts
         )
     for row in source.masks:
-        # Each mask is a row of system_schema.column_masks.
-        metadata.columns[_check_row(row)["column_name"]].mask = _build_mask(row)
+        # Each mask is a row of system_schema.column_masks. Cassandra 5.0 keeps this row if the
+        # column is dropped.
+        if (column := metadata.columns.get(_check_row(row)["column_name"])) is not None:
+            column.mask = _build_mask(row)
 
 
 def _collect_rows(columns: ColumnPages | None) -> None:

@@ -24,7 +24,7 @@ from cassandra.util.cql_text import split_names, stored_name, unquoted
         ("a", "a"), ("a_1", "a_1"), ("A", '"A"'), ("1a", '"1a"'), ("select", '"select"'),
         ("text", "text"), ("", '""'),
         ('a"b', '"a""b"'), ("a b", '"a b"'), ("a\n", '"a\n"'), ("é", '"é"'), ("vector", "vector"),
-        ("default", '"default"'),
+        ("default", '"default"'), ("true", '"true"'), ("false", '"false"'), ("null", '"null"'),
         ("cast", '"cast"'), ("scylla_clustering_bound", '"scylla_clustering_bound"'),
     ],
 )  # fmt: skip

@@ -382,6 +382,15 @@ def test_the_argument_of_a_mask_is_a_literal(argument_type: str) -> None:
     assert column_mask.arguments == (literal,)
 
 
+def test_the_mask_of_a_dropped_column_is_ignored() -> None:
+    """Cassandra 5.0 keeps the row of a mask if its column is dropped; the other masks are read."""
+    masks = [mask("int", "7", column_name="dropped"), mask("int", "5")]
+    table = build.table(source(row(b"a"), masks=masks))
+    assert table._exc_info is None
+    assert table.columns["a"].mask is not None
+    assert "MASKED WITH" in table.export_as_string()
+
+
 def test_masks_without_arguments_and_with_null() -> None:
     """The arguments of a mask may be missing or null."""
     mask_without_arguments = mask(
