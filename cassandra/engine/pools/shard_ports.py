@@ -6,20 +6,21 @@ number of shards (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode shardi
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import os
 import random
 import socket
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from cassandra.engine.randomness import generator_or_default
-
-if TYPE_CHECKING:
-    import asyncio
 
 # These errors mean that a local port is in use, or is still reserved after an earlier connection to
 # the same address. In that case, try the next port.
 _PORT_IN_USE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
+
+# With these results of `connect_ex`, the socket is being connected.
+_CONNECTING = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 # The default range: the ephemeral ports of RFC 6335.
 DEFAULT_LOCAL_PORT_LOW = 49152
@@ -86,11 +87,40 @@ async def connected(
             # pair of local and remote address must be unique.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(("::" if is_v6 else "0.0.0.0", local_port))
-        await loop.sock_connect(sock, (address, port))
+        await _connect(loop, sock, address, port)
     except BaseException:
         sock.close()
         raise
     return sock
+
+
+async def _connect(
+    loop: asyncio.AbstractEventLoop, sock: socket.socket, address: str, port: int
+) -> None:
+    """Connect a non-blocking socket to an IP address."""
+    if isinstance(loop, asyncio.BaseEventLoop):
+        await loop.sock_connect(sock, (address, port))
+        return
+    # The method `sock_connect` of uvloop looks up even IP addresses, in a thread of libuv. When a
+    # forked child of this process exits, libuv waits for that thread, which the child does not
+    # have, and the child crashes. So connect without that method.
+    error_code = sock.connect_ex((address, port))
+    if error_code in _CONNECTING:
+        is_writable = loop.create_future()
+        loop.add_writer(sock, _set_result, is_writable)
+        try:
+            await is_writable
+        finally:
+            loop.remove_writer(sock)
+        error_code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if error_code:
+        raise OSError(error_code, os.strerror(error_code))
+
+
+def _set_result(future: asyncio.Future[None]) -> None:
+    """Set the result of a future, unless the wait for it was cancelled."""
+    if not future.done():
+        future.set_result(None)
 
 
 async def connected_to_shard(

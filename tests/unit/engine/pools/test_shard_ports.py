@@ -10,11 +10,12 @@ import errno
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortGenerator
-from cassandra.engine.pools.shard_ports import connected_to_shard
+from cassandra.engine.pools.shard_ports import connected, connected_to_shard
 
 
 @pytest.mark.parametrize(("shard", "shard_count"), [(0, 1), (0, 8), (7, 8), (3, 5)])
@@ -90,3 +91,54 @@ async def test_if_the_address_refuses_no_other_port_is_tried() -> None:
             asyncio.get_running_loop(), "127.0.0.1", closed_port, record_ports()
         )
     assert tried == local_ports[:1]
+
+
+def test_uvloop_does_not_look_up_ip_addresses(server: tuple[str, int]) -> None:
+    """On uvloop, a connection to an IP address starts no thread of libuv, which looks up names.
+
+    A child that was forked from a process with such a thread crashed when it exited.
+    """
+    uvloop = pytest.importorskip("uvloop")
+
+    class LoopWithoutNames(uvloop.Loop):  # type: ignore[misc]
+        async def getaddrinfo(self, *args: Any, **options: Any) -> Any:
+            raise AssertionError(args)
+
+    async def connect_to_both() -> None:
+        loop = asyncio.get_running_loop()
+        with await connected(loop, *server) as sock:
+            assert sock.getpeername() == server
+            assert not sock.getblocking()
+        with pytest.raises(ConnectionRefusedError):
+            await connected(loop, "127.0.0.1", *free_ports(1))
+
+    loop = LoopWithoutNames()
+    try:
+        loop.run_until_complete(connect_to_both())
+    finally:
+        loop.close()
+
+
+async def test_the_wait_for_a_connection_can_be_cancelled() -> None:
+    """A cancelled wait closes the socket, also on loops whose own method is not used."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def cancel() -> None:
+        # Nothing accepts connections beyond the backlog, so one of these is never connected.
+        with socket.create_server(("127.0.0.1", 0), backlog=1) as full:
+            loop = asyncio.get_running_loop()
+            waits = [asyncio.ensure_future(connected(loop, *full.getsockname())) for _ in range(8)]
+            done, waiting = await asyncio.wait(waits, timeout=0.1)
+            assert waiting
+            for wait in waiting:
+                wait.cancel()
+            results = await asyncio.gather(*waits, return_exceptions=True)
+            assert any(isinstance(result, asyncio.CancelledError) for result in results)
+            for task in done:
+                task.result().close()
+
+    loop = uvloop.new_event_loop()
+    try:
+        await asyncio.to_thread(loop.run_until_complete, cancel())
+    finally:
+        loop.close()
