@@ -207,6 +207,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "endpoint",
         "features",
         "gate",
+        "ip_address",
         "is_control_connection",
         "is_draining",
         "is_given_up",
@@ -267,6 +268,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.tls: Handshake | None = None  # None without TLS
         self.is_control_connection = False
         self.answered_before = False  # True if earlier connections to the host were answered
+        # The IP address of the server, once TCP is connected; None for a Unix socket.
+        self.ip_address: str | None = None
         self.is_reached = False  # True once TCP is connected; the TLS handshake may still run
         # The loop's time when bytes that count as activity were last received; see `LARGE_PART`.
         self.last_activity = 0.0

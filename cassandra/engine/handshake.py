@@ -117,7 +117,8 @@ class Connector:
         )
         # The end points to which a connection was opened before. If a connection to any other end
         # point fails, the error suggests that the host may expect TLS.
-        self._answered: set[EndPoint] = set()
+        # Each value is the IP address of the latest connection, or None for a Unix socket.
+        self._answered: dict[EndPoint, str | None] = {}
         self._has_warned_of_login = False
         # The protocol version for the next connection. It is lowered if a server rejects it.
         self.version = settings.protocol_version
@@ -251,7 +252,7 @@ class Connector:
             # The transport may be open already, even after a cancellation: close it.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
-        self._answered.add(endpoint)
+        self._answered[endpoint] = connection.ip_address
         return connection
 
     async def _open(
@@ -283,6 +284,11 @@ class Connector:
             return
         deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
         addresses = await self._addresses(endpoint, address, port)
+        latest_address = self._answered.get(endpoint)
+        if latest_address in addresses and not connection.is_control_connection:
+            # The host name may lead to several nodes by now. The node that this end point belongs
+            # to is the node that was reached before.
+            addresses = [latest_address]
         for index, ip_address in enumerate(addresses):
             addresses_left = len(addresses) - index
             connecting = self._connect_to_address(connection, ip_address, port, tls, target)
@@ -294,6 +300,7 @@ class Connector:
                     (deadline - self._loop.time()) / addresses_left if addresses_left > 1 else None,
                     connecting,
                 )
+                connection.ip_address = ip_address
                 return
             except (OSError, asyncio.TimeoutError) as error:
                 if addresses_left == 1:
@@ -331,6 +338,12 @@ class Connector:
             local_ports=local_ports,
             on_reached=on_reached,
         )
+
+    @property
+    def may_check_names(self) -> bool:
+        """True if a certificate may have to be for the name or address of its end point."""
+        tls_client = self._settings.tls
+        return tls_client is not None and tls_client.may_compare_addresses
 
     async def _addresses(self, endpoint: EndPoint, address: str, port: int) -> list[str]:
         """Return the IP addresses of `address`, which may be a host name."""

@@ -87,6 +87,16 @@ class TlsClient:
             and self._server_hostname is None
         )
 
+    @property
+    def may_compare_addresses(self) -> bool:
+        """False if certificates need not match the address that we connect to.
+
+        True if `source` is a function: a context that it returns may check names.
+        """
+        return self.compares_addresses or (
+            self._server_hostname is None and not isinstance(self.source, ssl.SSLContext)
+        )
+
     async def begin(self, endpoint: EndPoint, in_thread: InThread) -> Handshake:
         """Return the handshake for a connection to `endpoint`.
 

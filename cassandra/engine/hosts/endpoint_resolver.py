@@ -35,17 +35,29 @@ class EndpointResolver:
         self._connector = connector
         self._find_host = by_host_id
 
-    async def of_local(self, endpoint: EndPoint, row: Mapping[str, Any]) -> EndPoint:
+    async def of_local(
+        self, endpoint: EndPoint, row: Mapping[str, Any], ip_address: str | None = None
+    ) -> EndPoint:
         """Return the end point of the node that the control connection is connected to.
 
-        Usually this is `endpoint`, to which the connection was opened. In two cases it is the
-        node's advertised address: if `endpoint` is a host name with several addresses, or if the
-        node is already known by its advertised address.
+        Usually this is `endpoint`, to which the connection was opened. In three cases it is the
+        node's advertised address: if `endpoint` is a host name with several addresses, if it is a
+        host name and the node was reached at its advertised address, or if the node is already
+        known by its advertised address.
+
+        :param endpoint: the end point of the control connection.
+        :param row: the row of system.local.
+        :param ip_address: the IP address at which the node was reached; None if it is unknown.
         """
         if getattr(self._factory, "names_each_node", False):
             return (await self.of_rows([row]))[0]
         host_id = row.get("host_id")
         host = self._find_host(host_id) if host_id is not None else None
+        if ip_address is not None and _is_name(endpoint) and not self._connector.may_check_names:
+            # The name may lead to another node later, although it leads to a single node now.
+            (advertised,) = await self.of_rows([row])
+            if (advertised.address, advertised.port) == (ip_address, endpoint.port):
+                return advertised
         has_one_address = await _has_one_address(endpoint)
         if has_one_address and (host is None or host.endpoint == endpoint):
             return endpoint
@@ -70,11 +82,16 @@ class EndpointResolver:
         return await self._connector.in_thread(create)
 
 
-async def _has_one_address(endpoint: EndPoint) -> bool:
-    """Return False if `endpoint` is a host name with several addresses."""
+def _is_name(endpoint: EndPoint) -> bool:
+    """Return True if `endpoint` is a host name, which may lead to any of several nodes."""
     # A Unix socket has no port. An end point with its own TLS server name is a single node behind a
     # proxy, so the number of the proxy's addresses does not matter.
-    if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
+    return bool(endpoint.port and not is_ip_address(endpoint.address) and not endpoint.ssl_options)
+
+
+async def _has_one_address(endpoint: EndPoint) -> bool:
+    """Return False if `endpoint` is a host name with several addresses."""
+    if not _is_name(endpoint):
         return True
     resolved = await asyncio.get_running_loop().getaddrinfo(
         endpoint.address, endpoint.port, family=endpoint.socket_family

@@ -88,7 +88,7 @@ class NodeListReader:
         self._store_partitioner(local.get("partitioner"))
         peers = [row for row in peer_rows if is_complete(row)]
         endpoints = [
-            await self._resolver.of_local(endpoint, local),
+            await self._resolver.of_local(endpoint, local, connection.ip_address),
             *await self._resolver.of_rows(peers),
         ]
         rows = zip(endpoints, [local, *peers], strict=True)

@@ -77,6 +77,7 @@ def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
         features=None,
         keyspace=None,
         gate=None,
+        ip_address=address,
         closed=False,
         close_error=None,
         is_draining=False,

@@ -119,6 +119,24 @@ async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
     assert network.tried == [("a", 0.0), ("b", 0.0), ("c", TIMEOUT / 2)]
 
 
+async def test_connections_of_a_pool_stay_with_the_node_that_was_reached() -> None:
+    """If a name leads to more nodes than before, a pool connects to the address as before.
+
+    The control connection may use any of the addresses.
+    """
+    network = Network(a=None, b=None)
+    opener = connector(network)
+    opener._answered[ENDPOINT] = "b"
+    await error_of(opener.open(ENDPOINT))
+    assert [address for address, _ in network.tried] == ["b"]
+    await error_of(opener.open(ENDPOINT, is_control=True))
+    assert [address for address, _ in network.tried] == ["b", "a", "b"]
+    # The node has another address now, so the name does not lead to the earlier address.
+    opener._answered[ENDPOINT] = "c"
+    await error_of(opener.open(ENDPOINT))
+    assert [address for address, _ in network.tried[3:]] == ["a", "b"]
+
+
 async def test_an_ip_address_is_not_resolved() -> None:
     """An IP address is connected to without a query to the name service."""
     network = Network(**{"10.0.0.1": OSError(errno.EHOSTUNREACH, "unreachable")})

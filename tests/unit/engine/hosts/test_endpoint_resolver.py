@@ -20,8 +20,9 @@ ROW = {"host_id": HOST_ID, "rpc_address": "10.0.0.1"}
 class ThreadCounter:
     """A fake of `Connector.in_thread`, which counts its calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, may_check_names: bool = False) -> None:
         self.call_count = 0
+        self.may_check_names = may_check_names
 
     async def in_thread(self, function: Any) -> Any:
         self.call_count += 1
@@ -97,6 +98,30 @@ async def test_a_name_with_one_address_is_a_nodes_end_point(
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", one_address)
     contact = DefaultEndPoint("node.example")
     assert await new_resolver().of_local(contact, ROW) is contact
+
+
+async def test_a_name_that_leads_to_the_advertised_address_is_not_a_nodes_end_point(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node that was reached at its advertised address gets this address, and not the name.
+
+    The name of a service has one address while a single node is ready, and leads to other nodes
+    later. The name is kept if certificates may have to be for the name, or if the node was reached
+    at another address, for example through a proxy.
+    """
+    resolved_address = "10.0.0.1"
+
+    async def one_address(*args: Any, **kwargs: Any) -> Any:
+        return [(0, 0, 0, "", (resolved_address, 9042))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", one_address)
+    contact = DefaultEndPoint("nodes.example")
+    endpoint = await new_resolver().of_local(contact, ROW, resolved_address)
+    assert endpoint == DefaultEndPoint("10.0.0.1")
+    with_names = new_resolver(threads=ThreadCounter(may_check_names=True))
+    assert await with_names.of_local(contact, ROW, resolved_address) is contact
+    resolved_address = "192.168.0.9"
+    assert await new_resolver().of_local(contact, ROW, resolved_address) is contact
 
 
 async def test_a_factory_that_names_each_node_makes_the_local_end_point() -> None:
