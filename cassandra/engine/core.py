@@ -314,7 +314,6 @@ class Core(Observers):
         self.sessions.close()
         self._detach_throttler(sessions)
         self.timers.close()
-        self.connector.close()
         # Cancel background tasks after the other parts were closed, because closing a part may
         # start further tasks.
         await self._background.close()

@@ -14,16 +14,16 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future
 from typing import Any, TypeVar
-from weakref import WeakSet
 
-from cassandra._imports import import_module
-from cassandra._threads import green_library, simulation
+from cassandra._threads import simulation
 from cassandra.engine.green import run_in_thread
 from cassandra.engine.pools.shard_ports import connected, connected_to_shard
 
 T = TypeVar("T")
+
+# User code that hangs, such as a name server that does not respond, keeps its thread.
+_MOST_THREADS = 2
 
 MakeProtocol = Callable[[], asyncio.BaseProtocol]
 
@@ -73,9 +73,8 @@ class Environment:
         self.clock = time.monotonic
         self.wall_clock = time.time_ns
         self.random = random.Random()
-        self._executor: Executor | None = None  # None until the first blocking call
-        # The calls that run in threads. The references are weak, so that finished calls disappear.
-        self._calls: WeakSet[Future[Any]] = WeakSet()
+        # Limits how many blocking calls run in threads at the same time.
+        self._free_threads = asyncio.Semaphore(_MOST_THREADS)
 
     # -- the network -------------------------------------------------------------------------------
 
@@ -139,31 +138,13 @@ class Environment:
     # -- threads -----------------------------------------------------------------------------------
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
-        """Call a function that may block, in another thread, and return its result."""
-        # If gevent or eventlet has patched threads, an executor would start greenlets instead of
-        # threads, and a blocking greenlet would block the loop's thread.
-        if green_library() is not None:
-            return await run_in_thread(function, *args)
-        if self._executor is None:
-            # Create the executor when it is first needed, because most applications do not need it.
-            # Import its module here, because the import fails while the interpreter shuts down.
-            executor_module = import_module("concurrent.futures.thread")
-            self._executor = executor_module.ThreadPoolExecutor(
-                max_workers=2, thread_name_prefix="cassandra-blocking"
-            )
-        assert self._executor is not None
-        call = self._executor.submit(function, *args)
-        self._calls.add(call)
-        return await asyncio.wrap_future(call, loop=self.loop)
+        """Call a function that may block, in another thread, and return its result.
 
-    def close(self) -> None:
-        """Shut down the threads for blocking calls."""
-        if self._executor is not None:
-            # If all calls are done, the idle threads end at once, so wait for them. If user code
-            # still blocks a thread, do not wait: the thread ends when the user code returns.
-            is_idle = all(call.done() for call in self._calls)
-            self._executor.shutdown(wait=is_idle, cancel_futures=True)
-            self._executor = None
+        If the wait is cancelled, the thread ends when the function returns.
+        """
+        await self._free_threads.acquire()
+        # Release the semaphore when the thread ends, which may be later than the end of this wait.
+        return await run_in_thread(self._free_threads.release, function, *args)
 
 
 def new_id() -> uuid.UUID:

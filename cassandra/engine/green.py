@@ -33,15 +33,20 @@ def new_selector() -> selectors.BaseSelector | None:
     return None
 
 
-async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
+async def run_in_thread(on_end: Callable[[], object], function: Callable[..., T], *args: Any) -> T:
     """Call `function` in a new real thread, and return its result.
 
-    If threads are patched, the thread pools of `concurrent.futures` would start greenlets instead.
+    We use no thread pool of `concurrent.futures`, for two reasons. At its exit, the interpreter
+    waits for the threads of such a pool, even if user code blocks them forever. And if threads are
+    patched, the pool would start greenlets.
+
+    :param on_end: called on the loop when `function` has ended, even if this wait was cancelled.
     """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
     def set_outcome(result: Any, error: BaseException | None) -> None:
+        on_end()
         if outcome.done():  # the caller was cancelled
             return
         if error is None:
@@ -61,5 +66,9 @@ async def run_in_thread(function: Callable[..., T], *args: Any) -> T:
         except RuntimeError:  # the loop was closed during the call
             pass
 
-    new_thread(call_and_report, "cassandra-blocking").start()
+    try:
+        new_thread(call_and_report, "cassandra-blocking").start()
+    except BaseException:  # for example, the system allows no more threads
+        on_end()
+        raise
     return await outcome

@@ -126,10 +126,6 @@ class Connector:
         # `RequestObserver.on_connection_failure` lists the kinds.
         self.on_failure: Callable[[EndPoint, str, Exception], None] = _ignore_failure
 
-    def close(self) -> None:
-        """Shut down the threads for blocking calls."""
-        self._environment.close()
-
     def on_login_not_asked(self, endpoint: EndPoint) -> None:
         """Log a warning once if a server accepts a connection without the configured login."""
         if not self._has_warned_of_login:

@@ -342,7 +342,6 @@ class WorkerCore(Observers):
     async def _close(self) -> None:
         self.sessions.close()
         self.timers.close()
-        self.connector.close()
         await self._background.close()
         await self.connector.settle()
 

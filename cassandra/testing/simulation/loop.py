@@ -552,6 +552,3 @@ class SimulatedEnvironment:
         """
         await asyncio.sleep(0.0001)
         return function(*args)
-
-    def close(self) -> None:
-        """Do nothing, because there is nothing to close."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import socket
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -60,6 +61,33 @@ def test_connecting_again_after_a_failure_succeeds(
         blocking_cluster.connect()
     shop.start()
     assert blocking_cluster.connect().execute(READ).one() == (1, "a")
+
+
+def test_connecting_again_looks_the_names_up_again(
+    shop: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a failed `connect`, the names of the contact points may have other addresses.
+
+    If a name has no address at the moment, `connect` tries the addresses that it had.
+    """
+    addresses: list[str] = ["127.0.0.9"]
+    look_up = socket.getaddrinfo
+
+    def scripted(host: Any, *arguments: Any, **options: Any) -> Any:
+        if host != "db.example":
+            return look_up(host, *arguments, **options)
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [info for address in addresses for info in look_up(address, *arguments, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", scripted)
+    with Cluster(["db.example"], port=shop.port) as cluster:
+        addresses.clear()
+        for _ in range(2):
+            with pytest.raises(NoHostAvailable, match=r"127\.0\.0\.9"):
+                cluster.connect()
+        addresses.append(shop.address)
+        assert cluster.connect().execute(READ).one() == (1, "a")
 
 
 def test_connecting_to_a_missing_keyspace_raises(shop: FakeNode, blocking_cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import cassandra.engine
 from cassandra import aio
 from cassandra.engine.environment import Environment, InsertionOrdered, environment_of
 from cassandra.testing import FakeNode
-from tests.waiting import until
+from tests.waiting import until, until_on_loop
 
 ENGINE = Path(cassandra.engine.__file__).parent
 
@@ -113,6 +114,35 @@ def test_insertion_ordered_keeps_the_order_of_adding() -> None:
         items.add(item + 10)
     # The loop has replaced the items 3 and 2 by 13 and 12.
     assert list(items) == [13, 12]
+
+
+async def test_blocking_calls_do_not_keep_the_process_alive() -> None:
+    """The threads of blocking calls are daemons, so that the process can exit while one hangs.
+
+    A cancelled call keeps its thread until the function returns. At most two calls run at a time.
+    """
+    environment = Environment(asyncio.get_running_loop())
+    is_over = threading.Event()
+    started: list[bool] = []
+
+    def block() -> None:
+        started.append(threading.current_thread().daemon)
+        is_over.wait(60)
+
+    calls = [asyncio.ensure_future(environment.in_thread(block)) for _ in range(3)]
+    await until_on_loop(lambda: len(started) == 2)
+    calls[0].cancel()
+    waiting = asyncio.ensure_future(environment.in_thread(str, 5))
+    done, _ = await asyncio.wait([calls[0]], timeout=60)
+    assert done
+    assert len(started) == 2
+    assert not waiting.done()
+    is_over.set()
+    assert await waiting == "5"
+    await asyncio.gather(*calls[1:])
+    assert started == [True] * 3
+    with pytest.raises(ZeroDivisionError):
+        await environment.in_thread(divmod, 1, 0)
 
 
 # In these modules, blocking callers wait in real threads, whose waits do not use the loop's clock.
