@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.plain import PlainRows, plain_session
@@ -23,7 +23,7 @@ from cassandra.errors import DriverException
 from cassandra.metadata.placement.replication import LocalStrategy
 from cassandra.metadata.placement.tokens import Murmur3Token
 from cassandra.query.statement import SimpleStatement
-from cassandra.util.cql_text import cql_string, escape_name
+from cassandra.util.cql_text import cql_string, escape_name, stored_name
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
@@ -40,6 +40,9 @@ _ESTIMATES = (
 _COLUMN_NAMES = "SELECT column_name FROM {}.columns WHERE keyspace_name = {} AND table_name = {}"
 # The name of a marker that is compared with a token, in the server's description of a statement.
 _TOKEN_MARKER = "partition key token"
+# Returns True if a keyspace (None for the keyspace of the table) has an aggregate of this name.
+IsAggregate = Callable[[str | None, str], bool]
+
 BYTES_OF_A_RANGE = 32 << 20  # the size of a range in bytes, unless the application sets `splits`
 
 # A generator that yields functions. The caller calls each function with a blocking or asyncio
@@ -144,11 +147,15 @@ def plan_steps(
         metadata.keyspaces[keyspace].replication_strategy, LocalStrategy
     )
     has_tokens = token_map is not None and token_map.token_class is Murmur3Token and not is_local
-    # An aggregate's signature is its name with the types of its arguments.
-    aggregates = {
-        signature.partition("(")[0] for signature in metadata.keyspaces[keyspace].aggregates
-    }
-    query = _query_of(table, columns, where, has_tokens, aggregates)
+
+    def is_aggregate(function_keyspace: str | None, name: str) -> bool:
+        functions_of = metadata.keyspaces.get(function_keyspace or keyspace)
+        # An aggregate's signature is its name with the types of its arguments.
+        return functions_of is not None and any(
+            signature.partition("(")[0] == name for signature in functions_of.aggregates
+        )
+
+    query = _query_of(table, columns, where, has_tokens, is_aggregate)
     prepared = yield lambda session: session.prepare(query)
     if not has_tokens:
         whole_ring = [TokenRange(FIRST, LAST)]
@@ -241,12 +248,9 @@ def _query_of(
     columns: Sequence[str] | str | None,
     where: str | None,
     has_tokens: bool,
-    aggregates: Collection[str] = (),
+    is_aggregate: IsAggregate,
 ) -> str:
-    """Return the SELECT of a scan, with bind markers for a token range if `has_tokens` is True.
-
-    :param aggregates: the names of the aggregates that are defined in the keyspace.
-    """
+    """Return the SELECT of a scan, with bind markers for a token range if `has_tokens` is True."""
     # What to select: all columns, the CQL selectors in a string, or the columns in a list.
     if columns is None:
         selectors = ", ".join(escape_name(column) for column in table.columns)
@@ -258,8 +262,8 @@ def _query_of(
                 f"condition: write where={columns!r}"
             )
         if not isinstance(columns, AggregateOfRanges):
-            _refuse_aggregates(columns, where, aggregates)
-        elif where and _GROUPS.search(_QUOTED.sub("''", where)):
+            _refuse_aggregates(columns, where, is_aggregate)
+        elif where and _GROUPS.search(_unquoted_words(where)):
             # A range would have a value for each group, instead of one value.
             raise ValueError(
                 "a count has no GROUP BY, because it returns one number: write session.scan(table, "
@@ -269,7 +273,7 @@ def _query_of(
         for column in columns:
             # We quote each name in a list, so a server would look for a column named "count(*)".
             if "(" in column and column not in table.columns:
-                _refuse_aggregates(column, where, aggregates)
+                _refuse_aggregates(column, where, is_aggregate)
                 raise ValueError(
                     f"a list for columns has names of columns, and {column!r} is none of them: "
                     f"write columns={', '.join(columns)!r} for selectors of CQL"
@@ -287,7 +291,7 @@ def _query_of(
             raise ValueError(f"where is the condition alone, without WHERE, but is {where!r}")
         _refuse_limit(where)
         _refuse_end(where)
-        if (marker := _PERCENT_MARKER.search(_QUOTED.sub("''", where))) is not None:
+        if (marker := _PERCENT_MARKER.search(_unquoted_words(where))) is not None:
             raise ValueError(
                 f"where has {marker[0]}, but the markers of a condition are written ?, and "
                 f"parameters= has their values; where is {where!r}"
@@ -333,14 +337,29 @@ _PERCENT_MARKER = re.compile(r"%s|%\(\w+\)s")
 _LIMIT = re.compile(r"(\bper\s+partition\s+)?\blimit\b", re.IGNORECASE)
 _SEARCH = re.compile(r"\border\s+by\b.*\bann\s+of\b", re.IGNORECASE | re.DOTALL)
 _GROUPS = re.compile(r"\bgroup\s+by\b", re.IGNORECASE)
-# The calls of functions in selectors, and the aggregates that every server has.
-_CALLS = re.compile(r"([\w.]+)\s*\(")
+# A name in CQL, with or without quotes; and a call of a function (its name is group 1) or a name
+# without a call, which is matched so that the search does not begin inside its quotes.
+_NAMES = re.compile(r'"(?:[^"]|"")*"|\w+')
+_CALLS = re.compile(
+    rf"((?:{_NAMES.pattern})(?:\s*\.\s*(?:{_NAMES.pattern}))?)\s*\(|(?:{_NAMES.pattern})"
+)
+# The aggregates that every server has.
 _AGGREGATES = frozenset({"count", "min", "max", "avg", "sum"})
+
+
+def _unquoted_words(text: str) -> str:
+    """Return CQL with '' for string constants and quoted names, and a blank for comments."""
+    return _QUOTED.sub(lambda quoted: "''" if quoted[0][0] in "'\"$" else " ", text)
+
+
+def _name_or_blank(quoted: re.Match[str]) -> str:
+    """Return a quoted name unchanged, and a blank for a string constant or a comment."""
+    return quoted[0] if quoted[0].startswith('"') else " "
 
 
 def _is_condition(selectors: str) -> bool:
     """Return True if a string for `columns` compares a column with a value."""
-    text = _QUOTED.sub("''", selectors)
+    text = _unquoted_words(selectors)
     # The type of a literal may have angle brackets in a selector, as in (list<int>)[1].
     return "=" in text or ("(" not in text and re.search(r"[<>]", text) is not None)
 
@@ -350,13 +369,13 @@ def _refuse_limit(where: str) -> None:
 
     A scan executes a SELECT for each token range, and the LIMIT would apply to each SELECT.
     """
-    if _SEARCH.search(_QUOTED.sub("''", where)) is not None:
+    if _SEARCH.search(_unquoted_words(where)) is not None:
         raise ValueError(
             "where searches by a vector, which a scan cannot do: write session.execute('SELECT ... "
             f"ORDER BY column ANN OF ? LIMIT n', (vector,)); where is {where!r}"
         )
     # PER PARTITION LIMIT is allowed, because all rows of a partition are in the same range.
-    if any(not per_partition for per_partition in _LIMIT.findall(_QUOTED.sub("''", where))):
+    if any(not per_partition for per_partition in _LIMIT.findall(_unquoted_words(where))):
         raise ValueError(
             "where has a LIMIT, which would apply to each token range of the scan: write limit=... "
             f"instead; where is {where!r}"
@@ -371,20 +390,20 @@ def _refuse_end(where: str) -> None:
         raise ValueError(f"where is the condition alone, without {what}, but is {where!r}")
 
 
-def _refuse_aggregates(selectors: str, where: str | None, aggregates: Collection[str]) -> None:
+def _refuse_aggregates(selectors: str, where: str | None, is_aggregate: IsAggregate) -> None:
     """Raise ValueError for an aggregate of the whole table.
 
     A scan executes a SELECT for each token range, and each SELECT would return an aggregate of its
     range only.
-
-    :param aggregates: the names of the aggregates that are defined in the keyspace.
     """
     # GROUP BY groups rows of the same partition, and a partition is in one range.
-    if where and _GROUPS.search(_QUOTED.sub("''", where)):
+    if where and _GROUPS.search(_unquoted_words(where)):
         return
-    for name in _CALLS.findall(_QUOTED.sub("''", selectors)):
-        function = name.rpartition(".")[2].lower()
-        if function in _AGGREGATES or function in aggregates:
+    for name in _CALLS.findall(_QUOTED.sub(_name_or_blank, selectors)):
+        if not name:  # a name without a call
+            continue
+        *keyspaces, function = [stored_name(part) for part in _NAMES.findall(name)]
+        if function in _AGGREGATES or is_aggregate(keyspaces[0] if keyspaces else None, function):
             raise ValueError(
                 f"{name}(...) would be computed for each token range of the scan, and not for the "
                 "table: write session.count(table), or scan the columns and compute it from "

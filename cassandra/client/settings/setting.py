@@ -203,7 +203,7 @@ class Setting(Generic[Settable, Stored]):
         value: Any = vars(holder).get(self.name, self._default)
         if isinstance(value, (Secret, Later)):
             # Reveal a secret only here, for the code that reads the setting.
-            return value.reveal() if isinstance(value, Secret) else self.default  # type: ignore[no-any-return]
+            return value.reveal() if isinstance(value, Secret) else self.default
         return value  # type: ignore[no-any-return]
 
     def _write(self, holder: object, value: object) -> None:

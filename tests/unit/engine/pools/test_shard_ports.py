@@ -100,7 +100,7 @@ def test_uvloop_does_not_look_up_ip_addresses(server: tuple[str, int]) -> None:
     """
     uvloop = pytest.importorskip("uvloop")
 
-    class LoopWithoutNames(uvloop.Loop):  # type: ignore[misc]
+    class LoopWithoutNames(uvloop.Loop):  # type: ignore[misc, name-defined]
         async def getaddrinfo(self, *args: Any, **options: Any) -> Any:
             raise AssertionError(args)
 
