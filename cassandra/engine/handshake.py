@@ -73,6 +73,9 @@ _SHORT_TIMEOUT = 0.01  # seconds
 # need a number.
 NO_LIMIT = 3600.0  # seconds
 
+# For this many end points, a connector remembers that they have answered.
+_MOST_ANSWERED = 10_000
+
 # The methods of these two classes never block, so they are called on the loop. Methods of a user's
 # subclass may block, so they are called in another thread.
 _NEVER_BLOCKING = frozenset({PlainTextAuthProvider, PlainTextAuthenticator})
@@ -248,7 +251,10 @@ class Connector:
             # The transport may be open already, even after a cancellation: close it.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
+        self._answered.pop(endpoint, None)  # so that the latest end point becomes the last
         self._answered[endpoint] = connection.ip_address
+        if len(self._answered) > _MOST_ANSWERED:
+            del self._answered[next(iter(self._answered))]
         return connection
 
     async def _open(
