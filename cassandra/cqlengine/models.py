@@ -488,6 +488,20 @@ class BaseModel(metaclass=ModelMetaClass):
         keys = ", ".join(f"{name}={getattr(self, name)}" for name in self.__mapping__.primary_keys)
         return f"{type(self).__name__} <{keys}>"
 
+    def __copy__(self) -> Self:
+        reduced: Any = self.__reduce_ex__(4)
+        rebuild, state = reduced[:2]
+        duplicate: Self = rebuild(*state)
+        row = self._row
+        if type(row) is Values and row.options is not DEFAULTS:
+            # The copy has the conditions, the TTL and the batch of the instance, too. A pickle does
+            # not have them, because they belong to a write that this process is about to make.
+            values = values_of(duplicate)
+            values.options = row.options
+            if row.options.batch is not None:
+                row.options.batch.hold(values)
+        return duplicate
+
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
         # `_row` of an instance that was only read is a tuple. It becomes a `Values` when the

@@ -285,8 +285,9 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     doubtful_bits = doubtful_positions(values, mapping) if values.failed else 0
     if stored is None:
         # The row was never saved or read. Only values that the application has set or changed in
-        # place are changes; defaults are not. A null that the application has set is a change too,
-        # because the row may exist in the database and have a value.
+        # place are changes; defaults are not, even if the application has read them. A null that
+        # the application has set is a change too, because the row may exist in the database and
+        # have a value.
         touched_bits = values.explicit | values.exposed
         return [
             position
@@ -294,8 +295,7 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
             if doubtful_bits >> position & 1
             or (
                 touched_bits >> position & 1
-                # A null is only a change if the application has set it.
-                and (values.explicit >> position & 1 or not column.is_null(values[position]))
+                and (values.explicit >> position & 1 or not _is_initial(column, values[position]))
                 # A counter of 0 needs no write: it would add nothing.
                 and not (column.is_counter and not values[position])
             )
@@ -360,6 +360,18 @@ def failed_values(values: Values, position: int) -> list[Any]:
     :param position: the position of a value that may change in place.
     """
     return [write.sent[position] for write in values.failed if write.positions >> position & 1]
+
+
+def _is_initial(column: Column[Any], value: object) -> bool:
+    """Return True for a value that a new instance may have without the application: null, default.
+
+    Only the default of a collection or similar column is compared.
+    """
+    if column.is_null(value):
+        return True
+    return (
+        column.mutable and column.has_default and not _differs(column, value, column.get_default())
+    )
 
 
 def _differs(column: Column[Any], value: object, old_value: object) -> bool:

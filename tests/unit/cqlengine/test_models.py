@@ -18,6 +18,7 @@ from cassandra.cqlengine.models import (
     ModelException,
     PolymorphicModelException,
 )
+from cassandra.cqlengine.query import BatchQuery
 
 from .conftest import FakeSession
 
@@ -250,6 +251,27 @@ def test_an_instance_behaves_like_a_mapping_of_its_values() -> None:
         assert vars(copied) == {"free": 1}
         assert copied.get_changed_columns() == person.get_changed_columns()
     assert Person(id=1).tags is not Person(id=1).tags
+
+
+def test_a_copy_has_the_options_of_the_instance(session: FakeSession) -> None:
+    """`copy.copy` of an instance keeps its conditions and its TTL; the batch writes the copy."""
+    person = Person.create(id=1, name="x")
+    person.iff(age=5).ttl(60)
+    duplicate = copy.copy(person)
+    duplicate.name = "y"
+    duplicate.save()
+    assert (session.last_statement[0] or "").endswith('"nm" = ? WHERE "id" = ? IF "age" = ?')
+    assert "USING TTL ?" in (session.last_statement[0] or "")
+    batch = BatchQuery()
+    duplicate = copy.copy(Person(id=2).batch(batch))
+    duplicate.name = "z"
+    duplicate.save()
+    assert len(batch.queries) == 1
+    # When the batch is executed, the copy writes directly again, as the instance does.
+    batch._release_instances()
+    duplicate.name = "w"
+    duplicate.save()
+    assert len(batch.queries) == 1
 
 
 def test_validation_errors_name_model_column_and_value() -> None:

@@ -112,6 +112,29 @@ def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: li
     assert changed_positions(state, ROW) == changed
 
 
+def test_a_default_that_was_only_read_is_no_change() -> None:
+    """Reading the default collection of a new instance does not make the next UPDATE write it.
+
+    The row may exist, and have another value. A default that the application has changed in place,
+    or has set, is written.
+    """
+
+    class Labels(Model):
+        id = columns.Integer(primary_key=True)
+        note = columns.Text()
+        labels = columns.Set(columns.Text, default={"new"})
+        scores = columns.Map(columns.Text, columns.Integer, default=lambda: {"x": 1})
+
+    labels = Labels(id=1)
+    assert dict(labels) == {"id": 1, "note": None, "labels": {"new"}, "scores": {"x": 1}}
+    labels.note = "n"
+    assert labels.get_changed_columns() == ["id", "note"]
+    labels.labels.add("b")
+    assert labels.get_changed_columns() == ["id", "note", "labels"]
+    labels.scores = {"x": 1}
+    assert labels.get_changed_columns() == ["id", "note", "labels", "scores"]
+
+
 @pytest.mark.parametrize(
     ("now", "explicit", "exposed", "changed"),
     [
