@@ -6,14 +6,20 @@ number of shards (docs/dev/protocol-extensions.md of ScyllaDB, "Intranode shardi
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import random
 import socket
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
+from cassandra._imports import Deferred
 from cassandra.engine.randomness import generator_or_default
+
+if TYPE_CHECKING:
+    import asyncio
+else:
+    asyncio = Deferred("asyncio")  # `import cassandra.cluster` must not load it
 
 # These errors mean that a local port is in use, or is still reserved after an earlier connection to
 # the same address. In that case, try the next port.
