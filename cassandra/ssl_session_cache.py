@@ -13,9 +13,16 @@ from cassandra._threads import Lock
 if TYPE_CHECKING:
     import ssl
 
-    _Held = tuple[ssl.SSLContext, ssl.SSLSession]
+    _Held = tuple[ssl.SSLContext, ssl.SSLSession, Hashable]
 
 __all__ = ["SSLSessionCache"]
+
+# The attributes of a context that may change. Ciphers are left out, because to read them takes as
+# long as a part of a handshake. A server rejects a session whose cipher the client no longer has.
+_ATTRIBUTES = (
+    "check_hostname", "verify_mode", "verify_flags", "hostname_checks_common_name", "options",
+    "minimum_version", "maximum_version", "security_level", "post_handshake_auth",
+)  # fmt: skip
 
 
 class SSLSessionCache:
@@ -26,18 +33,36 @@ class SSLSessionCache:
     its own cache. Pass ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or
     None to use no cache.
 
+    A session keeps what both sides verified in the full handshake. So a session is dropped if its
+    context has changed, and `Cluster` drops all sessions if ``ssl_context`` or ``ssl_options`` is
+    set.
+
     You may use a cache from any thread.
 
     :param max_size: the maximum number of sessions.
+    :param with_client_certificates: True to also resume sessions in which the server asked for a
+        certificate of the client, for contexts that your application has created. By default these
+        sessions are not resumed, because the server would still see the old certificate after you
+        have loaded a new one into the same context. If your application sets this to True, it must
+        create a new context for a new certificate, or set ``cluster.ssl_context`` again.
     :raises ValueError: if `max_size` is below 1.
     """
 
-    def __init__(self, max_size: int = 1024) -> None:
+    def __init__(self, max_size: int = 1024, *, with_client_certificates: bool = False) -> None:
         if isinstance(max_size, bool) or not isinstance(max_size, int):
             raise TypeError(f"max_size must be a number of sessions, but is {max_size!r}")
         if max_size < 1:
             raise ValueError(f"max_size must be at least 1, but is {max_size}")
+        if not isinstance(with_client_certificates, bool):
+            raise TypeError(
+                f"with_client_certificates must be True or False, but is "
+                f"{with_client_certificates!r}"
+            )
         self.max_size = max_size
+        self.with_client_certificates = with_client_certificates
+        # How often all sessions were dropped. A session whose handshake began before that is not
+        # stored.
+        self._clearings = 0
         # The sessions by peer. The most recently used sessions are at the end.
         self._sessions: OrderedDict[Hashable, _Held] = OrderedDict()
         self._lock = Lock()
@@ -51,16 +76,22 @@ class SSLSessionCache:
 
         :param key: identifies the peer.
         :param context: the TLS context to use the session with. A session of another context cannot
-            be used, so it is dropped.
+            be used, so it is dropped; so is a session from before a change of the context.
         """
+        state = self.state_of(context)
         with self._lock:
             entry = self._sessions.get(key)
             if entry is None:
                 return None
-            owner_context, session = entry
+            owner_context, session, state_before = entry
             # Drop the session if it cannot be used: OpenSSL rejects a session of another context,
-            # and the server rejects an expired session.
-            if owner_context is not context or session.time + session.timeout <= time.time():
+            # and the server rejects an expired session. The context may be stricter than it was in
+            # the full handshake, and a resumed session would skip the stricter checks.
+            if (
+                owner_context is not context
+                or state_before != state
+                or session.time + session.timeout <= time.time()
+            ):
                 del self._sessions[key]
                 return None
             self._sessions.move_to_end(key)
@@ -75,24 +106,58 @@ class SSLSessionCache:
             entry = self._sessions.get(key)
         return entry is not None and entry[1].time + entry[1].timeout / 2 > time.time()
 
-    def put(self, key: Hashable, context: ssl.SSLContext, session: ssl.SSLSession) -> None:
+    def state_of(self, context: ssl.SSLContext) -> Hashable:
+        """Return a value that changes if the context changes, or if the sessions are dropped.
+
+        Python cannot read some parts of a context, such as the certificate of the client. The value
+        does not show changes of these.
+
+        :param context: the `ssl.SSLContext`.
+        """
+        # Certificates cannot be removed from a context, so their numbers show each change.
+        certificates = tuple(context.cert_store_stats().values())
+        # Some implementations of Python do not have all attributes.
+        settings = [getattr(context, name, None) for name in _ATTRIBUTES]
+        return self._clearings, certificates, *settings
+
+    def put(
+        self,
+        key: Hashable,
+        context: ssl.SSLContext,
+        session: ssl.SSLSession,
+        state: Hashable = None,
+    ) -> None:
         """Store the session of a peer, replacing an earlier one.
 
         :param key: identifies the peer.
         :param context: the `ssl.SSLContext` that the session was created with.
         :param session: the `ssl.SSLSession`.
+        :param state: the result of `state_of` before the handshake. If the state is another one by
+            now, the session is not stored. None stores the session in any case.
         """
         with self._lock:
-            self._sessions[key] = (context, session)
+            state_now = self.state_of(context)
+            if state is not None and state != state_now:
+                return
+            self._sessions[key] = (context, session, state_now)
             # The most recently used entries are at the end of the dict. Move the entry there,
             # because an entry that is replaced keeps its position.
             self._sessions.move_to_end(key)
             while len(self._sessions) > self.max_size:
                 self._sessions.popitem(last=False)
 
+    def drop(self, key: Hashable) -> None:
+        """Drop the session of a peer.
+
+        :param key: identifies the peer.
+        """
+        with self._lock:
+            self._sessions.pop(key, None)
+
     def clear(self) -> None:
         """Drop all sessions."""
         with self._lock:
+            self._clearings += 1
             self._sessions.clear()
 
     def __len__(self) -> int:

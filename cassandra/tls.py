@@ -21,8 +21,11 @@ class ReloadingContext:
     Pass it as ``Cluster(ssl_context=...)``. Each new connection then uses the current certificates,
     without a restart of your application. If the new files cannot be loaded, for example because
     only some of them have been written, the previous context stays in use, and a warning is logged.
+    The next connection tries to load them again.
 
-    :param make: a function that returns an `ssl.SSLContext`.
+    :param make: a function that creates an `ssl.SSLContext`. It must create a new context each
+        time. Do not change the contexts later: connections resume the TLS sessions of a context,
+        and a session keeps the client's certificate.
     :param paths: the files that `make` reads.
     :raises ValueError: if no path is given.
 
@@ -50,6 +53,9 @@ class ReloadingContext:
         # reads, the next call sees another state, and calls `make` again.
         self._loaded_state = self._files_state()
         self._context = make()
+        # False if `make` has returned the same context again, against the rule. Then sessions of
+        # the context may have another certificate of the client.
+        self._creates_new_contexts = True
         renewed(self)
 
     def _renew_locks(self) -> None:
@@ -66,12 +72,16 @@ class ReloadingContext:
             try:
                 current_state = self._files_state()
                 if current_state != self._loaded_state:
-                    self._context = self._make()
+                    context = self._make()
+                    self._creates_new_contexts &= context is not self._context
+                    self._context = context
                     self._loaded_state = current_state
             # While a file is being replaced, it may be missing or half-written: keep the previous
-            # context.
-            except (OSError, ValueError) as error:  # OSError includes ssl.SSLError
-                log.warning("the earlier TLS context stays in use: %s", error)
+            # context. `make` may raise any error then, for example a KeyError.
+            except Exception as error:
+                log.warning(
+                    "the earlier TLS context stays in use: %s: %s", type(error).__name__, error
+                )
             return self._context
 
     def __repr__(self) -> str:

@@ -46,7 +46,7 @@ async def opening(
     from cassandra import aio
     from cassandra.ssl_session_cache import SSLSessionCache
 
-    cache = SSLSessionCache() if resumes_sessions else None
+    cache = SSLSessionCache(with_client_certificates=True) if resumes_sessions else None
     settings: Any = {"ssl_context": context, "ssl_session_cache": cache, "protocol_version": 4}
     async with aio.Cluster(["127.0.0.1"], port=port, compression=False, **settings) as cluster:
         await cluster.connect()

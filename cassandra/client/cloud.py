@@ -71,11 +71,19 @@ class Cloud:
     :param service: the address of the metadata service.
     :param context: the TLS context for connections to the service and to the proxy.
     :param timeout: seconds for the response of the service.
+    :param created_context: True if the driver has created the context from the bundle.
     """
 
-    def __init__(self, service: _Service, context: ssl.SSLContext, timeout: float) -> None:
+    def __init__(
+        self,
+        service: _Service,
+        context: ssl.SSLContext,
+        timeout: float,
+        created_context: bool = False,
+    ) -> None:
         self._service = service
         self.context = context
+        self.created_context = created_context
         self._timeout = timeout
         self.factory = CloudEndPointFactory()
 
@@ -326,7 +334,9 @@ def _read_bundle(bundle: Bundle, context: ssl.SSLContext | None, timeout: float)
             # The file may contain a password. Wrap its content in a `Secret`, because tracebacks
             # may show local variables.
             service = _service_of(Secret(_read_member(files, "config.json")))
-            return Cloud(service, context or _make_context(files), timeout)
+            if context is not None:
+                return Cloud(service, context, timeout)
+            return Cloud(service, _make_context(files), timeout, created_context=True)
     except zipfile.BadZipFile as error:
         problem = f"is not a zip file: {error}"
     except _DAMAGE as error:

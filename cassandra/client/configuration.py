@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.engine.profile import AttachedPolicy
     from cassandra.engine.settings import Settings
+    from cassandra.engine.tls import TlsClient
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metrics import Metrics
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
@@ -344,6 +345,12 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         tls = tls_of(self)
         if self._client_routes is not None:
             routes.check_names(tls)
+        earlier: TlsClient | None = self._live.get("tls")
+        if earlier is not None:
+            # A session keeps what both sides verified under the earlier settings. The application
+            # may also set the same context again, after a change that nobody can see. End the
+            # sessions first, so that no connection with the new settings resumes them.
+            earlier.end_sessions()
         self._live["tls"] = tls
 
     # -- checks ------------------------------------------------------------------------------------

@@ -233,6 +233,8 @@ class Connector:
             self.on_failure(endpoint, "timeout", error)
             raise error from None
         except OSError as cause:  # including errors of TLS
+            if connection.tls is not None:
+                connection.tls.forget_session()
             tls_reason = _tls_failure_reason(connection, cause)
             error = ConnectionException(
                 f"TLS with {endpoint} failed: {tls_reason}"

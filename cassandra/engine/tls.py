@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any
 
+from cassandra.engine.tls_flights import FlightReader
 from cassandra.metadata.endpoint import EndPoint
 from cassandra.ssl_session_cache import SSLSessionCache
+from cassandra.tls import ReloadingContext
 
 ContextSource = ssl.SSLContext | Callable[[], ssl.SSLContext]
 
@@ -62,6 +64,10 @@ class TlsClient:
     :param server_hostname: the server name to send and to expect in certificates; None to use the
         name or address of each end point.
     :param sessions: a cache of TLS sessions to resume; None if sessions must not be resumed.
+    :param model: if `source` is a function, a context with the same settings as those that it
+        returns; None if the settings are unknown.
+    :param is_unchanging: True if nobody loads another certificate into a context that is in use,
+        because the driver has created the contexts.
     """
 
     def __init__(
@@ -69,8 +75,12 @@ class TlsClient:
         source: ContextSource,
         server_hostname: str | None = None,
         sessions: SSLSessionCache | None = None,
+        model: ssl.SSLContext | None = None,
+        is_unchanging: bool = False,
     ) -> None:
         self.source = source
+        self._model = source if isinstance(source, ssl.SSLContext) else model
+        self._is_unchanging = is_unchanging
         self._server_hostname = server_hostname
         self._sessions = sessions
 
@@ -78,23 +88,37 @@ class TlsClient:
     def compares_addresses(self) -> bool:
         """True if certificates must match the address that we connect to.
 
-        False if `source` is a function, because we do not know the contexts that it will return.
+        False if `source` is a function whose contexts we do not know.
         """
-        source = self.source
-        return (
-            isinstance(source, ssl.SSLContext)
-            and source.check_hostname
-            and self._server_hostname is None
-        )
+        model = self._model
+        return model is not None and model.check_hostname and self._server_hostname is None
 
     @property
     def may_compare_addresses(self) -> bool:
         """False if certificates need not match the address that we connect to.
 
-        True if `source` is a function: a context that it returns may check names.
+        True if `source` is a function whose contexts we do not know: they may check names.
         """
-        return self.compares_addresses or (
-            self._server_hostname is None and not isinstance(self.source, ssl.SSLContext)
+        return self.compares_addresses or (self._server_hostname is None and self._model is None)
+
+    def end_sessions(self) -> None:
+        """Drop the TLS sessions in the cache, because other TLS settings take effect."""
+        if self._sessions is not None:
+            # Drop the sessions of all contexts. A cache that several clusters share may have
+            # sessions of other contexts, but then only one full handshake per node is lost.
+            self._sessions.clear()
+
+    def _may_resume_any(self) -> bool:
+        """Return True if sessions may be resumed in which the client showed a certificate.
+
+        Otherwise the application may load another certificate into the same context. We would not
+        notice, because Python cannot read a context's certificate.
+        """
+        source = self.source
+        return (
+            self._is_unchanging
+            or (self._sessions is not None and self._sessions.with_client_certificates)
+            or (isinstance(source, ReloadingContext) and source._creates_new_contexts)
         )
 
     async def begin(self, endpoint: EndPoint, in_thread: InThread) -> Handshake:
@@ -116,12 +140,20 @@ class TlsClient:
         # If there is no name, pass the address, because asyncio requires a server name for TLS over
         # a socket that is already connected.
         return Handshake(
-            context, endpoint, node_name or self._server_hostname or address, self._sessions
+            context,
+            endpoint,
+            node_name or self._server_hostname or address,
+            self._sessions,
+            may_resume_any=self._may_resume_any(),
         )
 
 
 class Handshake:
-    """The TLS handshake of one connection. asyncio uses this object like a context."""
+    """The TLS handshake of one connection. asyncio uses this object like a context.
+
+    :param may_resume_any: False to keep a session only if the server did not ask for a certificate
+        of the client.
+    """
 
     def __init__(
         self,
@@ -129,14 +161,21 @@ class Handshake:
         endpoint: EndPoint,
         server_hostname: str,
         sessions: SSLSessionCache | None,
+        may_resume_any: bool,
     ) -> None:
         self.context = context
         self.server_hostname = server_hostname
         self._endpoint = endpoint
         self._sessions = sessions
+        self._may_resume_any = may_resume_any
+        # The state of the context and the cache when the handshake begins.
+        self._state: Hashable = None
+        self._flights: FlightReader | None = None  # None if we need not read the flights
+        self._has_offered_session = False
         # The key of the TLS session in the cache. The server name is part of the key, because a
-        # session may be resumed only for the name against which the certificate was checked.
-        self._key = (*endpoint.resolve(), server_hostname)
+        # session may be resumed only for the name against which the certificate was checked. A
+        # session that was kept by the loose rule must not be resumed by the strict rule.
+        self._key = (*endpoint.resolve(), server_hostname, may_resume_any)
         self._object: ssl.SSLObject | None = None  # the connection's TLS object, once it exists
 
     def wrap_bio(
@@ -152,11 +191,18 @@ class Handshake:
         """
         session = None
         if self._sessions is not None:
+            # Read the state before OpenSSL reads the context. If the context is changed meanwhile,
+            # the session is not kept.
+            self._state = self._sessions.state_of(self.context)
             session = self._sessions.get(self._key, self.context)
-        self._object = self.context.wrap_bio(
+            self._has_offered_session = session is not None
+        tls_object = self.context.wrap_bio(
             incoming, outgoing, server_side, server_hostname, session
         )
-        return self._object
+        self._object = tls_object
+        if self._sessions is not None and not self._may_resume_any:
+            self._flights = FlightReader(tls_object, outgoing)
+        return tls_object
 
     def keep_session(self) -> None:
         """Store the TLS session, so that later connections can resume it.
@@ -169,11 +215,31 @@ class Handshake:
             return
         # If this connection has resumed a session that is still fresh, keep that session in the
         # cache. Reading the new session would take as long as half a handshake.
-        if tls_object.session_reused and self._sessions.is_fresh(self._key):
+        if tls_object.session_reused:
+            if self._sessions.is_fresh(self._key):
+                return
+        # In a resumed session, the server has the certificate, or none, of the session before.
+        elif not self._may_keep_session():
             return
         session = tls_object.session
         if session is not None and (session.has_ticket or session.id):
-            self._sessions.put(self._key, self.context, session)
+            self._sessions.put(self._key, self.context, session, self._state)
+
+    def _may_keep_session(self) -> bool:
+        """Return True if the session stays right whatever certificate the application loads."""
+        # With `post_handshake_auth`, the server may ask for the certificate later.
+        return self._flights is None or (
+            not self.context.post_handshake_auth and self._flights.was_not_asked()
+        )
+
+    def forget_session(self) -> None:
+        """Drop the session that this connection has offered, because the connection has failed.
+
+        The session may be the cause: for example, servers reject a session of TLS 1.2 if the
+        context no longer has its cipher. The next connection makes a full handshake.
+        """
+        if self._sessions is not None and self._has_offered_session:
+            self._sessions.drop(self._key)
 
     # -- errors ------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from cassandra import aio
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster
 from cassandra.errors import AuthenticationFailed, NoHostAvailable
+from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.testing import LocalCluster
 from tests.unit.security.astra import Astra
 from tests.unit.security.certificates import Authority
@@ -71,13 +72,17 @@ def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
 
 
 async def test_further_connections_resume_the_tls_session(secured: LocalCluster) -> None:
-    """Later connections resume the TLS session of the first connection, which makes them faster."""
+    """Later connections resume the TLS session of the first connection, which makes them faster.
+
+    The nodes ask for a certificate of the client, so the application must allow it.
+    """
     assert secured.tls is not None
     login = PlainTextAuthProvider(str(secured.username), str(secured.password))
     async with aio.Cluster(
         secured.contact_points,
         port=secured.port,
         ssl_context=secured.tls.client_context(),
+        ssl_session_cache=SSLSessionCache(with_client_certificates=True),
         auth_provider=login,
     ) as cluster:
         # The first connection gets the TLS session that later connections resume.

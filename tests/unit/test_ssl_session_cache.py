@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ssl
 import time
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cassandra.ssl_session_cache import SSLSessionCache
+from tests.unit.security.certificates import Authority
 
-CONTEXT: Any = object()
-OTHER: Any = object()
+CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+OTHER = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def session(age: float = 0.0, timeout: float = 100.0) -> Any:
@@ -55,6 +59,87 @@ def test_a_full_cache_drops_the_least_recently_used_session() -> None:
     cache.put("a", CONTEXT, session())
     cache.put("d", CONTEXT, session())
     assert [cache.get(key, CONTEXT) is not None for key in "acd"] == [True, False, True]
+
+
+def set_verify_mode(context: ssl.SSLContext) -> None:
+    context.verify_mode = ssl.CERT_REQUIRED
+
+
+def set_check_hostname(context: ssl.SSLContext) -> None:
+    context.check_hostname = True
+
+
+def set_verify_flags(context: ssl.SSLContext) -> None:
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+
+
+def set_options(context: ssl.SSLContext) -> None:
+    context.options |= ssl.OP_NO_TICKET
+
+
+def set_version(context: ssl.SSLContext) -> None:
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+
+
+@pytest.mark.parametrize(
+    "change", [set_verify_mode, set_check_hostname, set_verify_flags, set_options, set_version]
+)
+def test_a_session_from_before_a_change_of_its_context_is_dropped(
+    change: Callable[[ssl.SSLContext], None],
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.verify_flags = ssl.VerifyFlags(0)
+    cache = SSLSessionCache()
+    cache.put("a", context, session())
+    assert cache.get("a", context) is not None
+    change(context)
+    assert cache.get("a", context) is None
+    assert len(cache) == 0
+
+
+def test_a_session_from_before_a_change_of_the_trusted_certificates_is_dropped(
+    tmp_path: Path,
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    cache = SSLSessionCache()
+    cache.put("a", context, session())
+    context.load_verify_locations(Authority(tmp_path).path)
+    assert cache.get("a", context) is None
+
+
+def test_a_session_is_not_stored_if_the_state_changed_during_the_handshake() -> None:
+    """The state changes if the context is changed, and if the sessions are dropped."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    cache = SSLSessionCache()
+    state_before = cache.state_of(context)
+    cache.clear()
+    cache.put("a", context, session(), state_before)
+    assert cache.get("a", context) is None
+    state_before = cache.state_of(context)
+    context.check_hostname = False
+    cache.put("a", context, session(), state_before)
+    assert cache.get("a", context) is None
+    cache.put("a", context, session(), cache.state_of(context))
+    assert cache.get("a", context) is not None
+
+
+def test_the_session_of_one_peer_can_be_dropped() -> None:
+    cache = SSLSessionCache()
+    for key in "ab":
+        cache.put(key, CONTEXT, session())
+    for _ in range(2):
+        cache.drop("a")
+        assert [cache.get(key, CONTEXT) is not None for key in "ab"] == [False, True]
+
+
+def test_sessions_with_client_certificates_are_a_choice() -> None:
+    assert not SSLSessionCache().with_client_certificates
+    assert SSLSessionCache(with_client_certificates=True).with_client_certificates
+    wrong: Any = "yes"
+    with pytest.raises(TypeError, match="with_client_certificates must be True or False"):
+        SSLSessionCache(with_client_certificates=wrong)
 
 
 def test_an_empty_cache_is_true() -> None:

@@ -47,7 +47,9 @@ def test_the_context_is_rebuilt_only_if_a_file_changed(tmp_path: Path) -> None:
     assert str(key_path) in repr(context)
 
 
-@pytest.mark.parametrize("error", [ssl.SSLError("half a file"), OSError("none"), ValueError("odd")])
+@pytest.mark.parametrize(
+    "error", [ssl.SSLError("half a file"), OSError("none"), ValueError("odd"), KeyError("password")]
+)
 def test_the_earlier_context_stays_while_files_are_half_written(
     tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -70,6 +72,19 @@ def test_the_context_stays_while_a_file_is_missing(tmp_path: Path) -> None:
     context: Any = ReloadingContext(factory, path)
     path.unlink()
     assert context() == 1
+
+
+def test_a_factory_that_returns_the_same_context_again_is_noticed(tmp_path: Path) -> None:
+    """The sessions of such a context may have another certificate, and must not be resumed."""
+    path = tmp_path / "cert"
+    path.write_text("old")
+    same_context = ssl.create_default_context()
+    for factory, creates_new in ((ssl.create_default_context, True), (lambda: same_context, False)):
+        context = ReloadingContext(factory, path)
+        for text in ("newer", "newest"):
+            change(path, text)
+            context()
+            assert context._creates_new_contexts is creates_new
 
 
 def test_wrong_paths_and_files_are_errors_at_construction(tmp_path: Path) -> None:

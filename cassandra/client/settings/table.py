@@ -703,6 +703,9 @@ class ClusterSettings:
     ssl_session_cache: Plain[SSLSessionCache | None] = Setting(
         doc="""A cache of TLS sessions to resume; None for no cache. By default each cluster has its
         own.
+
+        If the server asks for a certificate of the client, and `ssl_context` is your own context,
+        only a cache with `with_client_certificates` resumes sessions.
         """,
         default=NOT_SET,
         then="_follow_tls",

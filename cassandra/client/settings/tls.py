@@ -20,6 +20,7 @@ from cassandra.engine.tls import TlsClient
 from cassandra.ssl_session_cache import SSLSessionCache
 
 if TYPE_CHECKING:
+    from cassandra.client.cloud import Cloud
     from cassandra.client.settings.table import ClusterSettings
 
 # Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`. For each of
@@ -71,19 +72,26 @@ def tls_of(cluster: ClusterSettings) -> TlsClient | None:
     # Read the options through the setting, not as an attribute, because a user's subclass may have
     # a class attribute of that name.
     options = cluster._table["ssl_options"].secret_of(cluster)
-    return tls_client(cluster.ssl_context, options, cluster.ssl_session_cache)
+    context = cluster.ssl_context
+    cloud: Cloud | None = getattr(cluster, "_cloud", None)
+    is_of_bundle = cloud is not None and cloud.created_context and context is cloud.context
+    return tls_client(
+        context, options, cluster.ssl_session_cache, is_context_unchanging=is_of_bundle
+    )
 
 
 def tls_client(
     context: ssl.SSLContext | Callable[[], ssl.SSLContext] | None,
     options: Mapping[str, Any] | Secret[Mapping[str, Any] | None] | None,
     sessions: SSLSessionCache | None,
+    is_context_unchanging: bool = False,
 ) -> TlsClient | None:
     """Return the TLS settings for connections; None if TLS is not used.
 
     :param context: a context, or a function that returns a context.
     :param options: the mapping `ssl_options`. With a context it may contain only
         ``server_hostname``; otherwise a context is created from the options.
+    :param is_context_unchanging: True if nobody loads another certificate into `context`.
     :raises TypeError: if an argument has a wrong type.
     :raises ValueError: if an option is unknown, or cannot be combined with a context; or if a key
         needs a password, but no password is set.
@@ -108,8 +116,8 @@ def tls_client(
             raise ValueError(f"ssl_options[{name!r}] can only be {value!r} here")
     if context is not None:
         _refuse_options(remaining, "cannot be given beside ssl_context: set it on the context")
-        return TlsClient(context, server_hostname, sessions)
-    return TlsClient(_make_context(remaining), server_hostname, sessions)
+        return TlsClient(context, server_hostname, sessions, is_unchanging=is_context_unchanging)
+    return TlsClient(_make_context(remaining), server_hostname, sessions, is_unchanging=True)
 
 
 def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str, Any]:

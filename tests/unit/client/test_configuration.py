@@ -364,6 +364,7 @@ def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) 
 # A fake of a secure connect bundle that has been read.
 BUNDLE = SimpleNamespace(
     context=CONTEXT,
+    created_context=True,
     factory=DefaultEndPointFactory(),
     credentials=("ada", Secret("secret")),
     ask=lambda: [DefaultEndPoint("10.0.0.5")],
@@ -390,6 +391,8 @@ def test_a_bundle_sets_contact_points_tls_and_credentials(
     assert ssl_context is None
     assert cluster.endpoint_factory is BUNDLE.factory
     assert cluster.ssl_context is CONTEXT
+    # The driver has created the context, so nobody loads another certificate into it.
+    assert cluster._settings().tls._may_resume_any()
     assert (cluster.auth_provider.username, cluster.auth_provider.password) == ("ada", "secret")
     # The application's own provider takes precedence.
     provider = PlainTextAuthProvider("own", "secret")

@@ -9,7 +9,10 @@ import asyncio
 import socket
 import ssl
 import struct
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -386,6 +389,182 @@ def test_a_function_that_returns_no_context_is_an_error(
 
 
 # -- sessions --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def connected(node: FakeNode, **settings: Any) -> Iterator[Cluster]:
+    """Yield a cluster that is connected to a node."""
+    with Cluster([node.address], port=node.port, **settings) as cluster:
+        cluster.connect()
+        yield cluster
+
+
+def reopened(cluster: Cluster) -> ssl.SSLObject:
+    """Open another connection to the node, and return the connection's TLS object."""
+    core = cluster._core
+    assert core is not None
+
+    async def open_connection() -> ssl.SSLObject:
+        connection = await core.open_connection(cluster.endpoints_resolved[0])
+        assert connection.tls is not None
+        tls_object = connection.tls._object
+        assert tls_object is not None
+        return tls_object
+
+    return asyncio.run_coroutine_threadsafe(open_connection(), core.loop).result(10)
+
+
+def clients_of(node: FakeNode) -> set[str]:
+    """Return the common names in the certificates that clients have shown to a node."""
+    names = set()
+    for connection in node.connections:
+        assert connection._transport is not None
+        certificate = connection._transport.get_extra_info("ssl_object").getpeercert()
+        names |= {value for pairs in certificate["subject"] for _, value in pairs}
+    return names
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def uses_uvloop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test on both kinds of event loop."""
+    if request.param == "asyncio":
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+    else:
+        pytest.importorskip("uvloop")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("verify_mode", [ssl.CERT_OPTIONAL, ssl.CERT_REQUIRED])
+def test_a_certificate_that_is_loaded_into_the_context_is_shown(
+    authority: Authority, version: ssl.TLSVersion, verify_mode: ssl.VerifyMode, uses_uvloop: None
+) -> None:
+    """If the server asks for a certificate of the client, it gets the current one.
+
+    A resumed session would keep the old certificate.
+    """
+    server, client = authority.server(HOST, clients=authority.path), authority.client()
+    server.maximum_version = server.minimum_version = version
+    server.verify_mode = verify_mode
+    client.load_cert_chain(*authority.issue("client", subject="old role"))
+    with fake(server) as node, connected(node, ssl_context=client) as cluster:
+        assert clients_of(node) == {"old role"}
+        client.load_cert_chain(*authority.issue("client", subject="new role"))
+        assert not reopened(cluster).session_reused
+        assert "new role" in clients_of(node)
+        assert not reopened(cluster).session_reused
+
+
+def test_the_first_certificate_of_a_context_is_shown(authority: Authority) -> None:
+    """If the server asks for a certificate and gets none, it gets one that is loaded later."""
+    server, client = authority.server(HOST, clients=authority.path), authority.client()
+    server.verify_mode = ssl.CERT_OPTIONAL
+    with fake(server) as node, connected(node, ssl_context=client) as cluster:
+        client.load_cert_chain(*authority.issue("client", subject="new role"))
+        assert not reopened(cluster).session_reused
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_server_that_asks_for_no_certificate_does_not_prevent_resumption(
+    authority: Authority, version: ssl.TLSVersion, uses_uvloop: None
+) -> None:
+    """If the server does not ask for a certificate of the client, sessions are resumed.
+
+    This holds even if the context has a certificate, and for the sessions that resumed connections
+    bring.
+    """
+    server, client = authority.server(HOST), authority.client()
+    server.maximum_version = server.minimum_version = version
+    client.load_cert_chain(*authority.issue("client"))
+    with fake(server) as node, connected(node, ssl_context=client) as cluster:
+        for _ in range(3):
+            assert reopened(cluster).session_reused
+        # While the session is fresh, a resumed connection does not replace it.
+        cache = cluster.ssl_session_cache
+        assert cache is not None
+        (held,) = cache._sessions.values()
+        cache.is_fresh = lambda key: False  # type: ignore[method-assign]
+        assert reopened(cluster).session_reused
+        (held_later,) = cache._sessions.values()
+        assert held_later[1] is not held[1]
+        assert reopened(cluster).session_reused
+
+
+def test_the_application_may_allow_sessions_with_its_certificate(authority: Authority) -> None:
+    """With such a cache, or with a `ReloadingContext`, sessions are resumed as ever.
+
+    Then setting `ssl_context` shows a certificate that was loaded into the same context.
+    """
+    certificate_files = authority.issue("client", subject="old role")
+    client = authority.client()
+    client.load_cert_chain(*certificate_files)
+    loose_cache = SSLSessionCache(with_client_certificates=True)
+
+    def make() -> ssl.SSLContext:
+        context = authority.client()
+        context.load_cert_chain(*certificate_files)
+        return context
+
+    reloading = ReloadingContext(make, *certificate_files)
+    with fake(authority.server(HOST, clients=authority.path)) as node:
+        with connected(node, ssl_context=reloading) as cluster:
+            assert reopened(cluster).session_reused
+            # If `make` once returns the context of before, sessions of this context are in doubt.
+            reloading._creates_new_contexts = False
+            assert not reopened(cluster).session_reused
+            assert not reopened(cluster).session_reused
+        settings: Any = {"ssl_context": client, "ssl_session_cache": loose_cache}
+        with connected(node, **settings) as cluster:
+            assert reopened(cluster).session_reused
+            client.load_cert_chain(*authority.issue("client", subject="new role"))
+            assert "new role" not in clients_of(node)
+            cluster.ssl_context = client
+            assert not reopened(cluster).session_reused
+            assert "new role" in clients_of(node)
+            assert reopened(cluster).session_reused
+
+
+def test_a_stricter_context_ends_its_sessions(authority: Authority) -> None:
+    """If a context is made stricter in place, new connections make the stricter checks."""
+    client = authority.client()
+    client.check_hostname = False
+    with (
+        fake(authority.server("db.example.com")) as node,
+        connected(node, ssl_context=client) as cluster,
+    ):
+        assert reopened(cluster).session_reused
+        client.check_hostname = True
+        with pytest.raises(ConnectionException, match=r"its certificate is for db\.example\.com"):
+            reopened(cluster)
+
+
+@pytest.mark.parametrize("setting", ["ssl_context", "ssl_options"])
+def test_setting_the_tls_settings_ends_the_sessions(authority: Authority, setting: str) -> None:
+    """If a setting is set again, even to the same object, no earlier session is resumed."""
+    settings: dict[str, Any] = {
+        "ssl_context": authority.client(),
+        "ssl_options": {"server_hostname": HOST},
+    }
+    with fake(authority.server(HOST)) as node, connected(node, **settings) as cluster:
+        assert reopened(cluster).session_reused
+        setattr(cluster, setting, settings[setting])
+        assert not reopened(cluster).session_reused
+        assert reopened(cluster).session_reused
+
+
+def test_a_session_that_the_server_rejects_is_dropped(authority: Authority) -> None:
+    """Servers reject a session of TLS 1.2 if the context no longer has its cipher.
+
+    The next connection makes a full handshake.
+    """
+    client = authority.client()
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    with fake(authority.server(HOST)) as node, connected(node, ssl_context=client) as cluster:
+        assert reopened(cluster).session_reused
+        client.set_ciphers("ECDHE+CHACHA20")
+        with pytest.raises(ConnectionException):
+            reopened(cluster)
+        assert not reopened(cluster).session_reused
+        assert reopened(cluster).session_reused
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

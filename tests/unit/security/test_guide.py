@@ -48,14 +48,15 @@ def test_the_examples_of_the_guide_run(
         for block in python_blocks():
             exec(compile(block, "<guide>", "exec"), namespace)
             clusters.append(namespace["cluster"])
-    # The clusters of the examples, in the order of the guide. The sixth example creates no cluster:
-    # it defines the class TokenAuthProvider.
-    plain, named, named_by_node, reloading, login, _, cloud = clusters
+    # The clusters of the examples, in the order of the guide. The seventh example creates no
+    # cluster: it defines the class TokenAuthProvider.
+    plain, named, named_by_node, reloading, resuming, login, _, cloud = clusters
     assert plain.ssl_context.check_hostname
     assert named.ssl_options == {"server_hostname": "db.example.com"}
     (contact_point,) = named_by_node.contact_points
     assert contact_point.ssl_options == {"server_hostname": "a.db.example.com"}
     assert isinstance(reloading.ssl_context, ReloadingContext)
+    assert resuming.ssl_session_cache.with_client_certificates
     assert isinstance(login.auth_provider, PlainTextAuthProvider)
     authenticator = asyncio.run(namespace["TokenAuthProvider"]().new_authenticator("10.0.0.1"))
     assert authenticator.initial_response() == b"\0ada\0secret"
