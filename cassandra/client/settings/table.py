@@ -209,7 +209,8 @@ class ClusterSettings:
         Without `ssl_context`, a context is made from these options: ca_certs, certfile, keyfile,
         password (of the key), cert_reqs, ssl_version, ciphers, check_hostname, server_hostname. By
         default, TLS 1.2 and a certificate of the server are required, from an authority in ca_certs
-        or from one that the system trusts.
+        or from one that the system trusts. If the files are renewed, new connections use the new
+        files.
         """,
         default=None,
         is_secret=True,

@@ -18,6 +18,7 @@ from cassandra._misspelt import nearest
 from cassandra._secrets import Secret
 from cassandra.engine.tls import TlsClient
 from cassandra.ssl_session_cache import SSLSessionCache
+from cassandra.tls import ReloadingContext
 
 if TYPE_CHECKING:
     from cassandra.client.cloud import Cloud
@@ -90,7 +91,8 @@ def tls_client(
 
     :param context: a context, or a function that returns a context.
     :param options: the mapping `ssl_options`. With a context it may contain only
-        ``server_hostname``; otherwise a context is created from the options.
+        ``server_hostname``; otherwise a context is created from the options, and created again
+        when files that the options name have changed.
     :param is_context_unchanging: True if nobody loads another certificate into `context`.
     :raises TypeError: if an argument has a wrong type.
     :raises ValueError: if an option is unknown, or cannot be combined with a context; or if a key
@@ -117,7 +119,32 @@ def tls_client(
     if context is not None:
         _refuse_options(remaining, "cannot be given beside ssl_context: set it on the context")
         return TlsClient(context, server_hostname, sessions, is_unchanging=is_context_unchanging)
-    return TlsClient(_make_context(remaining), server_hostname, sessions, is_unchanging=True)
+    source = _source_of(remaining)
+    model = source if isinstance(source, ssl.SSLContext) else source()
+    return TlsClient(source, server_hostname, sessions, model, is_unchanging=True)
+
+
+def _source_of(options: dict[str, Any]) -> ssl.SSLContext | ReloadingContext:
+    """Return the source of contexts for old-style options.
+
+    If the options name files, each new connection uses the current files.
+    """
+    paths = {
+        name: options[name]
+        for name in ("ca_certs", *(("certfile", "keyfile") if options.get("certfile") else ()))
+        # `_make_context` refuses other types.
+        if options.get(name) and isinstance(options[name], (str, bytes, os.PathLike))
+    }
+    if not paths:
+        return _make_context(options)
+    for name, path in paths.items():
+        with _naming_files(**{name: path}):
+            os.stat(path)
+    # The application may change the working directory later, for example to become a daemon.
+    full_paths = {name: os.path.abspath(os.fsdecode(path)) for name, path in paths.items()}
+    full_options = {**options, **full_paths}
+    # `_make_context` empties its argument, so pass a copy.
+    return ReloadingContext(lambda: _make_context(dict(full_options)), *full_paths.values())
 
 
 def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str, Any]:

@@ -388,6 +388,33 @@ def test_a_function_that_returns_no_context_is_an_error(
     assert "ssl_context must give an ssl.SSLContext, but gave str" in str(caught.value)
 
 
+def test_ssl_options_follow_their_files(
+    authority: Authority, tmp_path: Path, uses_uvloop: None
+) -> None:
+    """If the files that `ssl_options` name are renewed, new connections use the new files."""
+    certificate, key = tmp_path / "client.pem", tmp_path / "client.key"
+    options = {"ca_certs": authority.path, "certfile": certificate, "keyfile": key}
+
+    def renew(subject: str) -> None:
+        for path, source in zip(
+            (certificate, key), authority.issue("client", subject=subject), strict=True
+        ):
+            path.write_bytes(Path(source).read_bytes())
+
+    renew("old role")
+    with (
+        fake(authority.server(HOST, clients=authority.path)) as node,
+        connected(node, ssl_options=options) as cluster,
+    ):
+        assert clients_of(node) == {"old role"}
+        # The driver has created the context, so sessions with the client's certificate are resumed.
+        assert reopened(cluster).session_reused
+        renew("new role")
+        assert not reopened(cluster).session_reused
+        assert "new role" in clients_of(node)
+        assert reopened(cluster).session_reused
+
+
 # -- sessions --------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from cassandra.client.settings.tls import tls_client
 from cassandra.cluster import Cluster
 from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.testing.fake import FakeNode
+from tests.unit.security.certificates import Authority
 from tests.waiting import result_of
 
 NOT_VERIFIED = {"cert_reqs": ssl.CERT_NONE}
@@ -94,6 +97,66 @@ def test_options_become_a_context() -> None:
 def test_wrong_options_are_refused(options: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         tls_client(None, options, None)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file, so that it has another modification time."""
+    path.write_bytes(content)
+    # The clock of the file system may be too coarse to show the change.
+    stat = path.stat()
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
+
+
+@pytest.mark.parametrize("as_type", [str, Path, os.fsencode])
+def test_renewed_files_become_a_new_context(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, as_type: Any
+) -> None:
+    """While a new file cannot be read, the earlier context stays in use.
+
+    The application may change its working directory, although the options have relative paths.
+    """
+    authority = Authority(tmp_path)
+    certificate, key = (Path(path) for path in authority.issue("client"))
+    monkeypatch.chdir(tmp_path)
+    client = tls_client(
+        None,
+        {
+            "ca_certs": as_type("ca.pem"),
+            "certfile": as_type(certificate.name),
+            "keyfile": as_type(key.name),
+            "check_hostname": True,
+        },
+        None,
+    )
+    assert client is not None
+    source: Any = client.source
+    monkeypatch.chdir(tmp_path.parent)
+    first_context = source()
+    assert source() is first_context
+    assert not caplog.text
+    for path in (tmp_path / "ca.pem", certificate, key):
+        content = path.read_bytes()
+        context_before = source()
+        for incomplete_content in (b"", content[: len(content) // 2]):
+            replace(path, incomplete_content)
+            assert source() is context_before
+            assert "the earlier TLS context stays in use" in caplog.text
+        path.unlink()
+        assert source() is context_before
+        replace(path, content)
+        assert source() is not context_before
+        assert source().check_hostname
+        caplog.clear()
+
+
+def test_names_are_checked_also_with_renewed_files(tmp_path: Path) -> None:
+    """It is known whether certificates must match addresses, although files may be renewed."""
+    path = Authority(tmp_path).path
+    for check_hostname in (True, False):
+        client = tls_client(None, {"ca_certs": path, "check_hostname": check_hostname}, None)
+        assert client is not None
+        assert client.compares_addresses is check_hostname
+        assert client.may_compare_addresses is check_hostname
 
 
 def test_the_class_of_contexts_is_refused() -> None:
