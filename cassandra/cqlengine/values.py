@@ -363,15 +363,13 @@ def failed_values(values: Values, position: int) -> list[Any]:
 
 
 def _is_initial(column: Column[Any], value: object) -> bool:
-    """Return True for a value that a new instance may have without the application: null, default.
+    """Return True for the value of a new instance that the application has not set or changed.
 
-    Only the default of a collection or similar column is compared.
+    It is the default of a collection or similar column, and null for other columns.
     """
-    if column.is_null(value):
-        return True
-    return (
-        column.mutable and column.has_default and not _differs(column, value, column.get_default())
-    )
+    if column.mutable and column.has_default:
+        return not _differs(column, value, column.get_default())
+    return column.is_null(value)
 
 
 def _differs(column: Column[Any], value: object, old_value: object) -> bool:

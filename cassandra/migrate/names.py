@@ -16,6 +16,7 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+from cassandra._habits import Habit
 from cassandra._impl import TWINS
 
 PACKAGE = "cassandra"  # the package of all drivers
@@ -134,8 +135,10 @@ def has_attribute(owner: str, name: str) -> bool | None:
     # Search the dicts of the class and its bases. hasattr() would call descriptors, and some
     # descriptors raise an error for a class.
     classes = [_python_twin(base) for base in cls.__mro__]
-    if any(name in vars(base) for base in classes):
-        return True
+    for base in classes:
+        if name in vars(base):
+            # A `Habit` raises an error with advice for a name that the class does not have.
+            return not isinstance(vars(base)[name], Habit)
     driver_classes = [base for base in classes if is_ours(base.__module__)]
     # With `__getattr__`, objects may have any attribute, so we cannot know.
     if any("__getattr__" in vars(base) for base in driver_classes):

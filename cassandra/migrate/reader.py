@@ -28,6 +28,7 @@ from cassandra.migrate.scopes import (
     Instance,
     Method,
     Named,
+    Scope,
     Scopes,
     UserDefined,
     Value,
@@ -287,9 +288,13 @@ class _Reader(ast.NodeVisitor):
             if names.is_ours(owner):
                 exists = names.has_attribute(owner, node.attr)
                 self._add_attribute(node, owner, exists, is_own=base.user_class is not None)
+        elif isinstance(base, UserDefined) and isinstance(base.node, ast.ClassDef):
+            self._attribute_of_class(node, base.node, self.scopes.by_node[base.node])
         # `self` may be an object of a class that the application has derived from a driver class.
         elif base is None and isinstance(node.value, ast.Name) and node.value.id == "self":
-            self._own_attribute(node)
+            scope = self.scope.of_class()
+            if scope is not None and isinstance(scope.node, ast.ClassDef):
+                self._attribute_of_class(node, scope.node, scope)
         self.generic_visit(node)
 
     def _add_attribute(
@@ -298,12 +303,14 @@ class _Reader(ast.NodeVisitor):
         guarded = self._is_guarded_against(SAVES_NAMES)
         self.facts.append(Attribute(node, guarded, owner, node.attr, is_there, is_own))
 
-    def _own_attribute(self, node: ast.Attribute) -> None:
-        """Add a fact for an attribute of ``self``, if all bases of its class are known."""
-        scope = self.scope.of_class()
-        if scope is None or not isinstance(scope.node, ast.ClassDef):
-            return
-        bases = list(self.scopes.bases(scope.node))
+    def _attribute_of_class(self, node: ast.Attribute, cls: ast.ClassDef, scope: Scope) -> None:
+        """Add a fact for an attribute of a class or of its ``self``, if all its bases are known.
+
+        :param node: the attribute.
+        :param cls: the application's class.
+        :param scope: the scope of the class.
+        """
+        bases = list(self.scopes.bases(cls))
         # "" stands for a base that we do not know. An attribute that the class itself defines is
         # not an attribute of the driver.
         if not bases or "" in bases or node.attr in scope.bindings:

@@ -133,6 +133,10 @@ def test_a_default_that_was_only_read_is_no_change() -> None:
     assert labels.get_changed_columns() == ["id", "note", "labels"]
     labels.scores = {"x": 1}
     assert labels.get_changed_columns() == ["id", "note", "labels", "scores"]
+    # A default that was emptied in place is a change, too: the value is deleted.
+    labels = Labels(id=1)
+    labels.labels.clear()
+    assert labels.get_changed_columns() == ["id", "labels"]
 
 
 @pytest.mark.parametrize(

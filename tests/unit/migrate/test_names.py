@@ -75,6 +75,10 @@ def test_home_returns_the_module_that_defines_a_name() -> None:
         ("cassandra.cluster.Cluster", "_pools", False),  # the constructor is generated
         ("cassandra.query.PreparedStatement", "_set_x", False),  # the base class is compiled
         ("cassandra.nothing.More", "a", None),
+        # These names raise errors with advice.
+        ("cassandra.cqlengine.models.Model", "_columns", False),
+        ("cassandra.cqlengine.models.Model", "_is_persisted", False),
+        ("cassandra.cluster.Session", "cursor", False),
         # Reading this attribute on the class raises an error.
         ("cassandra.cqlengine.named.NamedTable", "objects", True),
     ],
