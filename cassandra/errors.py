@@ -393,7 +393,7 @@ class InvalidRequest(RequestValidationException):
 
 
 class BindColumnsChanged(InvalidRequest):
-    """The bound values do not fit the current column types of the prepared statement.
+    """The bound values do not fit the current column types of the prepared statement exactly.
 
     The table or user-defined type was dropped and created with other types after you prepared the
     statement. Nothing was written: prepare the statement again.

@@ -29,7 +29,7 @@ from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.scan_plan import current_table_steps, performer
 from cassandra.bulk.target import check_session, full_name, table_of
-from cassandra.engine.prepare.rebind import is_readable_as
+from cassandra.engine.prepare.same_values import is_readable_as
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import protect_name

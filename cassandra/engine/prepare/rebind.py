@@ -6,10 +6,15 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.cqltypes.codecs.base import begin_page
+from cassandra.cqltypes.failures import locate, shown
 from cassandra.cqltypes.udt import UserType
+from cassandra.engine.prepare.same_values import has_same_values, is_readable_as, is_same_value
 from cassandra.errors import BindColumnsChanged
+from cassandra.protocol.bind import column_label
 from cassandra.protocol.column_specs import with_registered_classes
 from cassandra.query.prepared import PreparedStatement
+from cassandra.query.sent_values import block_of
 from cassandra.query.statement import query_head
 from cassandra.sentinels import UNSET_VALUE
 
@@ -93,22 +98,6 @@ def _type_name(cql_type: Any) -> str:
     return name
 
 
-def is_readable_as(old: Any, new: Any) -> bool:
-    """Return True if bytes that were encoded as type `old` mean the same value as type `new`."""
-    if old is new:
-        return True
-    if old.cql_parameterized_type() != new.cql_parameterized_type():
-        return False
-    if issubclass(old, UserType) and issubclass(new, UserType):
-        # Also compare the fields: the type may have been dropped and created again with the same
-        # name but other fields.
-        if tuple(old.fieldnames) != tuple(new.fieldnames)[: len(old.fieldnames)]:
-            return False
-    elif len(old.subtypes) != len(new.subtypes):
-        return False
-    return all(map(is_readable_as, old.subtypes, new.subtypes))
-
-
 class Renewed:
     """A statement whose bind columns have changed on the server.
 
@@ -119,7 +108,7 @@ class Renewed:
     :param response: the server's response to the new PREPARE.
     """
 
-    __slots__ = ("before", "changes", "statement")
+    __slots__ = ("_columns", "before", "changes", "statement")
 
     def __init__(self, before: PreparedStatement, response: Any) -> None:
         self.before = before
@@ -143,6 +132,12 @@ class Renewed:
             before.is_lwt(),
             codecs=before.codecs,
         )
+        # For each column, the type of bound values without the application's classes, and the
+        # column with its current type.
+        self._columns = [
+            (with_registered_classes(old.type, {}), new)
+            for old, new in zip(before.column_metadata, response.bind_metadata, strict=True)
+        ]
 
     def refusal(self, reason: str) -> BindColumnsChanged:
         """Return the error for values that cannot be bound again.
@@ -160,7 +155,7 @@ class Renewed:
         """Bind the values of `block` for the current types, and return the new block.
 
         :param block: the values that were bound for the old types.
-        :raises BindColumnsChanged: if a value does not fit its current type.
+        :raises BindColumnsChanged: if a value does not fit its current type exactly.
         """
         return self.bind(block.values())
 
@@ -168,28 +163,47 @@ class Renewed:
         """Bind encoded values for the current types.
 
         :param values: for each column, the bytes of the old type, None or UNSET_VALUE.
-        :raises BindColumnsChanged: if a value does not fit its current type.
+        :raises BindColumnsChanged: if a value does not fit its current type exactly.
         """
-        old_columns, new_columns = self.before.column_metadata, self.statement.column_metadata
-        if len(values) != len(old_columns):
-            raise self.refusal(f"({len(values)} values for {len(old_columns)} columns)")
-        decoded = []
-        columns = zip(values, old_columns, new_columns, strict=True)
-        for value, old, new in columns:
-            if value is None or value is UNSET_VALUE:
-                decoded.append(value)
-                continue
-            if not _has_all_fields(old.type, new.type):
-                raise self.refusal(f'(the fields of "{new.name}" have other names)')
-            decoded.append(old.type.codec().decode_nullable(value))
+        if len(values) != len(self._columns):
+            raise self.refusal(f"({len(values)} values for {len(self._columns)} columns)")
+        return block_of(
+            self._renewed_value(value, old_type, column)
+            for value, (old_type, column) in zip(values, self._columns, strict=True)
+        )
+
+    def _renewed_value(self, value: Any, old_type: Any, column: ColumnMetadata) -> Any:
+        """Encode one value for its current type, or raise BindColumnsChanged.
+
+        The application's classes and converters are not called: they have already converted the
+        value when it was first bound.
+
+        :param value: the bytes of the old type, None or UNSET_VALUE.
+        :param old_type: the type for which the value was encoded.
+        :param column: the column with its current type.
+        """
+        new_type = column.type
+        if value is None or value is UNSET_VALUE or is_readable_as(old_type, new_type):
+            return value
+        if not _has_all_fields(old_type, new_type):
+            raise self.refusal(f'(the fields of "{column.name}" have other names)')
+        # Check the types before the value is encoded: the encoder of a timestamp would take any
+        # number, and warn of some numbers in the event loop's thread.
+        if not has_same_values(old_type, new_type):
+            raise self.refusal(f'("{column.name}" has values of another kind)')
+        begin_page()
         try:
-            # Bind without the application's converters, because they have already converted the
-            # values when the values were first bound.
-            bind_plan = self.statement.plain_plan
-            bound: ValuesBlock = bind_plan.bind_row(decoded, self.statement.protocol_version)
+            decoded = old_type.codec().decode_nullable(value)
+            renewed = None if decoded is None else new_type.codec().encode(decoded)
         except (TypeError, ValueError) as error:
+            locate(error, column_label(column))
             raise self.refusal(f"({error})") from error
-        return bound
+        if not is_same_value(old_type, value, new_type, renewed):
+            raise self.refusal(
+                f'("{column.name}" would be {shown(new_type.codec().decode_nullable(renewed))} '
+                f"instead of {shown(decoded)})"
+            )
+        return renewed
 
 
 def _has_all_fields(old: Any, new: Any) -> bool:

@@ -6,6 +6,7 @@ prepared it again. The first tests check this function alone. The other tests us
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,20 @@ from typing import Any
 import pytest
 
 from cassandra.cluster import Session
-from cassandra.cqltypes import Int32Type, ListType, LongType, UserType, UTF8Type
+from cassandra.cqltypes import (
+    BooleanType,
+    DoubleType,
+    FloatType,
+    Int32Type,
+    ListType,
+    LongType,
+    SimpleDateType,
+    UserType,
+    UTF8Type,
+)
 from cassandra.engine.prepare.reprepare import take_over
 from cassandra.errors import BindColumnsChanged
+from cassandra.marshal import int32_pack, int64_pack
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.opcodes import BATCH, EXECUTE
 from cassandra.query import BatchStatement, PreparedStatement
@@ -102,6 +114,62 @@ def test_a_value_that_does_not_fit_the_new_type_is_an_error() -> None:
     assert renewed is not None
     with pytest.raises(BindColumnsChanged, match=r"k int -> k text.* prepare it again"):
         renewed.values(statement.bind([5]).block)
+
+
+@pytest.mark.parametrize(
+    ("old_type", "value", "new_type", "words"),
+    [
+        (DoubleType, 0.1, FloatType, r'"k" would be 0\.1000000014.* instead of 0\.1 \(float\)'),
+        (LongType, 2, BooleanType, '"k" has values of another kind'),
+        # Without the check, the encoder of a date would warn of such a number.
+        (LongType, 20_000, SimpleDateType, '"k" has values of another kind'),
+    ],
+)
+def test_a_value_that_the_new_type_would_alter_is_an_error(
+    old_type: Any, value: Any, new_type: Any, words: str
+) -> None:
+    """If the encoder of the new type would alter a value, BindColumnsChanged is raised.
+
+    No warning is shown in the event loop's thread, which is not the application's.
+    """
+    statement = prepared_with(old_type)
+    renewed = take_over(statement, answer_with(("k", new_type)))
+    assert renewed is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BindColumnsChanged, match=rf"{words}.*: prepare it again"):
+            renewed.values(statement.bind([value]).block)
+
+
+def test_values_of_unchanged_columns_keep_their_bytes() -> None:
+    """If one column changes, the bytes of the other columns are sent as they are.
+
+    Zero bytes of an int, which old tables may have, would become null if they were encoded again.
+    """
+    columns = [ColumnMetadata("ks", "t", name, Int32Type) for name in "kv"]
+    statement = PreparedStatement(columns, b"old", None, SELECT, "ks", 4, None, None)
+    renewed = take_over(statement, answer_with(("k", LongType), ("v", Int32Type)))
+    assert renewed is not None
+    assert renewed.bind([int32_pack(5), b""]).values() == [int64_pack(5), b""]
+    # Zero bytes cannot be encoded for another type.
+    with pytest.raises(BindColumnsChanged, match='"k" would be'):
+        renewed.bind([b"", int32_pack(5)])
+
+
+def test_the_classes_of_the_application_are_not_called() -> None:
+    """If a user-defined type has a registered class, values are bound again without this class."""
+
+    def refuse(**fields: Any) -> None:
+        raise AssertionError(fields)
+
+    old_type = UserType.make_udt_class("ks", "place", ["a", "b"], [Int32Type] * 2, refuse)
+    new_type = UserType.make_udt_class("ks", "place", ["b", "a"], [LongType] * 2, refuse)
+    statement = prepared_with(ListType.apply_parameters([old_type]))
+    renewed = take_over(statement, answer_with(("k", ListType.apply_parameters([new_type]))))
+    assert renewed is not None
+    block = renewed.values(statement.bind([[(1, 2)]]).block)
+    plain = ListType.apply_parameters([udt(("b", LongType), ("a", LongType))])
+    assert block.values() == [plain.serialize([(2, 1)], protocol_version=4)]
 
 
 def udt(*fields: tuple[str, Any]) -> Any:
@@ -216,6 +284,22 @@ def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> No
         LongType.serialize(2, protocol_version=4),
         LongType.serialize(4, protocol_version=4),
     ]
+
+
+def test_a_value_that_would_be_altered_is_never_sent(node: FakeNode, session: Session) -> None:
+    """If a column has become a boolean, the number 2 is not written as true.
+
+    This applies to the rows of a batch, too.
+    """
+    statement = session.prepare(INSERT)
+    batch = BatchStatement()
+    batch.add_many(statement, [(1, 0), (1, 2)])
+    change_type(node, "boolean")
+    for request in (statement.bind((1, 2)), batch):
+        with pytest.raises(BindColumnsChanged, match="v int -> v boolean"):
+            session.execute(request)
+        # The last request has the id that no server knows, and still the value of the old type.
+        assert len(last_values(node)[1]) == 4
 
 
 def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session) -> None:
