@@ -93,6 +93,9 @@ class Statements(Protocol):
     def all_with(self, query_id: bytes) -> Sequence[PreparedStatement]:
         """Return all prepared statements in use that have this id."""
 
+    def key_of(self, response: Any) -> Sequence[int] | None:
+        """Return the positions of the partition key in a PREPARED response; None if unknown."""
+
 
 class RequestCore(Protocol):
     """The engine of a cluster, as requests see it (class `core.Core`)."""

@@ -111,6 +111,10 @@ class BoundRows:
     def __len__(self) -> int:
         return self.block.count
 
+    def computed_key(self) -> bytes | None:
+        """Return the routing key of the first row; None if it is not known."""
+        return self.block.row(0).routing_key(self.prepared.routing_key_indexes or ())
+
     def statements(self) -> list[BoundStatement]:
         """Return a bound statement for each row."""
         bound_statements = []
@@ -133,6 +137,16 @@ class BoundRow:
     def __init__(self, bound: BoundStatement) -> None:
         self.bound = bound
         self.block = bound.block
+
+    @property
+    def prepared(self) -> PreparedStatement:
+        """The prepared statement of this entry."""
+        return self.bound.prepared_statement
+
+    def computed_key(self) -> bytes | None:
+        """Return the routing key of the values; None if it is not known."""
+        indexes = self.prepared.routing_key_indexes
+        return self.block.routing_key(indexes) if indexes and self.block is not None else None
 
     def statement(self) -> BoundStatement:
         """Return a bound statement with the values of this entry."""
@@ -273,7 +287,7 @@ class BatchStatement(Statement):
         # entry, because the values of the request must not change any more.
         self._open: BoundRows | TextRows | None = None
         # The entry whose first row gives the batch's routing key; None if no entry has such a row.
-        self._routed_by: BoundRows | None = None
+        self._routed_by: BoundRows | BoundRow | None = None
         # True if the keyspace was copied from a bound or prepared statement, and the application
         # has not set another keyspace; see `own_keyspace`.
         self._has_borrowed_keyspace = False
@@ -394,16 +408,17 @@ class BatchStatement(Statement):
         """The first serialized partition key of the statements; None if no statement has a key."""
         # Compute the key here and not in `add`: most batches are routed once, after all rows are
         # added.
-        if self._routing_key is None and self._routed_by is not None:
-            rows = self._routed_by
-            self._routing_key = rows.block.row(0).routing_key(
-                rows.prepared.routing_key_indexes or ()
-            )
+        # Compute it again if the table may have got another partition key since then.
+        entry = self._routed_by
+        if entry is not None and (self._routing_key is None or entry.prepared._former_keys):
+            self._routing_key = entry.computed_key()
         return _routing_key_of(self)
 
     @routing_key.setter
     def routing_key(self, key: RoutingKey) -> None:
         self._routing_key = key
+        if key is not None:  # None lets the key of the statements apply again
+            self._routed_by = None
 
     @routing_key.deleter
     def routing_key(self) -> None:
@@ -730,6 +745,9 @@ class BatchStatement(Statement):
             and statement.routing_key is not None
         ):
             self._routing_key = statement.routing_key
+            # If the key was computed from the values, it follows changes of the partition key.
+            if isinstance(statement, BoundStatement) and statement._has_computed_key():
+                self._routed_by = BoundRow(statement)
             if self.keyspace is None:
                 self.keyspace = statement.keyspace
                 self._has_borrowed_keyspace = (

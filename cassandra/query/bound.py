@@ -139,10 +139,17 @@ class BoundStatement(Statement, bases.BoundBase):
         """Forget a routing key that was computed from the values, which are about to change."""
         # Keep a routing key that differs from the key of the old values: the application has set
         # it.
-        indexes = self.prepared_statement.routing_key_indexes
-        block = self.block
-        if indexes and block is not None and self._routing_key == block.routing_key(indexes):
+        if self._has_computed_key():
             self._routing_key = None
+
+    def _has_computed_key(self) -> bool:
+        """Return True if the routing key was computed from the values, not set otherwise."""
+        prepared, block = self.prepared_statement, self.block
+        if block is None:
+            return False
+        # The key may have been computed before the table got another partition key.
+        keys = (prepared.routing_key_indexes, *prepared._former_keys)
+        return any(indexes and self._routing_key == block.routing_key(indexes) for indexes in keys)
 
     @property
     def query_string(self) -> str:
@@ -185,9 +192,12 @@ class BoundStatement(Statement, bases.BoundBase):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key from the bound values, or None if a part is missing."""
-        # `_routing_key` was set by the application, or was computed by an earlier access.
+        # `_routing_key` was set by the application, or was computed by an earlier access. If the
+        # table has got another partition key since then, a computed key is wrong.
         if self._routing_key is not None:
-            return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
+            if not (self.prepared_statement._former_keys and self._has_computed_key()):
+                return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
+            self._routing_key = None
         indexes = self.prepared_statement.routing_key_indexes
         # If a column of the partition key has no bind marker, the server sends no indexes. Then the
         # client cannot know the key.

@@ -35,6 +35,9 @@ else:
 # them.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
+# What pickles and copies keep of a statement besides.
+_STATE = ("_former_keys",)
+
 # Held while a bind plan is built from the encryption policy and the codec registry. A thread that
 # changes the policy or the registry at that time waits for this lock, and then builds a new plan.
 _planning = Lock()
@@ -82,9 +85,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "_bytes_positions", "_decryption", "_encryption", "_is_followed",
-        "_key_names", "_plain_plan", "codecs", "column_metadata", "keyspace", "query_string",
-        "when_changed",
+        "__dict__", "__weakref__", "_bytes_positions", "_decryption", "_encryption", "_former_keys",
+        "_is_followed", "_key_names", "_plain_plan", "codecs", "column_metadata", "keyspace",
+        "query_string", "when_changed",
     )  # fmt: skip
 
     def __init__(
@@ -133,6 +136,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         # A row with at least this many values has the whole partition key. Compute the number once,
         # so that `bind` only needs one comparison for each row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
+        # Earlier values of `routing_key_indexes`. Bound statements may have computed a routing key
+        # by them: see `BoundStatement.routing_key`.
+        self._former_keys: tuple[tuple[int, ...], ...] = ()
         # The names of the primary key's columns, as far as they are known: see `bound_columns`.
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
@@ -308,6 +314,31 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 raise
             self._plain_plan = None  # the old plan was built for the old types
 
+    def renew_key(self, indexes: Sequence[int] | None) -> None:
+        """From now on, route by the server's current partition key.
+
+        Statements that are already bound are routed by it, too.
+
+        :param indexes: the new `routing_key_indexes`.
+        """
+        with _planning:
+            old = self.routing_key_indexes, self.needed_values, self._key_names
+            self.routing_key_indexes = indexes
+            self.needed_values = max(indexes) + 1 if indexes else 0
+            try:
+                self._key_names = self._key_names.union(
+                    self.column_metadata[index].name for index in indexes or ()
+                )
+                self.bind_plan = self._build_plan(self.bind_plan.strict)
+            # Raised for indexes without a column, or by an encryption policy of the application.
+            except BaseException:
+                self.routing_key_indexes, self.needed_values, self._key_names = old
+                raise
+            self._plain_plan = None  # the old plan was built for the old key
+            former_key = tuple(old[0] or ())
+            if former_key and former_key not in self._former_keys:
+                self._former_keys = (*self._former_keys, former_key)
+
     def renew_encryption(self, key_names: Iterable[str] = ()) -> None:
         """Ask the encryption policy again which columns are encrypted, and how.
 
@@ -398,7 +429,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         # Pickle the arguments of `__init__`, which builds a new bind plan, and then the settings
         # and other attributes. `when_changed` and the codec registry are not pickled.
         metadata, metadata_id = self.result_metadata_and_id
-        settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS)}
+        settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS, *_STATE)}
         return (
             type(self),
             (

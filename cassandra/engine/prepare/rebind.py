@@ -74,6 +74,53 @@ def adopt_columns(
                 log.warning("%s cannot bind values of new fields yet: %s", statement, error)
 
 
+def adopt_key(
+    statements: Iterable[PreparedStatement],
+    columns: Sequence[ColumnMetadata],
+    key: Sequence[int] | None,
+) -> None:
+    """Let statements be routed by the partition key that their table has now.
+
+    If the values of a statement have other types than the columns of the key, the key cannot be
+    computed from them. Such a statement is not routed by a key any more.
+
+    :param columns: the bind columns that the server has now.
+    :param key: for each column of the partition key, the index of its bind marker; empty if one has
+        no marker; None if the partition key is not known.
+    """
+    if key is None:
+        return
+    for statement in statements:
+        indexes = key if _has_values_of(statement.column_metadata, columns, key) else ()
+        if has_key(statement, indexes):
+            continue
+        try:
+            statement.renew_key(indexes or None)
+        # A user's encryption policy has raised an error, or the server has sent indexes of columns
+        # that do not exist. The request can be executed in any case: the key only tells where.
+        except Exception as error:
+            log.warning("%s cannot be routed by its new key: %s", statement, error)
+
+
+def has_key(statement: PreparedStatement, key: Sequence[int] | None) -> bool:
+    """Return True if `statement` is routed by this key, or the key is not known (None)."""
+    return key is None or tuple(statement.routing_key_indexes or ()) == tuple(key)
+
+
+def _has_values_of(
+    old_columns: Sequence[ColumnMetadata],
+    new_columns: Sequence[ColumnMetadata],
+    indexes: Iterable[int],
+) -> bool:
+    """Return True if values for the old columns at `indexes` are values of the new columns."""
+    return len(old_columns) == len(new_columns) and all(
+        old_columns[index].name == new_columns[index].name
+        and is_readable_as(old_columns[index].type, new_columns[index].type)
+        for index in indexes
+        if index < len(new_columns)
+    )
+
+
 def _have_same_types(
     old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]
 ) -> bool:
@@ -106,11 +153,14 @@ class Renewed:
 
     :param before: the statement before the change.
     :param response: the server's response to the new PREPARE.
+    :param key: the current positions of the partition key; None if they are not known.
     """
 
     __slots__ = ("_columns", "before", "changes", "statement")
 
-    def __init__(self, before: PreparedStatement, response: Any) -> None:
+    def __init__(
+        self, before: PreparedStatement, response: Any, key: Sequence[int] | None = None
+    ) -> None:
         self.before = before
         self.changes = changes_of(before.column_metadata, response.bind_metadata)
         # `bind` passes values by position, so the names and their order must be unchanged.
@@ -123,7 +173,7 @@ class Renewed:
         self.statement = PreparedStatement(
             response.bind_metadata,
             response.query_id,
-            before.routing_key_indexes,
+            before.routing_key_indexes if key is None else key,
             before.query_string,
             before.keyspace,
             before.protocol_version,

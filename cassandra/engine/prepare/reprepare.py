@@ -14,7 +14,7 @@ from cassandra.engine.connection import read_answer
 from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import hold
 from cassandra.engine.prepare.body import prepare_body
-from cassandra.engine.prepare.rebind import Renewed, adopt_columns, changes_of
+from cassandra.engine.prepare.rebind import Renewed, adopt_columns, adopt_key, changes_of, has_key
 from cassandra.engine.randomness import generator_or_default
 from cassandra.errors import ConnectionException, DriverException, InvalidRequest
 from cassandra.protocol.messages.errors import ErrorMessage
@@ -151,7 +151,12 @@ class Reprepare:
                 raise response.to_exception()
             core = request.session.core
             renewed = take_over(
-                self.prepared, response, core.random, core.preparer.all_with, core.user_types
+                self.prepared,
+                response,
+                core.random,
+                core.preparer.all_with,
+                core.user_types,
+                core.preparer.key_of(response),
             )
             # If the bind columns have changed, convert the values that are already bound.
             if renewed is not None:
@@ -204,15 +209,18 @@ def take_over(
     random: random.Random | None = None,
     all_with: Callable[[bytes], Sequence[PreparedStatement]] = _no_others,
     user_types: UserTypes = MappingProxyType({}),
+    key: Sequence[int] | None = None,
 ) -> Renewed | None:
     """Update `prepared` from the server's response to a PREPARE.
 
-    If user-defined types have got new fields, values of these fields can be bound from now on.
+    If user-defined types have got new fields, values of these fields can be bound from now on. If
+    the table has got another partition key, all statements with this id are routed by it.
 
     :param random: generates an id that no statement of a server has; None uses the process-wide
         generator.
     :param all_with: returns all statements with a given id.
     :param user_types: the classes that are registered for user-defined types.
+    :param key: the positions of the partition key, from `Preparer.key_of`; None if not known.
     :returns: None if the bind columns are the same as before. Otherwise the new description of the
         statement, for which the caller must bind the values again.
     :raises BindColumnsChanged: if values cannot be bound again for the changed columns.
@@ -229,14 +237,21 @@ def take_over(
             # Use a dict to have each statement once, because `prepared` itself may also be in
             # `all_with`.
             equal_statements = dict.fromkeys((prepared, *all_with(response.query_id)))
-            guard(equal_statements, response.bind_metadata, random)
-        elif prepared.when_changed is not None:
-            # `when_changed` removes the statement from its session's cache.
-            prepared.when_changed()
-        return Renewed(prepared, response)
+            guard(equal_statements, response.bind_metadata, random, key)
+        else:
+            adopt_key((prepared,), response.bind_metadata, key)
+            if prepared.when_changed is not None:
+                # `when_changed` removes the statement from its session's cache.
+                prepared.when_changed()
+        return Renewed(prepared, response, key)
     prepared.query_id = response.query_id
     adopt_columns((prepared,), response.bind_metadata, user_types)
     prepared.update_result_metadata(response.result_metadata, response.result_metadata_id)
+    if not has_key(prepared, key):
+        # The server knows the other statements with this id now, too, so it will not report them
+        # as unprepared.
+        equal_statements = dict.fromkeys((prepared, *all_with(response.query_id)))
+        adopt_key(equal_statements, response.bind_metadata, key)
     return None
 
 
@@ -244,6 +259,7 @@ def guard(
     statements: Iterable[PreparedStatement],
     columns: Sequence[ColumnMetadata],
     random: random.Random | None = None,
+    key: Sequence[int] | None = None,
 ) -> None:
     """Give statements whose bind columns have changed an id that no server has.
 
@@ -251,7 +267,10 @@ def guard(
 
     :param statements: statements with the same id.
     :param columns: the bind columns that the server has now.
+    :param key: the positions of the partition key; None if they are not known.
     """
+    statements = list(statements)
+    adopt_key(statements, columns, key)
     for statement in statements:
         if changes_of(statement.column_metadata, columns):
             query_id = statement.query_id

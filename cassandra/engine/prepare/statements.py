@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cassandra.engine.prepare.body import prepare_body
-from cassandra.engine.prepare.rebind import adopt_columns, changes_of
+from cassandra.engine.prepare.rebind import adopt_columns, adopt_key, changes_of, has_key
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.engine.prepare.reprepare import guard
 from cassandra.engine.prepare.sending import Send, send_to_one
@@ -145,26 +145,41 @@ class Preparer:
         prepared = self._make_statement(session, query, expected, response)
         earlier = self._registry.add(prepared)
         if earlier is not prepared:
-            self._update_all_with(prepared.query_id, prepared.column_metadata, earlier)
+            self._update_all_with(response, earlier)
         return prepared
 
-    def _update_all_with(
-        self,
-        query_id: bytes,
-        columns: Sequence[ColumnMetadata],
-        earlier: PreparedStatement,
-    ) -> None:
+    def key_of(self, response: Any) -> Sequence[int] | None:
+        """Return for each column of the partition key, in order, the index of its bind marker.
+
+        :param response: the server's response to a PREPARE.
+        :returns: an empty sequence if a column of the key has no marker; None if that is not known.
+        """
+        if response.pk_indexes:
+            indexes: Sequence[int] = response.pk_indexes
+            return indexes
+        # Protocol version 3 sends no indexes. The schema may not have the table yet.
+        key = key_positions(self._metadata, response.bind_metadata)
+        return () if key is None and response.pk_indexes is not None else key
+
+    def _update_all_with(self, response: Any, earlier: PreparedStatement) -> None:
         """Update all statements with an id from the bind columns that the server has now.
 
+        :param response: the server's response to a PREPARE, with the id.
         :param earlier: one of these statements. If it needs no update, the others need none,
             either.
         """
+        query_id, columns = response.query_id, response.bind_metadata
+        key = self.key_of(response)
         if changes_of(earlier.column_metadata, columns):
             # The columns of the earlier statements have other types. The server would accept values
             # of the old types and misread them. So `guard` makes these statements unusable until
             # they are prepared again.
-            guard(self.all_with(query_id), columns)
-        elif any(
+            guard(self.all_with(query_id), columns, key=key)
+            return
+        if not has_key(earlier, key):
+            # The table was created again with another partition key.
+            adopt_key(self.all_with(query_id), columns, key)
+        if any(
             old.type is not new.type
             for old, new in zip(earlier.column_metadata, columns, strict=True)
         ):
@@ -270,7 +285,7 @@ class Preparer:
         prepared = statement_class(
             response.bind_metadata,
             response.query_id,
-            response.pk_indexes or key_positions(self._metadata, response.bind_metadata),
+            self.key_of(response) or None,
             query,
             keyspace,
             self._server.protocol_version,
@@ -368,9 +383,23 @@ class Preparer:
     async def _prepare_on(self, connection: Connection, prepared: PreparedStatement) -> None:
         """Prepare on the host of `connection`. Errors are only logged."""
         try:
-            await self._send_prepare(connection, prepared)
+            response = await self._send_prepare(connection, prepared)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
+            return
+        # The table may have been created again. The host knows the id from now on, so it would not
+        # report the statement as unprepared, but would misread values of the old types.
+        columns, old_columns = response.bind_metadata, prepared.column_metadata
+        if response.query_id != prepared.query_id:
+            return  # the host has prepared the CQL in another keyspace
+        if not changes_of(old_columns, columns):
+            key = self.key_of(response)
+            if not has_key(prepared, key):
+                adopt_key(self.all_with(prepared.query_id), columns, key)
+        # If only the reverse is no change, the host does not know the new fields of a user-defined
+        # type yet. Then the statement is up to date.
+        elif changes_of(columns, old_columns):
+            guard(self.all_with(prepared.query_id), columns, key=self.key_of(response))
 
     async def _send_prepare(self, connection: Connection, prepared: PreparedStatement) -> Any:
         """Prepare on the host of `connection`, and return the server's response."""
@@ -443,7 +472,7 @@ class Preparer:
             # If the id has changed, the server has prepared the CQL in another keyspace: ignore the
             # response.
             if response.query_id == prepared.query_id:
-                self._update_all_with(prepared.query_id, response.bind_metadata, prepared)
+                self._update_all_with(response, prepared)
             return
 
     async def prepare_all_on(self, host: Host) -> None:

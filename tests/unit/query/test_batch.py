@@ -731,3 +731,27 @@ def test_a_batch_with_a_condition_is_a_transaction() -> None:
     named = BatchStatement()
     named._statements_and_parameters = [(True, b"id", [b"1"])]
     assert not named.is_lwt()
+
+
+@pytest.mark.parametrize("adds_bound", [False, True])
+def test_the_routing_key_follows_the_partition_key(adds_bound: bool) -> None:
+    """If the table gets another partition key, the computed key of a batch changes.
+
+    A routing key that the application has set is kept.
+    """
+    statement = prepared()
+    bound = statement.bind((7, "ada", 0.5))
+    computed, own = BatchStatement(), BatchStatement()
+    for batch in (computed, own):
+        if adds_bound:
+            batch.add(bound)
+        else:
+            batch.add(statement, (7, "ada", 0.5))
+    own.routing_key = b"own"
+    assert computed.routing_key == b"\0\0\0\x07"
+    bound.bind((8, "bob", 0.5))  # the batch keeps the values that were added
+    statement.renew_key([1])
+    assert computed.routing_key == b"ada"
+    assert own.routing_key == b"own"
+    del computed.routing_key
+    assert not computed.is_routed

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import collections
+import copy
 import datetime
+import pickle
 import time
 from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra._impl import tablets
 from cassandra.cqltypes import (
     BytesType,
     DateType,
@@ -32,6 +35,11 @@ from cassandra.query import (
     PreparedStatement,
     bind_params,
 )
+
+
+def pickled(bound: BoundStatement) -> Any:
+    """Return a copy by pickle."""
+    return pickle.loads(pickle.dumps(bound))
 
 
 def prepared(version: int = 4, key_indexes: list[int] | None = None) -> PreparedStatement:
@@ -415,6 +423,31 @@ def test_binding_again_keeps_the_application_s_routing_key(key: Any) -> None:
     assert bound_with_computed_key.routing_key == b"\0\0\0\x07"
     bound_with_computed_key.routing_key = key
     assert bound_with_computed_key.bind((8,)).routing_key == b"own"
+
+
+@pytest.mark.parametrize("copied", [lambda bound: bound, copy.deepcopy, pickled])
+def test_the_routing_key_follows_the_partition_key(copied: Any) -> None:
+    """If the table gets another partition key, the computed key of a bound statement changes.
+
+    A routing key that the application has set is kept.
+    """
+    statement = prepared(key_indexes=[0, 1])
+    computed: Any = statement.bind((7, "ada"))
+    own = statement.bind((7, "ada"))
+    own.routing_key = b"own"
+    assert computed.routing_key == b"\0\4\0\0\0\7\0\0\3ada\0"
+    statement.renew_key([1])
+    bound = copied(computed)
+    assert bound.routing_key == b"ada"
+    assert tablets.token_of_statement(bound) == tablets.token_of_statement(
+        statement.bind((8, "ada"))
+    )
+    assert copied(own).routing_key == b"own"
+    statement.renew_key(None)
+    assert computed.routing_key is None
+    statement.renew_key([0, 1])
+    assert computed.routing_key == b"\0\4\0\0\0\7\0\0\3ada\0"
+    assert bound.bind((7, "bob")).routing_key in (b"bob", b"\0\4\0\0\0\7\0\0\3bob\0")
 
 
 def test_values_that_cannot_be_bound_leave_values_and_routing_key() -> None:

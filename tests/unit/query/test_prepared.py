@@ -255,3 +255,27 @@ def test_a_pickled_statement_has_no_converters() -> None:
     statement = pickle.loads(pickle.dumps(with_codecs(codecs)))
     assert statement.codecs is None
     assert statement.bind((1, "a")).values[1] == b"a"
+
+
+def test_another_partition_key_is_required_from_then_on() -> None:
+    """After `renew_key`, values of the new key's columns must not be missing."""
+    statement = prepared()
+    plain_plan = statement.plain_plan
+    statement.renew_key([1])
+    assert (statement.routing_key_indexes, statement.needed_values) == ([1], 2)
+    assert statement.plain_plan is not plain_plan
+    with pytest.raises(ValueError, match="the partition key needs a value for 'b'"):
+        statement.bind((1,))
+    statement.renew_key(None)
+    assert statement.bind(()).routing_key is None
+
+
+def test_a_partition_key_without_columns_changes_nothing() -> None:
+    """If the new key has positions without a column, `renew_key` raises, and the old key stays."""
+    statement = prepared()
+    plan = statement.bind_plan
+    with pytest.raises(IndexError):
+        statement.renew_key([2])
+    assert statement.bind_plan is plan
+    assert (statement.routing_key_indexes, statement.needed_values) == ((0,), 1)
+    assert statement.bind((7, "x")).routing_key == b"\0\0\0\7"

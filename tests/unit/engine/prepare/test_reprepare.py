@@ -72,7 +72,9 @@ class RecordingRequest:
     session = SimpleNamespace(
         core=SimpleNamespace(
             random=Random(1),
-            preparer=SimpleNamespace(all_with=lambda query_id: []),
+            preparer=SimpleNamespace(
+                all_with=lambda query_id: [], key_of=lambda response: response.pk_indexes
+            ),
             user_types={},
         )
     )
@@ -170,13 +172,66 @@ def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
 WRITE = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
-def recreate_table(node: FakeNode, cql_type: str) -> None:
+def recreate_table(node: FakeNode, cql_type: str, key: int = 0) -> None:
     """Let the node forget its statements, and then prepare WRITE with another type of column `v`.
 
     This is as if the table were dropped and created again with another type.
+
+    :param key: the position of the partition key: 1 if it is `v`.
     """
-    node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
+    node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], pk_indexes=[key])
     node.forget_prepared()
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("prepares_again", [False, True], ids=["executed", "prepared again"])
+async def test_all_statements_with_the_same_id_get_the_new_partition_key(
+    prepares_again: bool,
+) -> None:
+    """If the partition key changes, every statement with the same id is routed by the new one.
+
+    This includes statements that were bound before, and batches. A server that knows the id again
+    does not report the other statements as unprepared.
+    """
+    with FakeNode() as node:
+        recreate_table(node, "int")
+        async with connected(node) as (_, session):
+            statements = [await session.prepare(WRITE) for _ in range(2)]
+            bound_statements = [prepared.bind((1, 7)) for prepared in statements]
+            batches = [BatchStatement().add(bound) for bound in bound_statements]
+            batches += [BatchStatement().add(prepared, (1, 7)) for prepared in statements]
+            everything: list[Any] = [*bound_statements, *batches]
+            assert {statement.routing_key for statement in everything} == {int32(1)}
+            recreate_table(node, "int", key=1)
+            if prepares_again:
+                await session.prepare(WRITE)
+            else:
+                await session.execute(bound_statements[0])
+            assert [prepared.routing_key_indexes for prepared in statements] == [[1], [1]]
+            assert {statement.routing_key for statement in everything} == {int32(7)}
+            # If the type of the key's column changes, too, no value of the statements is the key.
+            recreate_table(node, "bigint", key=1)
+            await session.execute(bound_statements[0])
+            assert [prepared.routing_key_indexes for prepared in statements] == [None, None]
+            assert {statement.routing_key for statement in everything} == {None}
+            # The statements are used as before as soon as the table has its old columns.
+            recreate_table(node, "int")
+            for bound in bound_statements:
+                await session.execute(bound)
+            assert {statement.routing_key for statement in everything} == {int32(1)}
+
+
+@pytest.mark.simulated
+async def test_cached_query_strings_get_the_new_partition_key() -> None:
+    """If the partition key changes, query strings with markers are routed by the new one."""
+    with FakeNode() as node:
+        recreate_table(node, "int")
+        async with connected(node) as (_, session):
+            await session.execute(WRITE, (1, 7))
+            recreate_table(node, "int", key=1)
+            await session.execute(WRITE, (1, 7))
+            prepared: Any = session._prepared_texts.get((session.keyspace, WRITE))
+            assert prepared.routing_key_indexes == [1]
 
 
 @pytest.mark.simulated

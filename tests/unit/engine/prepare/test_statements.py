@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqltypes import Int32Type
+from cassandra.cqltypes import Int32Type, UserType, UUIDType
 from cassandra.engine.prepare.statements import (
     LEFT_OUT_AT_ONCE,
     PARALLEL_PREPARES,
@@ -76,6 +76,8 @@ class PreparerHarness:
         self.gate = asyncio.Event()
         self.gate.set()
         self.query_id = b"id"
+        self.markers = [ColumnMetadata("ks", "t", "k", Int32Type)]
+        self.key: list[int] | None = [0]  # the positions of the partition key
         pools = {HOST_A: FakePool(HOST_A), HOST_B: FakePool(HOST_B)}
         session: Any = SimpleNamespace(
             keyspace="ks",
@@ -102,23 +104,26 @@ class PreparerHarness:
         await self.gate.wait()
         if self.send_error is not None:
             raise self.send_error
-        markers = [ColumnMetadata("ks", "t", "k", Int32Type)]
-        answer = SimpleNamespace(
-            bind_metadata=markers,
+        return self.answer(), HOST_A
+
+    def answer(self) -> Any:
+        """Return the response to a PREPARE."""
+        return SimpleNamespace(
+            bind_metadata=self.markers,
             query_id=self.query_id,
-            pk_indexes=[0],
+            pk_indexes=self.key,
             result_metadata=None,
             result_metadata_id=None,
             is_lwt=False,
             custom_payload=None,
         )
-        return answer, HOST_A
 
     async def send_directly(self, connection: Any, *arguments: Any) -> Any:
-        """Record a request that is sent to a given host, or raise `direct_error`."""
+        """Record and answer a request that is sent to a given host, or raise `direct_error`."""
         self.direct_addresses.append(connection.endpoint.address)
         if self.direct_error is not None:
             raise self.direct_error
+        return self.answer()
 
     async def prepare(self, query: str = READ, payload: Any = None) -> Any:
         """Prepare a query, without passing a keyspace, policies or a timeout."""
@@ -335,7 +340,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     gate = asyncio.Event()
     in_flight = most_in_flight = completed = 0
 
-    async def count_and_wait(*what: Any) -> None:
+    async def count_and_wait(*what: Any) -> Any:
         """Replace a PREPARE on the host: count it, and wait until the gate opens."""
         nonlocal most_in_flight, in_flight, completed
         in_flight += 1
@@ -345,6 +350,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
         await asyncio.sleep(0)
         in_flight -= 1
         completed += 1
+        return harness.answer()
 
     harness.preparer._internal_send = count_and_wait
     tasks_before = len(asyncio.all_tasks())
@@ -391,6 +397,72 @@ async def test_a_host_that_has_left_is_not_asked() -> None:
     assert harness.direct_addresses == []
     # This line keeps the statement in use until here.
     assert statement.query_id == b"id"
+
+
+async def test_the_answer_of_a_host_that_comes_back_is_read() -> None:
+    """If the table was created again, the answer of a host that comes up shows the changes.
+
+    Later the host knows the id, and would not report the statements as unprepared.
+    """
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    harness.markers = markers("k", "v")
+    statements = [await harness.prepare(), await harness.prepare()]
+    harness.key = [1]
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert [statement.routing_key_indexes for statement in statements] == [[1], [1]]
+    assert [statement.query_id for statement in statements] == [b"id"] * 2
+    # The answer is ignored if the host has prepared the CQL in another keyspace.
+    harness.query_id, harness.key = b"other", [0]
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert [statement.routing_key_indexes for statement in statements] == [[1], [1]]
+    # The host would misread the values of statements whose columns have other types.
+    harness.query_id, harness.markers = (
+        b"id",
+        [*markers("k"), markers("v")[0]._replace(type=UUIDType)],
+    )
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert all(statement.query_id != b"id" for statement in statements)
+
+
+async def test_a_host_that_does_not_know_new_fields_yet_changes_nothing() -> None:
+    """If a host describes an earlier version of a user-defined type, statements stay valid."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    longer, shorter = (
+        UserType.make_udt_class("ks", "place", names, [Int32Type] * len(names))
+        for names in ("ab", "a")
+    )
+    harness.markers = [ColumnMetadata("ks", "t", "k", longer)]
+    statement = await harness.prepare()
+    harness.markers = [ColumnMetadata("ks", "t", "k", shorter)]
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert statement.query_id == b"id"
+    assert statement.column_metadata[0].type is longer
+
+
+async def test_a_key_that_is_not_known_changes_nothing() -> None:
+    """If the positions of the partition key are not known, statements keep their positions.
+
+    Protocol version 3 sends no positions, and the schema may not have the table yet. Later
+    versions send no positions if a column of the key has no marker.
+    """
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    statement = await harness.prepare()
+    harness.key = None
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert statement.routing_key_indexes == [0]
+    harness.key = []
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert statement.routing_key_indexes is None
+
+
+async def test_positions_without_a_column_are_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    """If a server sends positions of markers that do not exist, a warning is logged."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    statement = await harness.prepare()
+    harness.key = [1]
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert statement.routing_key_indexes == [0]
+    assert "cannot be routed by its new key" in caplog.text
 
 
 # -- the partition key --------------------------------------------------------------------------
