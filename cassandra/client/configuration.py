@@ -648,7 +648,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     async def _on_connected(self, core: Core) -> None:
         """Called on the engine's loop: connect policies, metrics and user types with the engine."""
         warn_of_fallback()
-        self.protocol_version = core.protocol_version
+        # The servers may be replaced by servers of an earlier version later.
+        core.connector.on_version = self._on_version
+        self._on_version(core.protocol_version)
         core.user_types = self._user_types.classes
         # Raises an error if a registered type does not exist.
         await self._user_types.read_fields(core.user_type_fields)
@@ -662,6 +664,10 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         if self.metrics is not None:
             self.metrics.attach(core)
         self._observe(core)
+
+    def _on_version(self, version: int) -> None:
+        """Called when connections use another protocol version from now on."""
+        self.protocol_version = version
 
     def report(self) -> ClusterReport:
         """Return a report of the cluster's state, for use as text, dict or notebook table.

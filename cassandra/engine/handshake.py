@@ -125,6 +125,8 @@ class Connector:
         self._has_warned_of_login = False
         # The protocol version for the next connection. It is lowered if a server rejects it.
         self.version = settings.protocol_version
+        # Called with the new version after it was lowered.
+        self.on_version: Callable[[int], None] = _ignore_version
         # Called with (end point, kind, error) for each connection that could not be opened.
         # `RequestObserver.on_connection_failure` lists the kinds.
         self.on_failure: Callable[[EndPoint, str, Exception], None] = _ignore_failure
@@ -209,6 +211,7 @@ class Connector:
                 "%s does not speak protocol version %d: %d is tried", error.endpoint, version, lower
             )
             self.version = lower
+            self.on_version(lower)
 
     async def _open_in_time(
         self, endpoint: EndPoint, version: int, target: ShardTarget | None, is_control: bool
@@ -589,6 +592,10 @@ def _single_message(actions: Sequence[Action]) -> Send:
 
 def _ignore_failure(endpoint: EndPoint, kind: str, error: Exception) -> None:
     """The default of `Connector.on_failure`."""
+
+
+def _ignore_version(version: int) -> None:
+    """The default of `Connector.on_version`."""
 
 
 def _kind_of_failure(connection: Connection, error: Exception) -> str:

@@ -239,7 +239,7 @@ class ClusterSettings:
     # passed to the constructor.
     protocol_version: Setting[int | None, int] = Setting(
         doc="""The native protocol version. After `connect` it is the version agreed on with the
-        servers.
+        servers. It is lowered if a server that speaks only a lower version is met later.
 
         If you pass it to the constructor, no other version is tried. If you set the attribute
         before `connect`, lower versions are tried, too.

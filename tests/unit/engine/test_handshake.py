@@ -205,6 +205,16 @@ def refusal(version: int) -> ProtocolVersionUnsupported:
     return ProtocolVersionUnsupported(ENDPOINT, version)
 
 
+async def test_a_lowered_version_is_reported_once() -> None:
+    """If several connections meet a server of an earlier version, `on_version` is called once."""
+    opener = connector(Network(), protocol_version=5)
+    versions: list[int] = []
+    opener.on_version = versions.append
+    for _ in range(2):
+        opener._downgrade(5, refusal(5))
+    assert versions == [4]
+
+
 async def test_a_refused_version_is_lowered_once_for_all_connections() -> None:
     """If a server refuses a protocol version, the connector tries the next lower version.
 

@@ -29,6 +29,7 @@ from cassandra.errors import (
     ProtocolVersionUnsupported,
     UnresolvableContactPoints,
 )
+from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.protocol import SyntaxException
 from cassandra.testing.fake import (
     ErrorCode,
@@ -44,6 +45,7 @@ from cassandra.testing.fake import (
     reset,
 )
 from tests.unit.engine.faults import connected
+from tests.waiting import until
 
 TIMEOUT = 10.0  # seconds; the `connect_timeout` of these tests
 
@@ -374,6 +376,24 @@ def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: i
         registers = [request for request in node.requests if request.opcode == Opcode.REGISTER]
         assert {request.version for request in registers} == {version}
         assert node.malformed == []
+
+
+def test_the_version_follows_servers_of_an_earlier_version() -> None:
+    """`Cluster.protocol_version` is the version of the connections, also after a downgrade.
+
+    A server is replaced by one of an earlier version after the cluster has connected.
+    """
+    policy = ConstantReconnectionPolicy(0.05)
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port, reconnection_policy=policy) as cluster,
+    ):
+        cluster.connect()
+        assert cluster.protocol_version == 5
+        node.stop()
+        node.max_version = 4
+        node.start()
+        until(lambda: cluster.protocol_version == 4)
 
 
 def test_a_fixed_version_that_the_server_lacks_is_an_error(connect: Connect) -> None:
