@@ -17,6 +17,7 @@ from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from uuid import uuid4
 
 from cassandra._clocks import monotonic
 from cassandra._habits import UNLOAD_REPORT, add_habits
@@ -27,6 +28,7 @@ from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.scan_options import RangeOptions, UnloadOptions, positive
+from cassandra.bulk.signs import Sign
 from cassandra.bulk.sources import OTHER_ENDINGS
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unknown_options import FOR_READING, FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
@@ -144,21 +146,21 @@ class _Writer:
                 f"new one, for example {_name_beside(self.folder)!r}"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        # Refuse a folder with files: a load of the folder would also read the files of an earlier
-        # unload.
-        if self._has_files():
-            raise FileExistsError(
-                f"the folder {os.fspath(self.folder)!r} is not empty"
-                + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
-                + ": an unload needs a new or empty folder"
-            )
-        # A load of the folder raises an error until the manifest is written. If another unload into
-        # the folder has been killed or is running, the sign is there already.
-        sign = self.folder / UNFINISHED
-        self._is_signed_before = sign.exists()
-        sign.touch()
+        # A load of the folder raises an error until the manifest is written, and other unloads into
+        # the folder are refused until then. If an unload into the folder has been killed, the sign
+        # is there already.
+        try:
+            self._sign = Sign(self.folder, self._check_empty)
+        except BaseException:
+            if self._is_new:
+                with suppress(OSError):  # another unload is writing into it
+                    self.folder.rmdir()
+            raise
         self.report = UnloadReport()
         self.row_counts: dict[str, int] = {}  # the number of rows by file name, for the manifest
+        self._sizes: dict[Path, int] = {}  # the size of each complete file in bytes
+        # Distinguishes the temporary files of this unload from those of any other one.
+        self._run = uuid4().hex[:12]
         self._format = format
         self._compression = compression
         self._file_bytes = file_bytes
@@ -360,16 +362,22 @@ class _Writer:
         # power, the name or the manifest could otherwise be on disk without the file's content.
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
+            size = os.fstat(file.fileno()).st_size
+        if path.exists():
+            raise FileExistsError(
+                f"another program has written {os.fspath(path)!r} during the unload: unload into "
+                "a new folder"
+            )
         os.replace(temporary, path)
+        self._sizes[path] = size
         self.report.files.append(path)
         self.report.rows += self._rows
-        self.report.bytes += path.stat().st_size
+        self.report.bytes += size
         self.row_counts[path.name] = self._rows
         self._write, self._rows, self._file_pages_bytes = None, 0, 0
 
-    @staticmethod
-    def _temporary_path(path: Path) -> str:
-        return os.fspath(path.with_name(f".{path.name}.tmp"))
+    def _temporary_path(self, path: Path) -> str:
+        return os.fspath(path.with_name(f".{path.name}.{self._run}.tmp"))
 
     def end(self, table: str) -> UnloadReport:
         """Write the manifest, and return the report."""
@@ -383,15 +391,43 @@ class _Writer:
             "rows": report.rows,
             "files": [{"name": name, "rows": rows} for name, rows in self.row_counts.items()],
         }
+        self._check_own_files()
         # Write the manifest last, because it means that the folder is complete.
         write_json(self.folder / MANIFEST, content, indent=1)
         self._is_complete = True
-        (self.folder / UNFINISHED).unlink(missing_ok=True)
+        self._sign.remove()
         return report
 
     def _has_files(self) -> bool:
         """Return True if the folder has files other than the sign of an unfinished unload."""
         return any(path.name != UNFINISHED for path in self.folder.iterdir())
+
+    def _check_empty(self) -> None:
+        """Raise FileExistsError for a folder with files.
+
+        A load of the folder would also read the files of an earlier unload.
+        """
+        if self._has_files():
+            raise FileExistsError(
+                f"the folder {os.fspath(self.folder)!r} is not empty"
+                + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
+                + ": an unload needs a new or empty folder"
+            )
+
+    def _check_own_files(self) -> None:
+        """Raise FileExistsError if the folder has files that this unload has not written.
+
+        Where the folder cannot be locked, these are probably of another unload, which may also have
+        replaced files of this one.
+        """
+        others = {path.name for path in self.folder.iterdir()} - self.row_counts.keys()
+        foreign = sorted(name for name in others if name.startswith(("part-", ".part-", MANIFEST)))
+        changed = [path.name for path, size in self._sizes.items() if size != path.stat().st_size]
+        if foreign or changed:
+            raise FileExistsError(
+                f"another program has written {', '.join([*foreign, *changed])} into the folder "
+                f"{os.fspath(self.folder)!r} during the unload: unload into a new folder"
+            )
 
     def abandon(self) -> None:
         """Clean up after an unload that failed; do nothing if it succeeded.
@@ -408,10 +444,13 @@ class _Writer:
             if self._path is not None:
                 Path(self._temporary_path(self._path)).unlink(missing_ok=True)
             # Complete files remain, and the sign that the folder lacks others.
-            if not self._has_files() and not self._is_signed_before:
-                (self.folder / UNFINISHED).unlink(missing_ok=True)
+            if self._has_files() or self._sign.was_there:
+                self._sign.release()
+            else:
+                self._sign.remove()
                 if self._is_new:
-                    self.folder.rmdir()
+                    with suppress(OSError):  # another unload has begun to write into it
+                        self.folder.rmdir()
 
 
 @contextmanager

@@ -14,12 +14,14 @@ import threading
 import uuid
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import cassandra.bulk.signs as signs_module
 import cassandra.bulk.unload as unload_module
 from cassandra import aio
 from cassandra.bulk.sources import files_of
@@ -412,6 +414,12 @@ def test_columns_that_change_between_pages_are_refused(
     assert not (tmp_path / "out" / "_manifest.json").exists()
 
 
+def die(writer: Any) -> None:
+    """End an unload like a killed process: the system closes its files, and nothing is removed."""
+    writer._stack.close()
+    writer._sign.release()
+
+
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
 def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
     session: Any, tmp_path: Path, file_format: str, monkeypatch: pytest.MonkeyPatch
@@ -421,7 +429,8 @@ def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
     out = tmp_path / "out"
     # Imitate a killed process, which neither completes nor removes its file.
     monkeypatch.setattr(unload_module._Writer, "_end_file", lambda self: None)
-    monkeypatch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
+    monkeypatch.setattr(unload_module._Writer, "_check_own_files", lambda self: None)
+    monkeypatch.setattr(unload_module._Writer, "abandon", die)
     session.unload("a.t0", out, format=file_format)
     (unfinished_file,) = [path for path in out.iterdir() if path.name != "_manifest.json"]
     assert unfinished_file.stat().st_size
@@ -453,7 +462,7 @@ def test_the_whole_files_of_an_unfinished_unload_are_not_loaded(
     with monkeypatch.context() as patch:
         patch.setattr(unload_module._Writer, "_end_file", end_two_files)
         if how == "killed":  # a killed process does not remove its file
-            patch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
+            patch.setattr(unload_module._Writer, "abandon", die)
         with pytest.raises(OSError, match="the disk is full"):
             session.unload("a.t0", out, **options)
     assert len(list(out.glob("part-*"))) == 2
@@ -497,17 +506,70 @@ def test_an_unload_into_an_empty_folder_can_be_repeated(
 ) -> None:
     """An unload that was killed before its first file was complete does not block its folder."""
     with monkeypatch.context() as patch:
-        # Imitate a killed process.
-        patch.setattr(unload_module._Writer, "abandon", lambda self: None)
+        patch.setattr(unload_module._Writer, "abandon", die)
         with pytest.raises(ValueError, match="write columns='id, no AS c' for selectors"):
             session.unload("a.t0", tmp_path, columns=["id", "no AS c"], format="csv")
     assert [path.name for path in tmp_path.iterdir()] == [".unfinished-unload"]
-    # An unload that fails leaves the sign of the other unload, which may be running.
+    # An unload that fails leaves the sign of the other unload.
     with pytest.raises(ValueError, match="for selectors"):
         session.unload("a.t0", tmp_path, columns=["id", "no AS c"], format="csv")
     assert [path.name for path in tmp_path.iterdir()] == [".unfinished-unload"]
     assert session.unload("a.t0", tmp_path, format="csv").rows == len(EXPECTED)
     assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("moment", ["planning", "writing"])
+def test_two_unloads_do_not_write_into_one_folder(
+    session: Any, tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While an unload runs, another one into its folder is refused, and changes nothing there.
+
+    Both wrote into the same temporary file. One of them reported success, and its manifest listed
+    a file with rows of the other table.
+    """
+    out = tmp_path / "out"
+    errors: list[str] = []
+
+    def unload_too(writer: Any, *arguments: Any) -> Any:
+        with pytest.raises(FileExistsError) as caught:
+            session.unload("a.t0", out, format="csv")
+        errors.append(str(caught.value))
+        return original(writer, *arguments)
+
+    name = "_check_columns" if moment == "planning" else "_end_file"
+    original = getattr(unload_module._Writer, name)
+    with monkeypatch.context() as patch:
+        patch.setattr(unload_module._Writer, name, unload_too)
+        report = session.unload("a.t0", out, format="csv", splits=4, page_size=50)
+    assert report.rows == len(EXPECTED)
+    assert all("another unload" in message or "is not empty" in message for message in errors)
+    assert f"another unload (process {os.getpid()} on " in errors[0] or moment == "writing"
+    assert sorted(path.name for path in out.iterdir()) == ["_manifest.json", "part-00000.csv"]
+    (path,) = report.files
+    assert len(path.read_text().splitlines()) == len(EXPECTED) + 1
+
+
+def test_an_unload_notices_another_one_in_a_folder_that_cannot_be_locked(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without locks, as on some network file systems, an unload finds the other one's files."""
+    monkeypatch.setattr(signs_module, "_is_locked", lambda descriptor: False)
+    original = unload_module._Writer.end
+
+    def end_later(writer: Any, *arguments: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(unload_module._Writer, "end", original)
+            patch.setattr(unload_module._Writer, "_has_files", lambda self: False)
+            other_unload()
+        return original(writer, *arguments)
+
+    monkeypatch.setattr(unload_module._Writer, "end", end_later)
+    for other_format in ("csv", "jsonl"):
+        other_unload = partial(session.unload, "a.t0", tmp_path, format=other_format)
+        with pytest.raises(FileExistsError, match=r"another program has written .*part-0000"):
+            session.unload("a.t0", tmp_path, format="csv")
+        for path in tmp_path.iterdir():
+            path.unlink()
 
 
 async def test_a_file_is_not_closed_while_it_is_written_to(

@@ -1,0 +1,131 @@
+"""Test the sign of a running unload, which keeps other unloads out of its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cassandra.bulk import signs
+from cassandra.bulk.signs import Sign
+
+NAME = ".unfinished-unload"
+
+
+def no_check() -> None:
+    """Accept any folder."""
+
+
+def test_a_sign_keeps_others_out_until_it_is_removed(tmp_path: Path) -> None:
+    """Only one sign is made at a time; the error names the process that has made it."""
+    sign = Sign(tmp_path, no_check)
+    assert not sign.was_there
+    assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
+    with pytest.raises(
+        FileExistsError, match=rf"another unload \(process {os.getpid()} on .*since"
+    ):
+        Sign(tmp_path, no_check)
+    sign.remove()
+    sign.remove()  # a second call does nothing
+    assert not list(tmp_path.iterdir())
+    Sign(tmp_path, no_check).remove()
+
+
+@pytest.mark.parametrize("content", ["", "no JSON", "[]"])
+def test_a_sign_that_was_left_does_not_block(tmp_path: Path, content: str) -> None:
+    """The sign of an unload that has ended is taken over, also one of an earlier release."""
+    (tmp_path / NAME).write_text(content)
+    sign = Sign(tmp_path, no_check)
+    assert sign.was_there
+    sign.release()
+    assert (tmp_path / NAME).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, files cannot be deleted while open")
+def test_a_sign_without_a_description_keeps_others_out(tmp_path: Path) -> None:
+    """Another unload may have made the sign, and not have written into it yet."""
+    sign = Sign(tmp_path, no_check)
+    (tmp_path / NAME).write_text("")
+    with pytest.raises(FileExistsError, match="another unload is writing into the folder"):
+        Sign(tmp_path, no_check)
+    sign.remove()
+
+
+def test_a_killed_process_does_not_block(tmp_path: Path) -> None:
+    """The system releases the lock of a process that was killed."""
+    code = (
+        "import pathlib, sys; from cassandra.bulk.signs import Sign; "
+        "sign = Sign(pathlib.Path(sys.argv[1]), lambda: None); print('made', flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline().strip() == b"made"
+        with pytest.raises(FileExistsError, match=rf"process {process.pid} on"):
+            Sign(tmp_path, no_check)
+        process.kill()
+    sign = Sign(tmp_path, no_check)
+    assert sign.was_there
+    sign.remove()
+
+
+def test_the_folder_is_checked_again_when_it_is_locked(tmp_path: Path) -> None:
+    """Another unload may have ended between the check and the lock."""
+    calls: list[bool] = []
+
+    def check() -> None:
+        calls.append((tmp_path / NAME).exists())
+        if calls == [False, True]:
+            raise FileExistsError("there are files now")
+
+    with pytest.raises(FileExistsError, match="there are files now"):
+        Sign(tmp_path, check)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / NAME).touch()
+    calls[:] = [False]
+    with pytest.raises(FileExistsError, match="there are files now"):
+        Sign(tmp_path, lambda: check() if len(calls) < 2 else None)
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, files cannot be deleted while open")
+def test_a_sign_that_is_deleted_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lock on a file that another unload has just deleted keeps nobody out."""
+    is_locked = signs._is_locked
+    (tmp_path / NAME).touch()
+
+    def delete_first(descriptor: int) -> bool:
+        (tmp_path / NAME).unlink(missing_ok=True)
+        monkeypatch.setattr(signs, "_is_locked", is_locked)
+        return is_locked(descriptor)
+
+    monkeypatch.setattr(signs, "_is_locked", delete_first)
+    sign = Sign(tmp_path, no_check)
+    assert not sign.was_there
+    with pytest.raises(FileExistsError, match="another unload"):
+        Sign(tmp_path, no_check)
+    sign.remove()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="this is about flock")
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where files cannot be locked, a sign is made all the same."""
+
+    def fail(*arguments: object) -> None:
+        raise OSError("no locks available")
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    first, second = Sign(tmp_path, no_check), Sign(tmp_path, no_check)
+    second.remove()
+    first.remove()
+    assert not list(tmp_path.iterdir())
