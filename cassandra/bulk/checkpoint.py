@@ -12,8 +12,10 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from cassandra.bulk.opened import is_pipe
 
@@ -31,22 +33,31 @@ _TABLE_IDS = ("table_id", "target_id")
 _DIGESTED = 1 << 16  # the digest covers this many bytes at each end of a file
 
 
-def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> None:
-    """Replace a file atomically; its content is on disk when this returns.
+def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> bytes:
+    """Replace a file atomically, and return its content, which is then on disk.
 
     :param path: the file.
     :param content: JSON-serializable values.
     :param indent: the indentation of the lines; None writes a single line.
     """
-    temporary_path = f"{os.fspath(path)}.tmp"
-    with open(temporary_path, "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=indent)
-        file.write("\n")
-        file.flush()
-        # Write the content to disk before the rename: otherwise a crash could leave an incomplete
-        # file under the final name.
-        os.fsync(file.fileno())
-    os.replace(temporary_path, path)
+    data = f"{json.dumps(content, indent=indent)}\n".encode()
+    folder, name = os.path.split(os.fspath(path))
+    # Two programs may write the same file at the same time, so each needs a temporary name of its
+    # own. Readers of folders skip hidden files.
+    temporary_path = os.path.join(folder, f".{name}.{uuid4().hex[:12]}.tmp")
+    try:
+        with open(temporary_path, "wb") as file:
+            file.write(data)
+            file.flush()
+            # Write the content to disk before the rename: otherwise a crash could leave an
+            # incomplete file under the final name.
+            os.fsync(file.fileno())
+        os.replace(temporary_path, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary_path)
+        raise
+    return data
 
 
 def describe_cluster(metadata: Metadata) -> dict[str, Any]:
@@ -157,14 +168,16 @@ class Checkpoint:
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
-        if self.path is None or not self.path.exists():
+        # The content of the file as this run has read or written it last; None if there was none.
+        self._content = self._content_now()
+        if self.path is None or self._content is None:
             return
         # An empty file is not a valid checkpoint, but `restart` may replace it, because that loses
         # nothing.
-        if restart and not self.path.stat().st_size:
+        if restart and not self._content:
             return
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
+            content = json.loads(self._content.decode("utf-8"))
             version, subject_in_file, state = (
                 content["version"],
                 content["subject"],
@@ -207,20 +220,41 @@ class Checkpoint:
 
     @property
     def _restart_hint(self) -> str:
-        return "; restart=True begins anew, and another file leaves this one as it is"
+        # Only loads have the option `restart`.
+        way = "restart=True begins" if self._subject.get("work") == "load" else "delete it to begin"
+        return f"; {way} anew, and another file leaves this one as it is"
+
+    def _content_now(self) -> bytes | None:
+        """Return the content of the file; None if there is no file."""
+        if self.path is None:
+            return None
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return None
 
     def save(self, **state: Any) -> None:
         """Replace the file; its content is on disk when this returns.
 
         :param state: JSON values that say where the next run should begin.
+        :raises FileExistsError: if another run has written the file since. Runs that use the same
+            file would do the same work, or lose what the other one has recorded.
         """
         if self.path is None or self._is_read_only:
             return
-        write_json(self.path, {"version": _VERSION, "subject": self._subject, "state": state})
+        if self._content_now() not in (None, self._content):
+            raise FileExistsError(
+                f"another run has written the checkpoint {self.path} since this one has read it: "
+                "each run needs a checkpoint file of its own"
+            )
+        content = {"version": _VERSION, "subject": self._subject, "state": state}
+        self._content = write_json(self.path, content)
 
     def remove(self) -> None:
-        """Delete the file, because all work is done."""
-        if self.path is not None and not self._is_read_only:
+        """Delete the file, because all work is done. The file of another run is left as it is."""
+        if self.path is None or self._is_read_only:
+            return
+        if self._content_now() == self._content:
             self.path.unlink(missing_ok=True)
 
 

@@ -17,6 +17,7 @@ from cassandra.bulk.checkpoint import Checkpoint, check_path, describe_files, de
 SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns": ("a", "b")}}
 # the end of each error message, which says what the user can do
 ADVICE = "; restart=True begins anew, and another file leaves this one as it is"
+ADVICE_OF_SCANS = "; delete it to begin anew, and another file leaves this one as it is"
 
 
 def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) -> None:
@@ -56,6 +57,49 @@ def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None
     assert path.read_bytes() == content_before
 
 
+def test_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
+    """A run ends with an error if another run has written its checkpoint, whoever began first.
+
+    Each run replaced what the other one had recorded, or removed it.
+    """
+    path = tmp_path / "point"
+    first, second = Checkpoint(path, SUBJECT), Checkpoint(path, {**SUBJECT, "table": "ks.u"})
+    second.save(row=1)
+    with pytest.raises(FileExistsError, match=r"another run has written the checkpoint .*point"):
+        first.save(row=10)
+    first.remove()
+    assert json.loads(path.read_text())["state"] == {"row": 1}
+    # The other run is not disturbed, and neither is a run that begins anew.
+    second.save(row=2)
+    restarted = Checkpoint(path, SUBJECT, restart=True)
+    restarted.save(row=5)
+    with pytest.raises(FileExistsError, match="another run"):
+        second.save(row=3)
+    # A file that somebody has deleted is written again.
+    path.unlink()
+    second.save(row=4)
+    assert [file.name for file in tmp_path.iterdir()] == ["point"]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The temporary file has a name of its own, and is removed after an error."""
+
+    def fail(descriptor: int) -> None:
+        names.append(next(tmp_path.iterdir()).name)
+        raise OSError("the disk is full")
+
+    names: list[str] = []
+    monkeypatch.setattr(os, "fsync", fail)
+    for _ in range(2):
+        with pytest.raises(OSError, match="the disk is full"):
+            Checkpoint(tmp_path / "point", SUBJECT).save(row=1)
+    assert not list(tmp_path.iterdir())
+    assert len(set(names)) == 2
+    assert all(name.startswith(".point.") for name in names)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -73,7 +117,8 @@ def test_a_checkpoint_of_another_load_is_refused(
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
     content_before = path.read_bytes()
-    with pytest.raises(ValueError, match=message + ADVICE):
+    advice = ADVICE if changes.get("work") is None else ADVICE_OF_SCANS
+    with pytest.raises(ValueError, match=message + advice):
         Checkpoint(path, {**SUBJECT, **changes})
     assert path.read_bytes() == content_before
 
