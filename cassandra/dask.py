@@ -80,8 +80,15 @@ def read_table(
     :param options: see `cassandra.bulk.ScanOptions`. `splits` is the approximate number of
         partitions.
     :raises DependencyException: if Dask is not installed.
+    :raises TypeError: if `columns` is a string. Selectors of CQL cannot be read, because Dask asks
+        for columns by name.
     """
     check_settings("cluster", cluster)
+    if isinstance(columns, str):
+        raise TypeError(
+            f"columns is a list of names, not the text {columns!r}: write columns=['id', 'name']; "
+            "for selectors of CQL, write session.scan(table, columns).to_pandas()"
+        )
     dataframe = _dask()
     session = worker_session(cluster)
     tasks = scan_tasks(session, table, columns, where, **options)

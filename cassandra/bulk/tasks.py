@@ -56,7 +56,18 @@ class ScanTask:
         """Return a copy of this task that reads only these columns.
 
         :param columns: the names of the columns.
+        :raises TypeError: if the argument is a string.
+        :raises ValueError: if the task reads selectors. A selector may have the name of another
+            column of the table, as in ``a AS b``, so reading the columns of these names instead
+            would return other values.
         """
+        if isinstance(columns, str):
+            raise TypeError(f"columns is a list of names, not the text {columns!r}")
+        if isinstance(self.columns, str):
+            raise ValueError(
+                f"the task reads the selectors {self.columns!r}, which are not chosen by name: "
+                "read them all, or write scan_tasks(session, table, columns=['id', 'name'])"
+            )
         return replace(self, columns=tuple(columns))
 
     @with_example("task.rows(session), with a session of this process")

@@ -37,3 +37,15 @@ def test_a_list_of_addresses_is_not_the_settings_of_a_cluster() -> None:
         dask.read_table("ks.t", ["127.0.0.1"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="mapping of settings"):
         dask.to_table(None, "ks.t", "127.0.0.1")  # type: ignore[arg-type]
+
+
+def test_selectors_are_refused() -> None:
+    """A string of selectors is refused: Dask reads columns by name.
+
+    With "a AS b", a computation of `b` read the column b of the table.
+    """
+    for selectors in ("id, a AS b", "id"):
+        with pytest.raises(
+            TypeError, match=r"list of names, not the text 'id.*write columns=\['id'"
+        ):
+            dask.read_table("ks.t", {}, columns=selectors)

@@ -126,6 +126,20 @@ def test_what_a_task_lacks_gets_advice() -> None:
     assert pickle.loads(pickle.dumps(task)) == task
 
 
+def test_columns_of_a_task_are_chosen_by_name() -> None:
+    """`of_columns` replaces names of columns; it refuses to replace selectors by names.
+
+    A selector may have the name of another column, and then the values of that one were returned.
+    """
+    task = ScanTask("ks.t", ("id", "a"), None, TokenRange(0, 1))
+    assert task.of_columns(["a"]).columns == ("a",)
+    with pytest.raises(TypeError, match="list of names, not the text 'id'"):
+        task.of_columns("id")
+    selecting = ScanTask("ks.t", "id, a AS b", None, TokenRange(0, 1))
+    with pytest.raises(ValueError, match="reads the selectors 'id, a AS b', which are not chosen"):
+        selecting.of_columns(["b"])
+
+
 @pytest.mark.parametrize(
     ("session", "advice"),
     [
