@@ -19,8 +19,10 @@ from collections.abc import (
     Iterator,
     Mapping,
     Sequence,
+    Set,
 )
 from contextlib import aclosing, contextmanager, nullcontext, suppress
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra import _threads
@@ -281,7 +283,7 @@ class _ScanBase:
             "table_id": describe_id(table),
             "columns": self.columns,
             "where": self.condition,
-            "parameters": [repr(_without_ellipsis(value)) for value in self.parameters],
+            "parameters": [_description(value) for value in self.parameters],
             **self.purpose,
         }
         if self.ranges is not None:
@@ -410,6 +412,46 @@ def _without_ellipsis(value: Any) -> object:
         if hasattr(value, "__len__") and hasattr(value, name):
             return getattr(value, name)()
     return value
+
+
+def _description(value: Any) -> str:
+    """Return a string that describes a parameter, and is the same in each process.
+
+    It is the `repr` of the value, with the items of sets and dicts in sorted order. The order of a
+    set's items differs between processes, and so does the `repr` of an object of a class that does
+    not define it.
+    """
+    value = _without_ellipsis(value)
+    if isinstance(value, Set):
+        return f"{{{', '.join(sorted(map(_description, value)))}}}" if value else "set()"
+    if isinstance(value, Mapping):
+        items = sorted(f"{_description(key)}: {_description(item)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
+    if type(value) is list:
+        return f"[{', '.join(map(_description, value))}]"
+    if type(value) is tuple:
+        return f"({', '.join(map(_description, value))}{',' if len(value) == 1 else ''})"
+    fields = _fields_of(value)
+    if fields is not None:
+        described = ", ".join(f"{name}={_description(item)}" for name, item in fields.items())
+        return f"{type(value).__qualname__}({described})"
+    return repr(value)
+
+
+def _fields_of(value: Any) -> dict[str, Any] | None:
+    """Return the fields of a value of a user-defined type; None for other values."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    # The `repr` of such an object is its address.
+    if getattr(type(value), "__repr__", None) == object.__repr__:
+        slots = [getattr(cls, "__slots__", ()) for cls in type(value).__mro__]
+        names = {name for each in slots for name in ([each] if isinstance(each, str) else each)}
+        names = (names - {"__dict__", "__weakref__"}) | getattr(value, "__dict__", {}).keys()
+        present = {name: getattr(value, name) for name in sorted(names) if hasattr(value, name)}
+        return present or None
+    return None
 
 
 def _are_readable(statement: ScanStatement, ranges: Iterable[TokenRange]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -233,7 +233,8 @@ def selected_columns(columns: Iterable[str]) -> list[str] | str:
             "columns is a list of column names, or a string of CQL selectors, but is "
             f"{columns!r} ({type(columns).__name__})"
         )
-    names = list(columns)
+    # The order of a set differs between processes, and a checkpoint records it.
+    names = sorted(columns, key=str) if isinstance(columns, Set) else list(columns)
     for name in names:
         if not isinstance(name, str):
             raise TypeError(

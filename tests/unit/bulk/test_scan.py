@@ -7,17 +7,21 @@ import datetime
 import gc
 import json
 import os
+import subprocess
+import sys
+import uuid
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from cassandra import ConsistencyLevel, aio
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
-from cassandra.bulk.scan import _without_ellipsis
+from cassandra.bulk.scan import _description, _without_ellipsis
 from cassandra.bulk.tasks import scan_tasks
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.errors import InvalidRequest
@@ -36,6 +40,7 @@ from cassandra.testing.fake import (
     reset,
     rows,
 )
+from cassandra.util import SortedSet
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import cancelled_after, until_on_loop
 
@@ -433,6 +438,76 @@ def test_a_checkpoint_is_refused_for_an_array_inside_a_list() -> None:
     assert _without_ellipsis([array, (array,)]) == [numbers, (numbers,)]
     assert _without_ellipsis({"a": [array]}) == {"a": [numbers]}
     assert _without_ellipsis("text") == "text"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("{'aa', 'bb', 'cc'}", "{'aa', 'bb', 'cc'}"),
+        ("frozenset(['bb', 'aa'])", "{'aa', 'bb'}"),
+        ("SortedSet(['bb', 'aa'])", "SortedSet(['aa', 'bb'])"),
+        ("set()", "set()"),
+        ("[({'bb', 'aa'},), {'bb': {'y', 'x'}, 'aa': 1}]", "[({'aa', 'bb'},), {'aa': 1, 'bb': {'x', 'y'}}]"),  # noqa: E501
+        ("Named({'bb', 'aa'})", "Named(a={'aa', 'bb'})"),
+        ("Data({'bb', 'aa'})", "Data(a={'aa', 'bb'})"),
+        ("Plain({'bb', 'aa'})", "Plain(a={'aa', 'bb'})"),
+        ("Slotted({'bb', 'aa'})", "Slotted(a={'aa', 'bb'})"),
+        ("UUID(int=1)", "UUID('00000000-0000-0000-0000-000000000001')"),
+        ("[1, 'x', (2,), None]", "[1, 'x', (2,), None]"),
+    ],
+)  # fmt: skip
+def test_descriptions_of_parameters_do_not_depend_on_the_process(code: str, expected: str) -> None:
+    """A checkpoint describes parameters alike in each process.
+
+    The `repr` of a set of strings differs between processes, so that a scan could not be resumed.
+    """
+    names: dict[str, Any] = {"SortedSet": SortedSet, "UUID": uuid.UUID}
+    for each in (Named, Data, Plain, Slotted):
+        names[each.__name__] = each
+    assert _description(eval(code, names)) == expected
+
+
+class Named(NamedTuple):
+    """A value of a user-defined type."""
+
+    a: Any
+
+
+@dataclass
+class Data:
+    """A value of a user-defined type."""
+
+    a: Any
+
+
+class Plain:
+    """A value of a user-defined type, without a `repr` of its own."""
+
+    __slots__: tuple[str, ...] = ("__dict__",)
+
+    def __init__(self, a: Any) -> None:
+        self.a = a
+
+
+class Slotted(Plain):
+    """Such a value without a `__dict__`."""
+
+    __slots__ = ("a",)
+
+
+def test_a_scan_with_a_set_is_resumed_by_another_process() -> None:
+    """The hash seed of a process does not matter for a checkpoint."""
+    code = "from cassandra.bulk.scan import _description as d; print(d({'aa', 'bb', 'cc', 'dd'}))"
+    descriptions = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2)
+    }
+    assert len(descriptions) == 1
 
 
 def test_a_range_may_end_at_the_first_token(nodes: FakeCluster) -> None:
