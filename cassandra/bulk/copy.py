@@ -12,23 +12,26 @@ row.
 from __future__ import annotations
 
 import re
+import warnings
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import monotonic, wall_time_ns
+from cassandra._habits import stack_level
 from cassandra._steps import adrive, drive
 from cassandra._unknown_options import with_example
 from cassandra.bulk.checkpoint import describe_cluster, describe_id
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
-from cassandra.bulk.report import LoadError, LoadReport
+from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.scan_plan import current_table_steps, performer
 from cassandra.bulk.target import check_session, full_name, table_of
+from cassandra.bulk.texts import short_repr
 from cassandra.engine.prepare.same_values import is_readable_as
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.sentinels import UNSET_VALUE
@@ -114,16 +117,20 @@ def copy(
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
-    :raises ValueError: if the target lacks a column or has it with another type, or if a column has
-        no single TTL or write time that could be kept.
-    :raises LoadError: if a row cannot be written.
+    :raises ValueError: if the target lacks a column or has it with another type, if a column has no
+        single TTL or write time that could be kept, or if rows of the source would replace each
+        other, because the key of the target has fewer columns. With `where`, which may choose one
+        row for each key, this is only a warning.
+    :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
     if columns is None:
         # The copy takes the names of all columns from the metadata, which may lack new columns.
         for each, name in ((session, table), (other, other_table)):
             drive(current_table_steps(each, name), performer(each))
-    copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
+    copying = _Copy(
+        session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
+    )
     # Prepare the statements of the target before anything is read, so that errors show at once.
     copying.set_statements([other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
@@ -133,7 +140,9 @@ def copy(
         with scan.locating(page):
             rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
         for prepared, rows in rows_by_statement:
-            copying.add_report(load(other, prepared, rows, writing, is_plain=True))
+            with copying.writing(rows):
+                copying.add_report(load(other, prepared, rows, writing, is_plain=True))
+        copying.end_page()
     return copying.end()
 
 
@@ -165,16 +174,20 @@ async def acopy(
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
-    :raises ValueError: if the target lacks a column or has it with another type, or if a column has
-        no single TTL or write time that could be kept.
-    :raises LoadError: if a row cannot be written.
+    :raises ValueError: if the target lacks a column or has it with another type, if a column has no
+        single TTL or write time that could be kept, or if rows of the source would replace each
+        other, because the key of the target has fewer columns. With `where`, which may choose one
+        row for each key, this is only a warning.
+    :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
     if columns is None:
         # As in `copy`.
         for each, name in ((session, table), (other, other_table)):
             await adrive(current_table_steps(each, name), performer(each))
-    copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time)
+    copying = _Copy(
+        session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
+    )
     copying.set_statements([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = AsyncScan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]
@@ -184,7 +197,9 @@ async def acopy(
             with scan.locating(page):
                 rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
             for prepared, rows in rows_by_statement:
-                copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
+                with copying.writing(rows):
+                    copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
+            copying.end_page()
     return copying.end()
 
 
@@ -240,8 +255,10 @@ class _Copy:
     :param other: the session that writes.
     :param other_table: the table to write.
     :param columns: the names of the columns to copy; None for all.
+    :param where: as for `copy`.
     :param keep_ttl: as for `copy`.
     :param keep_write_time: as for `copy`.
+    :param dry_run: as for `copy`.
     """
 
     def __init__(
@@ -251,13 +268,16 @@ class _Copy:
         other: Session | AsyncSession,
         other_table: str,
         columns: Sequence[str] | None,
+        where: str | None,
         keep_ttl: bool,
         keep_write_time: bool,
+        dry_run: bool,
     ) -> None:
         source = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
         copied_names = list(source.columns) if columns is None else list(columns)
         _check_columns(source, target, copied_names)
+        _check_keys(source, target, copied_names, where)
         types = [source.columns[name].cql_type for name in copied_names]
         user_types = _user_types(session.cluster.metadata, source.keyspace_name)
         _check_fields(
@@ -319,6 +339,9 @@ class _Copy:
         # The positions in a row of the values that the statements take as bytes; None before the
         # first page.
         self._bytes_positions: frozenset[int] | None = None
+        self._source_name, self._target_name = full_name(source), full_name(target)
+        self._is_dry = dry_run
+        self._written_of_page = 0  # the number of rows that loads have written since `end_page`
         self._report = CopyReport()
         self._start = monotonic()
 
@@ -430,18 +453,11 @@ class _Copy:
         # Otherwise the row cannot be written: it has a value outside the static columns, but lacks
         # a column of the key.
         if not is_static or not set(value_positions) <= set(self._static_positions):
-            key = {
-                name: target_type.codec().decode_nullable(row[position])
-                if position in self._plain_rows.bytes_positions
-                else row[position]
-                for position, (name, target_type) in enumerate(
-                    zip(self._names[: self._key_width], self._target_types, strict=False)
-                )
-            }
-            missing = next(name for name, value in key.items() if value is None)
-            raise LoadError(
-                f"column {missing!r} of the primary key has no value in the row {key}",
-                LoadReport("the copy", written=self._report.written),
+            width = next(index for index in range(self._key_width) if row[index] is None)
+            raise self._error(
+                f"column {self._names[width]!r} of the primary key has no value",
+                row[: self._key_width],
+                None,
             )
         return True
 
@@ -503,13 +519,77 @@ class _Copy:
             statement_rows.append((*values, *using))
         return statement_rows
 
+    @contextmanager
+    def writing(self, rows: Sequence[Row]) -> Iterator[None]:
+        """Let the error of a load, which only knows a page of the copy, speak of the copy.
+
+        :param rows: the rows that the body of the ``with`` statement writes.
+        """
+        try:
+            yield
+        except LoadError as error:
+            load_report = error.report
+            failure = load_report.failures[-1] if load_report.failures else None
+            reason, row = str(error), None
+            # The load names a row by its number among `rows`.
+            if failure is not None and reason == str(failure):
+                reason = failure.reason
+                row = rows[int(failure.place.removeprefix("row "))]
+            raise self._error(reason, row, load_report) from error.__cause__
+
+    def _error(self, reason: str, row: Row | None, load_report: LoadReport | None) -> LoadError:
+        """Return the error for a copy that cannot go on, with the counts of the copy so far.
+
+        :param reason: the cause.
+        :param row: the row that cannot be written, or the beginning of it; None if it is not known.
+        :param load_report: the report of the load that has failed; None if the row was not sent.
+        """
+        place = f"table {self._source_name}"
+        if row is not None:
+            place += f", the row with {self._key_of(row)}"
+        report = LoadReport(self._target_name, read=self._report.read, is_dry=self._is_dry)
+        report.written, report.requests = self._report.written, self._report.requests
+        report.seconds = monotonic() - self._start
+        if load_report is not None:
+            # A row whose values differ in TTL or write time is several rows of the load, so leave
+            # out the rows of its page.
+            if not self._kept_functions:
+                report.written += self._written_of_page + load_report.written
+            report.requests += load_report.requests
+            report.retries = load_report.retries
+        error = LoadError(f"copy to {self._target_name}: {place}: {reason}", report)
+        if row is not None:
+            cause = load_report.failures[-1].error if load_report is not None else error
+            report.note_failure(RowFailure(place, cause))
+        return error
+
+    def _key_of(self, row: Row) -> str:
+        """Return the key of a row, for an error: the columns of the target's key that it has."""
+        conditions = []
+        for position, target_type in enumerate(self._target_types[: self._key_width]):
+            # Errors must not show values of encrypted columns.
+            if position < len(row) and not is_encrypted(target_type):
+                value = row[position]
+                if position in self._plain_rows.bytes_positions:
+                    with suppress(Exception):  # show the bytes of a value that cannot be decoded
+                        value = target_type.codec().decode_nullable(value)
+                conditions.append(f"{self._names[position]} = {short_repr(value)}")
+        return " and ".join(conditions)
+
     def add_report(self, report: LoadReport) -> None:
         """Add the outcome of one load to the report of the copy."""
         self._report.requests += report.requests
-        # A load that returns has written all of its rows, because an error ends the copy. Count the
-        # rows that were read, because the load may have split a row into several rows.
-        if not report.is_dry:
+        self._written_of_page += report.written
+
+    def end_page(self) -> None:
+        """Count the rows of a page as written.
+
+        A load that returns has written all of its rows, because an error ends the copy. Count the
+        rows that were read, because the load may have split a row into several rows.
+        """
+        if not self._is_dry:
             self._report.written = self._report.read - self._report.expired
+        self._written_of_page = 0
 
     def end(self) -> CopyReport:
         """Return the report, with the duration up to now."""
@@ -536,6 +616,42 @@ def _check_columns(
     for column in target.primary_key:
         if column.name not in copied_names:
             raise ValueError(f"the key column {column.name!r} is not among the columns to copy")
+
+
+def _check_keys(
+    source: TableMetadata, target: TableMetadata, copied_names: Sequence[str], where: str | None
+) -> None:
+    """Raise ValueError if rows of the source would replace each other in the target.
+
+    Rows that only differ in columns of the source's key which the target's key lacks have the same
+    key in the target. Only the last one that is written would remain.
+
+    :param where: the condition of the copy. If there is one, it may choose one row for each key, so
+        this only warns.
+    """
+    target_key = {column.name for column in target.primary_key}
+    values = [name for name in copied_names if name not in target_key]
+    key = [column.name for column in source.partition_key]
+    # All rows of a partition have the same static values, so these do not differ.
+    if not all(source.columns[name].is_static for name in values):
+        key = [column.name for column in source.primary_key]
+    missing = [name for name in key if name not in target_key]
+    if not values or not missing:
+        return
+    message = (
+        f"rows of {full_name(source)} that differ only in {', '.join(map(repr, missing))} of its "
+        f"key have the same key in {full_name(target)}, and replace each other"
+    )
+    if where is None:
+        raise ValueError(
+            f"{message}: copy to a table whose key has all key columns of the source, or choose "
+            "one row for each key by where="
+        )
+    warnings.warn(
+        f"{message}, unless where= chooses one row for each key",
+        RuntimeWarning,
+        stacklevel=stack_level(),
+    )
 
 
 def _user_types(metadata: Metadata, keyspace: str) -> Mapping[str, UserType]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,18 +16,22 @@ import pytest
 
 from cassandra import aio
 from cassandra.bulk import LoadError
-from cassandra.bulk.copy import _check_fields, acopy, copy
+from cassandra.bulk.copy import _check_fields, _check_keys, acopy, copy
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.cluster import Cluster
 from cassandra.codecs import Converter
+from cassandra.errors import InvalidRequest
+from cassandra.metadata import ColumnMetadata, TableMetadata
 from cassandra.metadata.schema.elements import UserType
 from cassandra.testing.fake import (
     NOT_SET,
+    ErrorCode,
     FakeCluster,
     FakeNode,
     Opcode,
     Request,
     delay,
+    error,
     paged,
     void,
 )
@@ -90,6 +97,69 @@ def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
             _check_fields(source_types, target_types, column_types)
 
 
+PARTITION, CLUSTERING = "partition_key", "clustering"
+
+
+@pytest.mark.parametrize(
+    ("source_kinds", "target_kinds", "columns", "is_refused"),
+    [
+        # The rows of the source with the same id have the same key in the target.
+        ({"id": PARTITION, "c": CLUSTERING}, {"id": PARTITION}, None, True),
+        ({"id": PARTITION, "c": CLUSTERING}, {"c": PARTITION}, None, True),
+        ({"id": PARTITION, "c": CLUSTERING}, {"v": PARTITION}, None, True),
+        ({"id": PARTITION, "c": CLUSTERING}, {"id": PARTITION}, ["id", "v"], True),
+        # All columns of the source's key are in the key of the target.
+        ({"id": PARTITION, "c": CLUSTERING}, {"c": PARTITION, "id": CLUSTERING}, None, False),
+        ({"id": PARTITION, "c": CLUSTERING}, {"id": PARTITION, "c": PARTITION}, None, False),
+        ({"id": PARTITION}, {"id": PARTITION, "c": CLUSTERING}, None, False),
+        # There are no values that differ.
+        ({"id": PARTITION, "c": CLUSTERING}, {"id": PARTITION}, ["id"], False),
+        ({"id": PARTITION, "c": CLUSTERING, "v": "static"}, {"id": PARTITION}, ["id", "v"], False),
+    ],
+)
+def test_keys_that_make_rows_replace_each_other_are_refused(
+    source_kinds: dict[str, str],
+    target_kinds: dict[str, str],
+    columns: list[str] | None,
+    is_refused: bool,
+) -> None:
+    """A copy is refused if rows of the source have the same key in the target.
+
+    The report said that all were written, and the target had one of them. A condition may choose
+    one row for each key, so with `where` there is a warning.
+    """
+    names = ["id", "c", "v"]
+
+    def table(name: str, kinds: dict[str, str]) -> Any:
+        metadata = TableMetadata("ks", name)
+        columns_by_name = {
+            each: ColumnMetadata(metadata, each, "int", is_static=kinds.get(each) == "static")
+            for each in names
+        }
+        keys = [
+            [columns_by_name[each] for each, kind in kinds.items() if kind == wanted]
+            for wanted in (PARTITION, CLUSTERING)
+        ]
+        metadata.columns.update(columns_by_name)
+        metadata.partition_key, metadata.clustering_key = keys
+        return metadata
+
+    check = partial(
+        _check_keys, table("t", source_kinds), table("u", target_kinds), columns or names
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if not is_refused:
+            check(None)
+            check("c = 1")
+            return
+        message = r"rows of ks\.t that differ only in .* have the same key in ks\.u, and replace"
+        with pytest.raises(ValueError, match=message):
+            check(None)
+        with pytest.raises(RuntimeWarning, match=f"{message} each other, unless where= chooses"):
+            check("v > 0 PER PARTITION LIMIT 1")
+
+
 # -- values that arrive ----------------------------------------------------------------------------
 
 # What a copy of ks.t to ks.u reads and writes. The third statement writes only a static column.
@@ -99,28 +169,30 @@ STATIC = "INSERT INTO ks.u (id, v) VALUES (?, ?)"
 COLUMNS = [("id", "int"), ("c", "text"), ("v", "text")]
 
 
-def by_copy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
+def by_copy(node: FakeNode, prepare: Callable[[Any], None], **options: Any) -> Any:
     """Copy ks.t to ks.u with the blocking API, and return the report.
 
     :param prepare: called with the session before the copy.
+    :param options: the options of the copy.
     """
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         prepare(session)
-        return copy(session, "ks.t", session, "ks.u")
+        return copy(session, "ks.t", session, "ks.u", **options)
 
 
-def by_acopy(node: FakeNode, prepare: Callable[[Any], None]) -> Any:
+def by_acopy(node: FakeNode, prepare: Callable[[Any], None], **options: Any) -> Any:
     """Copy ks.t to ks.u with `acopy`, and return the report.
 
     :param prepare: called with the session before the copy.
+    :param options: the options of the copy.
     """
 
     async def main() -> Any:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             prepare(session)
-            return await acopy(session, "ks.t", session, "ks.u")
+            return await acopy(session, "ks.t", session, "ks.u", **options)
 
     return asyncio.run(main())
 
@@ -291,6 +363,52 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: s
             with pytest.raises(LoadError, match="column 'c' of the primary key has no value"):
                 copier(node, lambda session: None)
             assert values_written(node) == []
+
+
+@COPIERS
+def test_the_error_of_a_copy_names_the_tables_and_the_row(copier: Any) -> None:
+    """The error of a row names the tables and the row's key; its report counts the whole copy.
+
+    It named a number among the rows of a page, and the report had the counts of that page.
+    """
+
+    def answer_scan(request: Request) -> Answer:
+        """Return one page with a row for the first range, and one with two rows for the last."""
+        token_bounds: Any = request.values
+        start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
+        page = [(0, "c", "v")] if start <= FIRST + 1 <= end else []
+        page += [(1, "c", "v"), (2, "c", "v")] if end == LAST else []
+        return paged(COLUMNS, page, keyspace="ks", table="t")
+
+    def answer_insert(request: Request) -> Answer:
+        statements: Any = request.statements or [request]
+        is_refused = any(each.values[0] == b"\0\0\0\2" for each in statements)
+        return error(ErrorCode.INVALID, "Key length is too long") if is_refused else void()
+
+    with FakeNode() as node:
+        prime(node, (0, "c", "v"), {"id": "partition_key", "c": "clustering"})
+        node.prime(SELECT, answer_scan)
+        node.prime(INSERT, answer_insert)
+        with pytest.raises(LoadError) as caught:
+            copier(node, lambda session: None, splits=2, in_order=True)
+    assert re.fullmatch(
+        r"copy to ks\.u: table ks\.t, the row with id = 2 and c = 'c': .*Key length is too long.*",
+        str(caught.value),
+    )
+    assert isinstance(caught.value.__cause__, InvalidRequest)
+    report = caught.value.report
+    assert (report.target, report.read, report.written, report.failed) == ("ks.u", 3, 2, 1)
+    assert "table ks.t, the row with id = 2 and c = 'c': " in str(report)
+
+
+@COPIERS
+def test_an_outage_during_a_copy_names_the_tables(copier: Any) -> None:
+    """An error that is not about a row names the tables, too."""
+    with FakeNode() as node:
+        prime(node, (1, "c", "v"), {"id": "partition_key", "c": "clustering"})
+        node.prime(INSERT, error(ErrorCode.UNAUTHORIZED, "no MODIFY permission"))
+        with pytest.raises(LoadError, match=r"copy to ks\.u: table ks\.t.*no MODIFY permission"):
+            copier(node, lambda session: None)
 
 
 def test_a_copy_warns_that_its_checkpoint_is_complete(
