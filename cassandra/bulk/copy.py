@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.scan import AsyncScan, Scan
-from cassandra.bulk.scan_plan import current_table_steps, performer
+from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
 from cassandra.bulk.target import check_session, full_name, table_of
 from cassandra.bulk.texts import short_repr
 from cassandra.engine.prepare.same_values import is_readable_as
@@ -124,10 +124,8 @@ def copy(
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
-    if columns is None:
-        # The copy takes the names of all columns from the metadata, which may lack new columns.
-        for each, name in ((session, table), (other, other_table)):
-            drive(current_table_steps(each, name), performer(each))
+    for each, name, with_views in ((session, table, True), (other, other_table, False)):
+        drive(_table_steps(each, name, columns, with_views), performer(each))
     copying = _Copy(
         session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
     )
@@ -181,10 +179,8 @@ async def acopy(
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
-    if columns is None:
-        # As in `copy`.
-        for each, name in ((session, table), (other, other_table)):
-            await adrive(current_table_steps(each, name), performer(each))
+    for each, name, with_views in ((session, table, True), (other, other_table, False)):
+        await adrive(_table_steps(each, name, columns, with_views), performer(each))
     copying = _Copy(
         session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
     )
@@ -201,6 +197,19 @@ async def acopy(
                     copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
             copying.end_page()
     return copying.end()
+
+
+def _table_steps(
+    session: Any, name: str, columns: Sequence[str] | None, with_views: bool
+) -> Generator[Callable[[Any], Any], Any, TableMetadata]:
+    """Return the metadata of a table of the copy, by the steps of a session.
+
+    :param columns: the columns to copy. If it is None, the copy takes the names of all columns from
+        the metadata, which may lack new columns.
+    :param with_views: True also finds materialized views.
+    """
+    table = yield from known_table_steps(session, name, with_views)
+    return table if columns is not None else (yield from current_table_steps(session, name))
 
 
 def _check_sessions(*sessions: object) -> None:

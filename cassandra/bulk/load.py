@@ -73,6 +73,7 @@ from cassandra.bulk.reader import Reader, new_worker
 from cassandra.bulk.recorder import Recorder
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.retrying import is_outage
+from cassandra.bulk.scan_plan import known_table_steps, performer
 from cassandra.bulk.sender import Sender
 from cassandra.bulk.sources import (
     RAISED_BY_SOURCE,
@@ -406,6 +407,8 @@ def load(
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
+    if isinstance(target, str):
+        drive(known_table_steps(session, target, with_views=False), performer(session))
     steps = Load(session, target, source, options, is_plain).steps()
     return drive(steps, lambda step: _carry_out(session, step, profile))
 
@@ -447,6 +450,8 @@ async def aload(
         else None
     )
     try:
+        if isinstance(target, str):
+            await adrive(known_table_steps(session, target, with_views=False), performer(session))
         steps = Load(session, target, rows or source, options, is_plain).steps()
         return await adrive(steps, lambda step: _acarry_out(session, step, profile))
     finally:

@@ -17,7 +17,7 @@ from cassandra.bulk.ranges import (
     split_ranges,
     weigh,
 )
-from cassandra.bulk.target import table_of
+from cassandra.bulk.target import UnknownTable, table_of
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException
 from cassandra.metadata.placement.replication import LocalStrategy
@@ -138,7 +138,7 @@ def plan_steps(
     if columns is None:
         table = yield from current_table_steps(session, name)
     else:
-        table = table_of(metadata, name, session.keyspace, with_views=True)
+        table = yield from known_table_steps(session, name)
     keyspace, table_name = table.keyspace_name, table.name
     token_map = metadata.token_map
     # Each node computes the rows of a virtual table, and has its own rows of a table like
@@ -200,6 +200,56 @@ def performer(session: Any) -> Callable[[Callable[[Any], Any]], Any]:
     return lambda step: step(step_session)
 
 
+def known_table_steps(
+    session: Any, name: str, with_views: bool = True
+) -> Generator[Callable[[Any], Any], Any, TableMetadata]:
+    """Return the metadata of a table; if the driver does not know it, ask a server once.
+
+    The driver does not know a table that another client has created a moment ago. If schema events
+    or the schema metadata are disabled, it does not know tables at any time.
+
+    This is a generator without I/O, like `plan_steps`.
+
+    :param session: a blocking or asyncio session; only its metadata is used.
+    :param name: the table.
+    :param with_views: True also finds materialized views.
+    :raises ValueError: if the table does not exist.
+    """
+    metadata = session.cluster.metadata
+    try:
+        return table_of(metadata, name, session.keyspace, with_views)
+    except UnknownTable as error:
+        unknown = error
+    keyspace, table = unknown.keyspace, unknown.table
+    knows_keyspace = keyspace in metadata.keyspaces
+    try:
+        # Do not wait until all nodes have the same schema: the server that is asked has the table,
+        # or the application is told that it has not.
+        yield (
+            lambda session: (
+                session.cluster.refresh_table_metadata(keyspace, table, max_schema_agreement_wait=0)
+                if knows_keyspace
+                else session.cluster.refresh_keyspace_metadata(
+                    keyspace, max_schema_agreement_wait=0
+                )
+            )
+        )
+        return table_of(metadata, name, session.keyspace, with_views)
+    except UnknownTable as error:
+        unknown = error
+    except DriverException as error:
+        unknown.args = (f"{unknown} (the schema could not be read again: {error})",)
+    wanted_keyspaces = getattr(session.cluster, "schema_metadata_keyspaces", None)
+    if wanted_keyspaces is not None and keyspace not in wanted_keyspaces:
+        unknown.args = (
+            f"the schema of the keyspace {keyspace!r} is not read, because Cluster has "
+            f"schema_metadata_keyspaces={list(wanted_keyspaces)!r}: add the keyspace to it",
+        )
+    elif not getattr(session.cluster, "schema_metadata_enabled", True):
+        unknown.args = (f"{unknown}; Cluster has schema_metadata_enabled=False",)
+    raise unknown
+
+
 def current_table_steps(
     session: Any, name: str
 ) -> Generator[Callable[[Any], Any], Any, TableMetadata]:
@@ -217,7 +267,7 @@ def current_table_steps(
     :raises ValueError: if the table does not exist.
     """
     metadata = session.cluster.metadata
-    table = table_of(metadata, name, session.keyspace, with_views=True)
+    table = yield from known_table_steps(session, name)
     # The schema of a table with compact storage has columns that CQL cannot read, which the
     # metadata leave out.
     if getattr(table, "is_compact_storage", False):  # views do not have the attribute

@@ -157,6 +157,20 @@ def _name_of(table: Any) -> str:
     return "load('table', source), or scan('table')"
 
 
+class UnknownTable(ValueError):
+    """The driver's metadata lack a table.
+
+    :param message: the message.
+    :param keyspace: the name of the keyspace.
+    :param table: the name of the table.
+    """
+
+    def __init__(self, message: str, keyspace: str, table: str) -> None:
+        super().__init__(message)
+        self.keyspace = keyspace
+        self.table = table
+
+
 def table_of(
     metadata: Metadata, name: str, keyspace: str | None, with_views: bool = False
 ) -> TableMetadata:
@@ -166,7 +180,8 @@ def table_of(
     :param name: ``table`` or ``keyspace.table``, quoted if needed.
     :param keyspace: the session's keyspace, for a name without a keyspace.
     :param with_views: True also finds materialized views, which have the same attributes here.
-    :raises ValueError: if there is no such table. The message suggests a similar name.
+    :raises UnknownTable: if there is no such table. The message suggests a similar name.
+    :raises ValueError: if `name` is not the name of a table.
     :raises TypeError: if `name` is not a string.
     """
     if not isinstance(name, str):
@@ -196,9 +211,8 @@ def table_of(
     # Look the table up. A wrong name is often misspelt, so suggest a similar name.
     keyspace_metadata = metadata.keyspaces.get(keyspace)
     if keyspace_metadata is None:
-        raise ValueError(
-            f"there is no keyspace {keyspace!r}{_similar_name_hint(keyspace, metadata.keyspaces)}"
-        )
+        hint = _similar_name_hint(keyspace, metadata.keyspaces)
+        raise UnknownTable(f"there is no keyspace {keyspace!r}{hint}", keyspace, name)
     table: TableMetadata | None = keyspace_metadata.tables.get(name)
     if table is None and with_views:
         table = keyspace_metadata.views.get(name)
@@ -209,7 +223,7 @@ def table_of(
         quoted = next((each for each in keyspace_metadata.tables if each.lower() == name), None)
         if quoted is not None:
             hint = f" (a name with capitals is written in double quotes, '\"{quoted}\"')"
-        raise ValueError(f"keyspace {keyspace!r} has no table {name!r}{hint}")
+        raise UnknownTable(f"keyspace {keyspace!r} has no table {name!r}{hint}", keyspace, name)
     return table
 
 

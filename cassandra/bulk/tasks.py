@@ -13,8 +13,8 @@ from cassandra._steps import drive
 from cassandra._unknown_options import with_example
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan import Scan
-from cassandra.bulk.scan_plan import current_table_steps, performer
-from cassandra.bulk.target import check_session, full_name, table_of
+from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
+from cassandra.bulk.target import check_session, full_name
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 
@@ -112,15 +112,14 @@ def scan_tasks(
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"tasks do not have the option {name!r}")
+    steps = current_table_steps if columns is None else known_table_steps
+    metadata = drive(steps(session, table), performer(session))
     if columns is None:
         # Name the columns, so that the tasks return the same columns whenever they run, and need
         # not ask a server for them.
-        metadata = drive(current_table_steps(session, table), performer(session))
         columns = tuple(metadata.columns)
-    else:
-        metadata = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
-        if not isinstance(columns, str):
-            columns = tuple(columns)
+    elif not isinstance(columns, str):
+        columns = tuple(columns)
     # The process that runs a task may use another keyspace, so the task needs the full name.
     table = full_name(metadata)
     ranges = Scan(session, table, columns, where, options).token_ranges()  # type: ignore[arg-type]

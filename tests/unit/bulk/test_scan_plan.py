@@ -9,9 +9,17 @@ from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel
+from cassandra import ConsistencyLevel, aio
+from cassandra._steps import adrive
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
-from cassandra.bulk.scan_plan import BYTES_OF_A_RANGE, AggregateOfRanges, ScanStatement, plan_steps
+from cassandra.bulk.scan_plan import (
+    BYTES_OF_A_RANGE,
+    AggregateOfRanges,
+    ScanStatement,
+    performer,
+    plan_steps,
+)
+from cassandra.bulk.tasks import scan_tasks
 from cassandra.cluster import Cluster, Session
 from cassandra.errors import DriverException
 from cassandra.policies import ConstantReconnectionPolicy
@@ -403,6 +411,111 @@ def test_the_metadata_is_used_if_the_columns_cannot_be_read(
     )
     add_column(nodes, "new")
     assert plan(session).prepared.query_string == f'SELECT "id", "c0" FROM "a"."t0" WHERE {TOKENS}'
+
+
+# -- tables that the metadata lacks ----------------------------------------------------------------
+
+# The INSERT of a load of the table `a.t0`.
+INSERT = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
+
+
+def create_table(nodes: FakeCluster) -> None:
+    """Create the table `a.t0`, without an event."""
+    for node in nodes.nodes:
+        node.schema = schema("a")
+        insert = node.prime_prepare(INSERT, [("id", "int"), ("c0", "int")], pk_indexes=[0])
+        insert.keyspace, insert.table = "a", "t0"
+
+
+@pytest.fixture(params=["no table", "no keyspace", "disabled", "only another keyspace"])
+def unknown_table(request: pytest.FixtureRequest, nodes: FakeCluster) -> dict[str, Any]:
+    """Let the nodes have no table `a.t0`, and return settings of a cluster that does not know it.
+
+    Call `create_table` after the cluster has connected.
+    """
+    for node in nodes.nodes:
+        node.schema = schema("a" if request.param == "no table" else "b")
+        for rows_of_table in node.schema.values():
+            # A table of another name, so that the keyspace is known.
+            for row in rows_of_table:
+                if "table_name" in row:
+                    row["table_name"] = "other"
+    settings: dict[str, Any] = {"contact_points": nodes.contact_points, "port": nodes.port}
+    if request.param == "disabled":
+        settings["schema_metadata_enabled"] = False
+    elif request.param == "only another keyspace":
+        settings["schema_metadata_keyspaces"] = ["b"]
+    return settings
+
+
+@pytest.mark.parametrize("call", ["load", "all columns", "some columns", "tasks"])
+def test_a_table_that_the_metadata_lacks_is_looked_up(
+    nodes: FakeCluster, unknown_table: dict[str, Any], call: str
+) -> None:
+    """Before a scan or load says that a table does not exist, it asks a server.
+
+    A table that another client had created was unknown for a moment. Without schema events, or
+    without schema metadata, it was unknown for ever.
+    """
+    with Cluster(**unknown_table) as cluster:
+        session = cluster.connect()
+        create_table(nodes)
+
+        def use() -> object:
+            if call == "load":
+                return session.load("a.t0", [(1, 2)], progress=False).written == 1
+            if call == "tasks":
+                return scan_tasks(session, "a.t0", ["id"], splits=1)
+            return plan(session, None if call == "all columns" else ["id"])
+
+        if "schema_metadata_keyspaces" in unknown_table:
+            with pytest.raises(ValueError, match=r"'a' is not read, .*keyspaces=\['b'\]: add the"):
+                use()
+        else:
+            assert use()
+
+
+@pytest.mark.parametrize("call", ["load", "all columns", "some columns"])
+async def test_a_table_that_the_metadata_lacks_is_looked_up_on_asyncio(
+    nodes: FakeCluster, unknown_table: dict[str, Any], call: str
+) -> None:
+    """The asyncio API asks a server, too."""
+    async with aio.Cluster(**unknown_table) as cluster:
+        session = await cluster.connect()
+        create_table(nodes)
+
+        async def use() -> object:
+            if call == "load":
+                return (await session.load("a.t0", [(1, 2)], progress=False)).written == 1
+            columns = None if call == "all columns" else ["id"]
+            steps = plan_steps(session, "a.t0", columns, None, (), 4, 1)
+            return await adrive(steps, performer(session))
+
+        if "schema_metadata_keyspaces" in unknown_table:
+            with pytest.raises(ValueError, match=r"'a' is not read, .*keyspaces=\['b'\]: add the"):
+                await use()
+        else:
+            assert await use()
+
+
+def test_a_table_that_does_not_exist(
+    nodes: FakeCluster, unknown_table: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If there is no such table on the servers either, the error names a setting that matters."""
+    advice = next((name for name in unknown_table if name.startswith("schema_")), "")
+    with Cluster(**unknown_table) as cluster:
+        session = cluster.connect()
+        for _ in range(2):
+            with pytest.raises(ValueError, match=f"'a'.*{advice}"):
+                session.load("a.t0", [(1, 2)], progress=False)
+
+        def refuse(*arguments: Any, **options: Any) -> None:
+            raise DriverException("no control connection")
+
+        for name in ("refresh_table_metadata", "refresh_keyspace_metadata"):
+            monkeypatch.setattr(session.cluster, name, refuse)
+        with pytest.raises(ValueError, match=r"no control connection|schema_metadata_keyspaces"):
+            plan(session)
 
 
 # -- the ranges ------------------------------------------------------------------------------------
