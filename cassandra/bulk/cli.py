@@ -388,7 +388,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.config is not None:
             # Set the file's options as defaults, so that the command line takes precedence.
-            file_options = _options_in_file(options)
+            file_options = _options_in_file(options, parsers[options.command])
             parsers[options.command].set_defaults(**file_options)
             # Parse again, because the new defaults apply from now on.
             options = parser.parse_args(arguments)
@@ -611,8 +611,13 @@ def _columns(argument: str) -> dict[str, str] | list[str]:
     return {field: column or field for field, _, column in pairs}
 
 
-def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
-    """Read the options in the TOML file that ``--config`` names."""
+def _options_in_file(
+    options: argparse.Namespace, parser: argparse.ArgumentParser
+) -> dict[str, Any]:
+    """Read the options in the TOML file that ``--config`` names.
+
+    :param parser: the parser of the command.
+    """
     try:
         tomllib = importlib.import_module("tomllib")
     except ImportError as error:
@@ -629,6 +634,17 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
             similar_name = nearest(name.replace("-", "_"), known_names)
             hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
+    # Any string is true for Python, also "false".
+    for action in parser._actions:
+        value = file_options.get(action.dest)
+        is_switch = action.nargs == 0 and isinstance(action.const, bool)
+        # Only a load may have a list of names as its header.
+        if action.dest == "header" and options.command == "load" and isinstance(value, list):
+            continue
+        if is_switch and value is not None and not isinstance(value, bool):
+            raise ValueError(
+                f"{os.fspath(options.config)}: {action.dest} is true or false, but is {value!r}"
+            )
     # These options take several values, so their value in a TOML file must be a list, even for a
     # single host.
     for name in ("hosts", "to_hosts"):

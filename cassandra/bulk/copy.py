@@ -29,6 +29,7 @@ from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.scan import AsyncScan, Scan
+from cassandra.bulk.scan_options import switch
 from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
 from cassandra.bulk.target import check_session, full_name, table_of
 from cassandra.bulk.texts import short_repr
@@ -124,6 +125,7 @@ def copy(
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
+    _check_switches(keep_ttl=keep_ttl, keep_write_time=keep_write_time, dry_run=dry_run)
     for each, name, with_views in ((session, table, True), (other, other_table, False)):
         drive(_table_steps(each, name, columns, with_views), performer(each))
     copying = _Copy(
@@ -179,6 +181,7 @@ async def acopy(
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
+    _check_switches(keep_ttl=keep_ttl, keep_write_time=keep_write_time, dry_run=dry_run)
     for each, name, with_views in ((session, table, True), (other, other_table, False)):
         await adrive(_table_steps(each, name, columns, with_views), performer(each))
     copying = _Copy(
@@ -216,6 +219,12 @@ def _check_sessions(*sessions: object) -> None:
     """Raise TypeError unless all arguments are sessions."""
     for session in sessions:
         check_session(session, "copy(session, 'table', other_session, 'other_table')")
+
+
+def _check_switches(**options: object) -> None:
+    """Raise TypeError unless all options are True or False."""
+    for name, value in options.items():
+        switch(name, value)
 
 
 def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> LoadOptions:

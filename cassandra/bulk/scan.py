@@ -47,6 +47,7 @@ from cassandra.bulk.scan_options import (
     ranges_of,
     scan_options,
     selected_columns,
+    switch,
 )
 from cassandra.bulk.scan_plan import AggregateOfRanges, ScanStatement, performer, plan_steps
 from cassandra.bulk.target import full_name, table_of
@@ -139,7 +140,9 @@ class _ScanBase:
         self.max_bytes = positive("max_buffered_bytes", checked_options["max_buffered_bytes"])
         self.row_limit = checked_options["limit"]
         self.progress = checked_options["progress"]
-        self.in_order = bool(checked_options["in_order"])
+        if self.progress is not None:
+            switch("progress", self.progress)
+        self.in_order = switch("in_order", checked_options["in_order"])
         self.checkpoint = checked_options["checkpoint"]
         self.level = level_of(checked_options["consistency_level"])
         self.ranges = ranges_of(checked_options["ranges"])

@@ -297,3 +297,15 @@ def positive(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name} is a number from 1 on, not {value!r} ({type(value).__name__})")
     return value
+
+
+def switch(name: str, value: object) -> bool:
+    """Return the value of an option if it is True or False; otherwise raise TypeError.
+
+    :param name: the name of the option.
+    :param value: the value of the option.
+    :raises TypeError: for any other value. A string would be true, also "false".
+    """
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is True or False, but is {value!r}")
+    return value

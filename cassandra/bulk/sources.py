@@ -338,6 +338,8 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
 def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     """Return the files of a source, in the order in which they are read; None if it has no files.
 
+    A file that is named twice is read once.
+
     :param source: as for `chunks_of`.
     :param left_out: files that the load writes. They are skipped in folders and globs.
     :raises FileNotFoundError: if there is no such file, or a folder has no files.
@@ -358,7 +360,12 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     for path, count in Counter(paths).items():
         if count > 1 and is_pipe(path):
             raise ValueError(f"{path} stands twice among the files, and can be read once")
-    return paths
+    # Two arguments, such as "c*.csv" and "c.csv", may name the same file. Reading it twice would
+    # add its counters twice.
+    first_paths: dict[str, str] = {}
+    for path in paths:
+        first_paths.setdefault(path if is_pipe(path) else os.path.realpath(path), path)
+    return list(first_paths.values())
 
 
 def _formats_of(paths: Sequence[str], reading: Reading) -> list[str]:

@@ -454,6 +454,40 @@ def test_options_with_no_may_be_in_a_file(
     assert "no_progress is true or false, but is 1" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("load ks.t a.csv", "counters dry_run restart compress json ssl no_hostname_check header"),
+        ("unload ks.t out", "compress json ssl progress header"),
+        ("copy ks.t ks.u", "keep_ttl keep_write_time dry_run compress json to_ssl progress"),
+        ("count ks.t", "compress json ssl progress"),
+    ],
+)
+def test_switches_in_a_file_are_true_or_false(
+    calls: Calls,
+    copies: list[Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    names: str,
+) -> None:
+    """A text for a switch is refused: "false" is true for Python, and switched the option on."""
+    path = tmp_path / "options.toml"
+    for name in names.split():
+        path.write_text(f'{name} = "false"\n')
+        with pytest.raises(SystemExit):
+            cli.main([*command.split(), "--config", str(path)])
+        # An option in several words is named as on the command line.
+        message = capsys.readouterr().err.replace("-", "_")
+        assert f"{name} is true or false, but is 'false'" in message
+    assert not calls.method_calls
+    assert not copies
+    path.write_text('header = ["id", "n"]\n')
+    if command.startswith("load"):
+        assert cli.main([*command.split(), "--config", str(path)]) == 0
+
+
 @pytest.mark.parametrize(
     ("command", "advice"),
     [

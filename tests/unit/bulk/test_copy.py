@@ -55,6 +55,17 @@ def test_copies_between_incompatible_tables_are_refused_before_any_request(
             copy(session, "a.t0", session, "a.t1", columns=["c0"])
 
 
+@pytest.mark.parametrize("name", ["keep_ttl", "keep_write_time", "dry_run"])
+async def test_switches_of_copies_are_true_or_false(name: str) -> None:
+    """A string for a switch is refused: "false" would be true."""
+    session: Any = SimpleNamespace(cluster=None, execute=None)
+    options: Any = {name: "false"}
+    with pytest.raises(TypeError, match=f"{name} is True or False, but is 'false'"):
+        copy(session, "a.t0", session, "a.t1", **options)
+    with pytest.raises(TypeError, match=f"{name} is True or False, but is 'false'"):
+        await acopy(session, "a.t0", session, "a.t1", **options)
+
+
 def test_a_table_is_not_copied_to_itself(nodes: FakeCluster) -> None:
     """A copy of a table to itself is refused, also through a session of another cluster object.
 

@@ -6,13 +6,20 @@ import inspect
 import pydoc
 import re
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from cassandra.bulk import LoadOptions, ScanOptions, UnloadOptions
 from cassandra.bulk.ranges import TokenRange
-from cassandra.bulk.scan_options import RangeOptions, ranges_of, scan_options, selected_columns
+from cassandra.bulk.scan import Scan
+from cassandra.bulk.scan_options import (
+    RangeOptions,
+    ranges_of,
+    scan_options,
+    selected_columns,
+    switch,
+)
 from cassandra.bulk.unload import aunload, unload
 from cassandra.bulk.unload_form import FileForm
 
@@ -108,3 +115,20 @@ def test_ranges_that_cannot_be_read_are_refused(ranges: Any, message: str) -> No
     """The error for another value of `ranges=` says what to write instead."""
     with pytest.raises((TypeError, ValueError), match=message):
         ranges_of(ranges)
+
+
+@pytest.mark.parametrize("value", ["false", "", 0, 1, None])
+def test_switches_are_true_or_false(value: object) -> None:
+    """Other values are refused: the string "false" would be true."""
+    assert switch("in_order", value=True)
+    assert not switch("in_order", value=False)
+    with pytest.raises(TypeError, match="in_order is True or False, but is"):
+        switch("in_order", value)
+
+
+@pytest.mark.parametrize("name", ["in_order", "progress"])
+def test_a_scan_checks_its_switches(name: str) -> None:
+    """A scan refuses a string for its switches."""
+    options: Any = {name: "false"}
+    with pytest.raises(TypeError, match=f"{name} is True or False, but is 'false'"):
+        Scan(cast("Any", None), "ks.t", options=options)

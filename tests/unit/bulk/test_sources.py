@@ -414,6 +414,23 @@ def test_frames_among_rows_are_refused() -> None:
         read(frame.groupby("id"))
 
 
+def test_a_file_that_is_named_twice_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file is read once if two arguments name it, also by another path.
+
+    The counters of its rows were added twice.
+    """
+    for name in ("c1.csv", "c2.csv"):
+        (tmp_path / name).write_text("id\n1\n")
+    (tmp_path / "latest.csv").symlink_to(tmp_path / "c2.csv")
+    first, second, latest = (str(tmp_path / name) for name in ("c1.csv", "c2.csv", "latest.csv"))
+    assert files_of([second, str(tmp_path / "c*.csv"), latest]) == [second, first]
+    assert files_of([str(tmp_path), first]) == [first, second]
+    monkeypatch.chdir(tmp_path)
+    assert files_of(["c1.csv", first, tmp_path / "c1.csv"]) == ["c1.csv"]
+
+
 def test_a_tuple_of_columns_is_refused() -> None:
     """A tuple of columns, such as ids and a matrix of vectors, is refused as a source of rows.
 
