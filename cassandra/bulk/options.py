@@ -44,7 +44,8 @@ class LoadOptions:
         field without a column is an error, unless `columns` selects what is written.
     :param date_format: the format of dates, for `datetime.datetime.strptime`, or a list of formats:
         for each string, the first format that fits is used. "iso" in a list means ISO 8601. None
-        reads ISO 8601.
+        reads ISO 8601. A format is refused if a date would be changed, such as ``%d/%M/%Y``, which
+        has minutes in place of months.
     :param timestamp_format: the format of timestamps, or a list of formats, in which "iso" means
         ISO 8601 and "ms" means milliseconds since 1970. None reads these two formats.
     :param concurrency: the maximum number of requests in flight. The load begins with fewer, sends
@@ -380,7 +381,8 @@ def _check_format(name: str, format: str) -> None:
         with warnings.catch_warnings():
             # Python 3.13 warns of a format without a year, which is refused below.
             warnings.simplefilter("ignore", DeprecationWarning)
-            parsed = datetime.datetime.strptime(_MOMENT.strftime(format), format)
+            text = _MOMENT.strftime(format)
+            parsed = datetime.datetime.strptime(text, format)
     except (ValueError, re.error) as error:
         raise ValueError(
             f"{name}={format!r} is not a format of datetime.strptime: {error}"
@@ -388,15 +390,68 @@ def _check_format(name: str, format: str) -> None:
     if parsed.year != _MOMENT.year:
         # Without a year in the format, Python would take the year 1900.
         raise ValueError(f"{name}={format!r} has no year, as %Y or %y")
+    directives = re.findall("%(.)", format.replace("%%", ""))
+    has_hours_to_12 = "I" in directives
     if parsed.hour == _MOMENT.hour - 12:
         # With hours from 1 to 12 and no %p, Python would read 12:30 as half past midnight.
         raise ValueError(
             f"{name}={format!r} has hours from 1 to 12 without %p, for AM or PM: write %H for hours"
             " from 0 to 23"
         )
+    if "p" in directives and "H" in directives and not has_hours_to_12:
+        # Python ignores %p here, and would read 01:30 PM as half past one in the night.
+        raise ValueError(
+            f"{name}={format!r} has %p, for AM or PM, with %H, for hours from 0 to 23: write %I for"
+            " hours from 1 to 12"
+        )
+    if _has_months_for_minutes(directives):
+        raise ValueError(
+            f"{name}={format!r} has months in place of minutes: %m is for months, and %M is for "
+            "minutes"
+        )
+    is_kept = {part: getattr(parsed, part) == getattr(_MOMENT, part) for part in _PARTS}
+    last_kept = max(index for index, part in enumerate(_PARTS) if is_kept[part])
+    # A part that is missing before a part that is there would be 1 for months and days, or 0 for
+    # times. So values would be changed silently. Missing parts at the end are no mistake: a format
+    # may have days without times.
+    lost_part = next((part for part in _PARTS[:last_kept] if not is_kept[part]), None)
+    if lost_part is not None:
+        advice = ""
+        if lost_part == "month" and "M" in directives:
+            advice = ": %M is for minutes, write %m for months"
+        raise ValueError(
+            f"{name}={format!r} has a {_PARTS[last_kept]}, and no {lost_part} that Python reads"
+            f"{advice}"
+        )
+    # The format may also have parts that Python does not use, such as the number of a week without
+    # a day of the week.
+    if parsed.replace(tzinfo=parsed.tzinfo or _MOMENT.tzinfo).strftime(format) != text:
+        raise ValueError(
+            f"{name}={format!r} has a part that Python does not use: {text!r} is read as {parsed}"
+        )
 
 
+def _has_months_for_minutes(directives: Sequence[str]) -> bool:
+    """Return True if %m follows the hours of a format, which has its months or minutes elsewhere.
+
+    For example ``%d/%M/%Y %H:%m`` and ``%d/%b/%Y %H:%m``.
+
+    :param directives: the directives of a format, without their "%".
+    """
+    after_hours = {
+        directive
+        for directive, before in zip(directives[1:], directives, strict=False)
+        if before in ("H", "I")
+    }
+    # Months may follow hours that have no minutes, as in "%H h, %m/%d/%Y".
+    is_mistaken = "M" in directives or not {"b", "B", "j"}.isdisjoint(directives)
+    return "m" in after_hours and "M" not in after_hours and is_mistaken
+
+
+# The parts of a time that a format may have, from the largest on.
+_PARTS = ("year", "month", "day", "hour", "minute", "second", "microsecond")
 # The time with which formats are tested. Its hour is in the afternoon, to detect 12-hour formats.
+# None of its parts has the value that Python uses if a format lacks the part.
 _MOMENT = datetime.datetime(2004, 11, 23, 13, 45, 59, 123456, datetime.timezone.utc)
 # For each option, the formats that have a name instead of a pattern of strptime, and their meaning.
 _NAMED_FORMATS = {

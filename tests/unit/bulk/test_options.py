@@ -148,16 +148,60 @@ def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> N
         ("%d/%m", "has no year, as %Y or %y|without a year"),
         ("%d %b %H:%M", "has no year|without a year"),
         ("%Y-%m-%d %I:%M:%S", "has hours from 1 to 12 without %p"),
+        ("%d/%m/%Y %H:%M %p", "has %p, for AM or PM, with %H.*: write %I"),
+        ("%d/%M/%Y", "no month that Python reads: %M is for minutes, write %m"),
+        ("%Y-%M-%d", "no month that Python reads: %M is for minutes, write %m"),
+        ("%Y%M%d", "no month that Python reads: %M is for minutes, write %m"),
+        ("%Y-%d", "has a day, and no month that Python reads$"),
+        ("%Y-%m %H:%M", "has a minute, and no day that Python reads$"),
+        ("%Y-%m-%d %H:%S", "has a second, and no minute that Python reads$"),
+        ("%Y-%m-%d %H:%M.%f", "has a microsecond, and no second that Python reads$"),
+        ("%Y-%U", "has a part that Python does not use: '2004-47' is read as 2004-01-01"),
+        ("%Y-W%W", "has a part that Python does not use"),
+        ("%A %Y", "has a part that Python does not use"),
+        ("%d/%M/%Y %H:%m", "has months in place of minutes"),
+        ("%M/%d/%Y %I:%m %p", "has months in place of minutes"),
+        ("%d/%b/%Y %H:%m", "has months in place of minutes"),
     ],
 )
 def test_formats_that_would_change_values_are_refused(form: str, problem: str) -> None:
-    """A format without a year, or with %I but without %p, is refused.
+    """A format is refused if it lacks a part, or has a part that `strptime` does not use.
 
-    Python would assume the year 1900, and read 12:30 as half past midnight.
+    Python would assume the year 1900, the month January or the minute 0, for example, and read
+    12:30 as half past midnight.
     """
     for options in ({"date_format": form}, {"timestamp_format": ["iso", form]}):
         with pytest.raises(ValueError, match=problem):
             load_options(options)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "%d/%m/%Y",
+        "%m/%d/%y",
+        "%Y%m%d",
+        "%Y-%m",
+        "%Y",
+        "%d %b %Y",
+        "%A, %d %B %Y",
+        "%Y %j",
+        "%G-W%V-%u",
+        "%Y-%U-%w",
+        "%Y-%m-%d %H",
+        "%H:%M %d/%m/%Y",
+        "%H h %M, %m/%d/%Y",
+        "%H %m/%d/%Y",
+        "%d/%m/%Y %I:%M %p",
+        "%Y-%m-%dT%H:%M:%S.%f%z",
+        "%Y-%m-%d %H:%M:%S %Z",
+        "%Y-%m-%d 100%% %H:%M",
+    ],
+)
+def test_formats_that_read_all_that_they_have_are_accepted(form: str) -> None:
+    """A format may lack the smaller parts of a time: its strings do not have these either."""
+    options = load_options({"date_format": form, "timestamp_format": form})
+    assert options.date_format == options.timestamp_format == form
 
 
 def test_named_formats() -> None:
