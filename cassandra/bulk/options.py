@@ -151,6 +151,9 @@ class LoadOptions:
                 "columns is a list of names, or a dict of fields and columns, not the text "
                 f"{self.columns!r}"
             )
+        # The class of a list is not checked: it may be the columns of a frame, for example.
+        if self.columns is not None and hasattr(self.columns, "__len__") and not len(self.columns):
+            raise ValueError(f"columns is empty ({self.columns!r}): leave it out for all columns")
         # A single string means the same as a list with this string.
         nulls = (self.null,) if isinstance(self.null, str) else self.null
         if not isinstance(nulls, (list, tuple)) or not all(isinstance(null, str) for null in nulls):

@@ -204,6 +204,13 @@ def test_formats_that_read_all_that_they_have_are_accepted(form: str) -> None:
     assert options.date_format == options.timestamp_format == form
 
 
+@pytest.mark.parametrize("columns", [[], (), {}])
+def test_an_empty_list_of_columns_is_refused(columns: Any) -> None:
+    """An empty list of columns is no way to write all columns, which is what None means."""
+    with pytest.raises(ValueError, match=r"columns is empty .*: leave it out for all columns"):
+        LoadOptions(columns=columns)
+
+
 def test_named_formats() -> None:
     """Formats may be "iso" and, for timestamps, "ms"; other names are refused."""
     options = load_options(
