@@ -33,15 +33,15 @@ from cassandra._later_warnings import warn
 from cassandra.bulk import chunks
 from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
-from cassandra.bulk.fields import select_columns
+from cassandra.bulk.fields import check_arrow_column, select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, UNFINISHED, bare_name, is_pipe
 from cassandra.cqltypes.failures import add_note
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
-from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame
-from cassandra.query.tables.values import array_values, type_of_items
+from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame, without_views
+from cassandra.query.tables.values import array_values, arrow_values, type_of_items
 
 log = logging.getLogger(__name__)
 
@@ -154,20 +154,26 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
     def convert_scalars(
         self, types: Mapping[str, tuple[str, Any]], lost_times: LostTimes | None
     ) -> None:
-        """Convert some NumPy values when rows are iterated over, for columns of these types.
+        """Convert values of Arrow and NumPy when rows are iterated over, for these columns.
 
-        Values of datetime64 and timedelta64 become values of the column's type. For blob columns,
-        strings and numbers become Python objects, which blobs refuse. Codecs accept NumPy's scalars
-        as well, but more slowly. Besides, codecs of floats would wrongly accept datetime64, and
-        codecs of blobs would accept the memory of any scalar.
+        Arrow's values are converted as those of an Arrow table. Of NumPy's values, datetime64 and
+        timedelta64 become values of the column's type. For blob columns, strings and numbers become
+        Python objects, which blobs refuse. Codecs accept NumPy's scalars as well, but more slowly.
+        Besides, codecs of floats would wrongly accept datetime64, and codecs of blobs would accept
+        the memory of any scalar.
 
         :param types: for each field that is written, its column and CQL type.
         :param lost_times: warns of times of day that a date column would lose; None does not warn.
         """
         for name, values in self._columns.items():
-            if not is_array(values) or name not in types:
+            if name not in types:
                 continue
             column, cql_type = types[name]
+            if _is_arrow_column(values):
+                check_arrow_column(values, column, cql_type, lost_times)
+                self._converted_types[name] = cql_type
+            if not is_array(values):
+                continue
             # If an array has two dimensions, each of its rows is a vector or another collection.
             item_type = type_of_items(values, cql_type)
             if item_type is None:
@@ -194,6 +200,13 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         """Return the values of a column in consecutive rows."""
         values: Any = self._columns[name]
         cql_type = self._converted_types.get(name)
+        if _is_arrow_column(values):
+            part = values[numbers.start : numbers.stop]
+            # A column with a converter, or one that is not written, has no type here.
+            if cql_type is not None:
+                return arrow_values(without_views(part), cql_type)
+            items: list[Any] = part.to_pylist()
+            return items
         if cql_type is None:
             return [values[number] for number in numbers]
         return array_values(values[numbers.start : numbers.stop], cql_type)
@@ -203,7 +216,12 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             return [self[row] for row in range(*index.indices(self._count))]
         if not 0 <= index < self._count:  # negative indexes are not supported
             raise IndexError(index)
-        return {name: values[index] for name, values in self._columns.items()}
+        return {name: self._items(name, range(index, index + 1))[0] for name in self._columns}
+
+
+def _is_arrow_column(values: object) -> bool:
+    """Return True for an array or a chunked array of pyarrow, whose items are Arrow scalars."""
+    return hasattr(values, "to_pylist") and hasattr(values, "type")
 
 
 def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:

@@ -1304,3 +1304,61 @@ def test_rows_of_sqlite_that_belong_to_another_thread_get_advice() -> None:
         sqlite3.ProgrammingError("SQLite objects created in a thread can only ...")
     )
     assert "write sqlite3.connect(path, check_same_thread=False)" in message
+
+
+ARROW_COLUMNS = [
+    ("id", "int"),
+    ("name", "text"),
+    ("day", "date"),
+    ("at", "timestamp"),
+    ("hour", "time"),
+    ("tags", "map<text, int>"),
+    ("key", "uuid"),
+    ("size", "varint"),
+]
+INSERT_ARROW = (
+    "INSERT INTO t (id, name, day, at, hour, tags, key, size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_mapping_of_arrow_arrays_is_loaded_as_an_arrow_table_is(
+    node: FakeNode, is_chunked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dict of pyarrow arrays is loaded like an Arrow table of these arrays, with its nulls."""
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr(chunks, "OBJECT_ROWS", 2)
+    node.prime_prepare(INSERT_ARROW, ARROW_COLUMNS, pk_indexes=[0])
+    day = datetime.date(2026, 11, 23)
+    columns = {
+        "id": pyarrow.array([0, 1, 2]),
+        "name": pyarrow.array(["a", None, ""]).dictionary_encode(),
+        "day": pyarrow.array([day, None, day]),
+        "at": pyarrow.array([None, datetime.datetime(2026, 1, 1), None], pyarrow.timestamp("ns")),
+        "hour": pyarrow.array([datetime.time(1), None, None]),
+        "tags": pyarrow.array([[("a", 1)], None, []], pyarrow.map_(pyarrow.string(), "int32")),
+        "key": pyarrow.array([b"x" * 16, None, b"y" * 16], pyarrow.binary(16)),
+        "size": pyarrow.array([2**62, None, -1]),
+    }
+
+    def sent(source: Any) -> list[list[Any]]:
+        count_before = executed(node)
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            session.load(session.prepare(INSERT_ARROW), source)
+        return sorted(values_sent(node)[count_before:], key=lambda row: row[0])
+
+    expected = sent(pyarrow.table(columns))
+    assert expected[1][1:] == [None, None, expected[1][3], None, None, None, None]
+    if is_chunked:
+        columns = {
+            name: pyarrow.chunked_array([values[:1], values[1:]])
+            for name, values in columns.items()
+        }
+    assert sent(columns) == expected
+    # Lists and arrays may be mixed.
+    assert sent({**columns, "id": [0, 1, 2]}) == expected
+    # Integers are refused in a date column, as in a table.
+    columns["day"] = pyarrow.array([1, 2, 3])
+    with pytest.raises(ValueError, match="column 'day' is a date, and the source has integers"):
+        sent(columns)
