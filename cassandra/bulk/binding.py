@@ -36,7 +36,8 @@ from cassandra.bulk.fields import unknown_field, values_by_name, values_by_posit
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
-from cassandra.bulk.lost_times import LostTimes
+from cassandra.bulk.lost_times import LostTimes, value_in_row
+from cassandra.bulk.objects import Attributes, check_value, fields_of_class, has_user_type
 from cassandra.bulk.target import LONGEST_TTL
 from cassandra.bulk.units import RowUnits
 from cassandra.protocol.records import is_record
@@ -55,6 +56,7 @@ else:
 # converted to tuples before we search for the failing rows. The search binds many smaller parts,
 # and each part of a data frame or array takes milliseconds to bind.
 _ROWS_OF_A_TABLE = 1024
+_LONGEST_KEY = 65_535  # in bytes, of a partition key, and of the clustering columns of a row
 _TEXTS = ("ascii", "text", "varchar")  # the CQL types of strings
 
 
@@ -155,11 +157,14 @@ class Binder:
         self._columns = columns
         # (bind marker, field name) of each column.
         self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
+        self._field_names = [field for _, field in self._fields]
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
         # The positions of the write time and the time to live among the bind markers; None if the
         # rows have no write time or no time to live.
         self.write_time, self.ttl = times_in([column.name for column in columns])
+        # The classes whose objects can be bound without a check of their fields.
+        self._fitting_classes: set[type] = set()
         self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
         # False if the values of rows without names must be reordered to match the bind markers.
@@ -187,12 +192,18 @@ class Binder:
             "timestamp": [],
             **{type_name: [] for type_name in CHECKED_TYPES},
         }
+        # (position among the bind markers, name, type) of the columns with user-defined types.
+        self._user_columns: list[tuple[int, str, Any]] = []
         for index, (plain_column, column) in enumerate(
             zip(prepared.plain_plan.columns, prepared.bind_plan.columns, strict=True)
         ):
             type_name = getattr(plain_column.type, "typename", None)
-            if type_name in self._columns_by_type and column.type is plain_column.type:
+            if column.type is not plain_column.type:
+                continue
+            if type_name in self._columns_by_type:
                 self._columns_by_type[type_name].append((index, plain_column.name))
+            if has_user_type(plain_column.type):
+                self._user_columns.append((index, plain_column.name, plain_column.type))
         # The load's second statement, for rows that only have values of static columns; None if the
         # load needs only one statement.
         self.static_rows: StaticRows | None = None
@@ -244,6 +255,7 @@ class Binder:
                 # Readers of files return values in the order of the bind markers. The application's
                 # rows may have another order.
                 source, row_numbers = self._in_marker_order(source, row_numbers, failures)
+                source, row_numbers = self._without_bad_objects(source, row_numbers, failures)
         elif not self._is_in_order and is_array(source) and source.ndim == 2:
             # The columns of an array have no names, but they are in the order of `columns=`.
             # Reorder them to match the bind markers.
@@ -326,11 +338,41 @@ class Binder:
             bound_numbers.append(number)
         return values_by_marker, bound_numbers
 
+    def _without_bad_objects(
+        self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]
+    ) -> tuple[list[Any], Sequence[int]]:
+        """Remove the rows with objects whose fields their user-defined types do not have.
+
+        :param rows: the rows, in the order of the bind markers.
+        :param failures: gets (row number, error) for each removed row.
+        :returns: (rows, row numbers) of all other rows.
+        """
+        if not self._user_columns:
+            return rows, row_numbers
+        good_rows: list[Any] = []
+        good_numbers: list[int] = []
+        for number, row in zip(row_numbers, rows, strict=True):
+            try:
+                for index, name, cql_type in self._user_columns:
+                    value = value_in_row(row, name, index)
+                    try:
+                        check_value(cql_type, value)
+                    except ValueError as error:
+                        raise ValueError(f"column {name!r}: {error}") from error
+            except MemoryError:
+                raise
+            except Exception as error:  # values of the application may raise anything
+                failures.append((number, error))
+                continue
+            good_rows.append(row)
+            good_numbers.append(number)
+        return good_rows, good_numbers
+
     def _marker_values(self, row: Any, known_fields: Set[str] | None) -> object:
         """Convert a row that the application passed in to a form that the statement can bind.
 
-        The form is a sequence in the order of the bind markers, a dict by their names, or the row
-        itself if it is an object whose attributes have these names.
+        The form is a sequence in the order of the bind markers, or a dict by their names. Any other
+        object, which cannot be bound, is returned unchanged.
 
         :param known_fields: the fields that have columns; None if a row may have other fields.
         :raises ValueError: if the row does not fit the columns.
@@ -338,25 +380,28 @@ class Binder:
         # A plain tuple or list has no names: its values are in the expected order. Rows of any
         # other class may have names.
         if type(row) is not tuple and type(row) is not list:
-            is_object = type(row) is not dict and is_record(row)
-            if is_object and not (
-                self._mapping or isinstance(row, Iterable) or hasattr(row, "keys")
-            ):
-                return row  # the usual case: the object is bound by its attributes
+            if type(row) in self._fitting_classes:
+                return row  # the object is bound by its attributes
             values = values_by_name(row)
             if values is not None:
                 self._check_names(values, known_fields, isinstance(row, Mapping))
                 return {marker: values[field] for marker, field in self._fields if field in values}
-            if is_object:
-                # Use the attributes that have the names of fields. An iterable object without such
-                # attributes is a sequence of values.
-                attributes = {
-                    name: getattr(row, field) for name, field in self._fields if hasattr(row, field)
-                }
-                if attributes or not isinstance(row, Iterable):
-                    # Without a mapping, the attributes have the names of the bind markers, so the
-                    # object itself can be bound.
-                    return attributes if self._mapping else row
+            if is_record(row):
+                attributes = Attributes(row, self._field_names, self.ignored)
+                values = attributes.values
+                # An iterable object without such attributes is a sequence of values.
+                is_sequence = (
+                    not values and isinstance(row, Iterable) and fields_of_class(type(row)) is None
+                )
+                if not is_sequence:
+                    if not attributes.names:
+                        return row
+                    what = f"it ({type(row).__name__})"
+                    self._check_names(attributes.names, known_fields, is_mapping=False, what=what)
+                    self._note_class(type(row))
+                    return {
+                        marker: values[field] for marker, field in self._fields if field in values
+                    }
             row = values_by_position(row)
             if not isinstance(row, (tuple, list)):
                 return row
@@ -372,30 +417,49 @@ class Binder:
             )
         return row
 
+    def _note_class(self, cls: Any) -> None:
+        """Note a class if each of its objects has exactly the fields that are written.
+
+        :param cls: the class of an object whose fields fit the columns.
+        """
+        # A pydantic model may have further fields, and fields with aliases.
+        if not self._mapping and not hasattr(cls, "__pydantic_extra__"):
+            fields = fields_of_class(cls)
+            if fields is not None and {*fields} == {*self._field_names}:
+                self._fitting_classes.add(cls)
+
     def _check_names(
-        self, names: Collection[str], known_fields: Set[str] | None, is_mapping: bool
+        self,
+        names: Collection[str],
+        known_fields: Set[str] | None,
+        is_mapping: bool,
+        what: str = "it",
     ) -> None:
         """Raise ValueError for a row whose names do not fit the columns.
 
         :param is_mapping: True for a mapping, which may lack fields. Other rows with names (named
             tuples, for example) all have the same fields. If such a row lacks a field, the field
             probably has another name in the source, so that is an error.
+        :param what: the row, for the message.
         """
         error: ValueError | None = None
         if known_fields is not None and not known_fields >= {*names}:
-            error = unknown_field(names, known_fields, self.ignored)
+            error = unknown_field(names, known_fields, self.ignored, what)
         # If the load has a second statement, rows may lack clustering columns.
         if error is None and self.static_rows is None:
             missing = [field for field in self._key_fields if field not in names]
             if missing:
-                error = ValueError(f"it has no field {missing[0]!r}, which is of the primary key")
+                error = ValueError(
+                    f"{what} has no field {missing[0]!r}, which is of the primary key"
+                )
         # If any field is allowed, `columns=` or a statement has selected the columns, so that each
         # column must have a field.
         if error is None and not is_mapping and known_fields is None:
             missing = [field for _, field in self._fields if field not in names]
             if missing:
                 error = ValueError(
-                    f"it has no field {missing[0]!r}, which is written, but {', '.join(names)}: "
+                    f"{what} has no field {missing[0]!r}, which is written, but "
+                    f"{', '.join(names)}: "
                     "columns= says how the columns are called in the rows"
                 )
         if error is not None:
@@ -800,6 +864,16 @@ def _refused_key(
         # Servers refuse an empty value if it is the whole partition key.
         if not spans[index][1] and [*keys.partition] == [index]:
             return ValueError(f"the partition key {names[index]!r} is empty")
+    partition_size = sum(spans[index][1] for index in keys.partition)
+    if len(keys.partition) > 1:
+        # A server stores each column of such a key with its length and an end byte.
+        partition_size += 3 * len(keys.partition)
+    clustering_size = sum(spans[index][1] for index in keys.clustering)
+    for what, size in (("partition key", partition_size), ("clustering key", clustering_size)):
+        if size > _LONGEST_KEY:
+            return ValueError(
+                f"the {what} has {size} bytes, and servers take at most {_LONGEST_KEY}"
+            )
     return None
 
 

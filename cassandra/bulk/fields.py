@@ -229,18 +229,19 @@ def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[in
 
 
 def unknown_field(
-    row: Iterable[Any], fields: Set[str], ignored: Collection[str] = ()
+    row: Iterable[Any], fields: Set[str], ignored: Collection[str] = (), what: str = "it"
 ) -> ValueError | None:
     """Return an error that names the first field without a column; None if each field has one.
 
     :param row: the names of the row's fields.
     :param fields: the fields that have columns.
     :param ignored: the fields to ignore.
+    :param what: the row, for the message.
     """
     for name in row:
         if name not in fields and name not in ignored and not is_note(str(name)):
             return ValueError(
-                f"it has a field {name!r}, which is not a column that is written: "
+                f"{what} has a field {name!r}, which is not a column that is written: "
                 f"{', '.join(sorted(fields))} (columns= maps fields to columns, ignore= leaves "
                 f"fields out){_hint_for_field(str(name), fields)}"
             )
@@ -447,6 +448,21 @@ def _check_date_column(table: Any, column: Column, index: int, lost_times: LostT
             f"column {column.name!r} {what}, and the source has integers ({data_type}): make "
             "dates of them, as integers may count days from different years"
         )
+
+
+def check_arrow_column(values: Any, name: str, cql_type: Any, lost_times: LostTimes | None) -> None:
+    """Check an Arrow array for a column as a table with this column is checked.
+
+    :param values: an array or a chunked array of pyarrow.
+    :param name: the name of the column that is written.
+    :param cql_type: the CQL type of this column.
+    :param lost_times: warns of times of day that a date column would lose; None does not warn.
+    :raises ValueError: if the array has integers for dates.
+    """
+    import pyarrow
+
+    table = pyarrow.table([values], names=[name])
+    _check_date_column(table, Column(name, cql_type), 0, lost_times or LostTimes())
 
 
 def _has_integers_for_dates(cql_type: Any, arrow_type: Any) -> bool:

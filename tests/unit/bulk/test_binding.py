@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import datetime
 import sqlite3
 import struct
 import warnings
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
+import pydantic
 import pytest
 
 from cassandra import _impl
@@ -24,7 +27,8 @@ from cassandra.codecs import CodecRegistry, Converter
 from cassandra.cqltypes import CounterColumnType
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
-from cassandra.cqltypes.scalars import DecimalType, DoubleType, Int32Type
+from cassandra.cqltypes.scalars import DecimalType, DoubleType, Int32Type, UTF8Type
+from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.converted import bound_columns as converted_columns
 from cassandra.protocol.encrypted import ColDesc
@@ -921,3 +925,114 @@ def test_a_converter_may_use_the_time_of_a_date_column(implementation: Implement
         result = bound(binder, ("a", datetime.datetime(2026, 11, 23, 12)))
     assert result.row_count == 1
     assert result.failures == []
+
+
+class Model(pydantic.BaseModel):
+    p: str
+    c: int
+    ss: str = "x"
+
+
+@dataclasses.dataclass
+class Data:
+    p: str
+    c: int
+    ss: str = "x"
+
+
+@pytest.mark.parametrize(
+    "make", [Model, Data, SimpleNamespace, lambda **values: SimpleNamespace(ss="x", **values)]
+)
+def test_fields_of_objects_are_checked(
+    implementation: Implementation, binder: Binder, make: Any
+) -> None:
+    """An object with a field that is not written is refused, unless the field is ignored.
+
+    Fields that the option `columns` names must be there.
+    """
+    row = make(p="a", c=1)
+    if hasattr(row, "ss"):
+        ((_, error),) = bound(binder, row).failures
+        assert f"it ({type(row).__name__}) has a field 'ss', which is not a column" in str(error)
+        binder.ignored = {"ss"}
+    result = bound(binder, row, {"p": "a", "c": 1})
+    assert not result.failures
+    assert len({values for _, values in rows_to_send(result)}) == 1
+    # With `columns`, other fields are left out, and fields must not be missing.
+    prepared = prepared_insert(implementation, COLUMNS[:3], [0])
+    keys = Keys(partition=(0,), clustering=(1,))
+    for mapping, field in (({"s": "ss"}, "ss"), ({"s": "full"}, "full"), ({}, "s")):
+        selecting = binder_of(prepared, COLUMNS[:3], keys, mapping)
+        result = bound(selecting, row)
+        if hasattr(row, field):
+            expected = bound(selecting, {"p": "a", "c": 1, "ss": "x"})
+            assert rows_to_send(result) == rows_to_send(expected)
+            continue
+        ((number, error),) = result.failures
+        assert number == 0
+        assert f"it ({type(row).__name__}) has no field {field!r}, which is written" in str(error)
+
+
+def test_objects_without_key_or_with_broken_properties_fail(binder: Binder) -> None:
+    """An object without a column of the key fails, and one whose property raises AttributeError."""
+
+    class Broken:
+        p, c = "a", 1
+
+        @property
+        def s(self) -> str:
+            raise AttributeError("lazy")
+
+    result = bound(binder, SimpleNamespace(p="a"), Broken(), SimpleNamespace(), object())
+    messages = [str(error) for _, error in result.failures]
+    assert "(SimpleNamespace) has no field 'c', which is of the primary key" in messages[0]
+    assert messages[1] == "the attribute 's' of Broken raises AttributeError: lazy"
+    assert len(messages) == 4
+
+
+def test_fields_that_a_user_defined_type_lacks_are_refused(implementation: Implementation) -> None:
+    """An object with a field that its user-defined type does not have fails, with its column."""
+    address = UserType.make_udt_class("ks", "addr", ("street", "zip"), (UTF8Type, Int32Type))
+    columns = [Column("id", Int32Type, is_key=True), Column("home", address)]
+    prepared = prepared_insert(implementation, columns, [0])
+    binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
+    good, bad = SimpleNamespace(street="x", zip=1), SimpleNamespace(stret="x", zip=1)
+    rows = [(1, good), (1, bad), {"id": 1, "home": bad}, SimpleNamespace(id=1, home=bad)]
+    result = bound(binder, *rows)
+    assert [number for number, _ in result.failures] == [1, 2, 3]
+    for _, error in result.failures:
+        assert str(error).startswith("column 'home': SimpleNamespace has the field 'stret', which")
+    assert [number for number, _ in rows_to_send(result)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        (("a" * 65_535, "", "b" * 65_535), None),
+        (("a" * 65_536, "", ""), "the partition key has 65536 bytes, and servers take at most"),
+        (("a", "b" * 30_000, "c" * 35_536), "the clustering key has 65536 bytes"),
+    ],
+)
+def test_a_dry_run_refuses_keys_that_are_too_long(
+    implementation: Implementation, key: tuple[str, ...], problem: str | None
+) -> None:
+    """A dry run refuses a partition key or clustering columns of more than 65,535 bytes."""
+    columns = [Column(name, lookup_cqltype("text"), is_key=True) for name in "pcd"]
+    prepared = prepared_insert(implementation, columns, [0])
+    binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=(1, 2)))
+    binder.is_dry = True
+    failures = [str(error) for _, error in bound(binder, key).failures]
+    assert len(failures) == (problem is not None)
+    assert all(problem is not None and problem in failure for failure in failures)
+
+
+def test_a_dry_run_counts_the_ends_of_columns_of_a_partition_key(
+    implementation: Implementation,
+) -> None:
+    """A server adds three bytes to each column of a partition key that has several columns."""
+    columns = [Column(name, lookup_cqltype("text"), is_key=True) for name in "pq"]
+    prepared = prepared_insert(implementation, columns, [0, 1])
+    binder = binder_of(prepared, columns, Keys(partition=(0, 1), clustering=()))
+    binder.is_dry = True
+    result = bound(binder, ("a" * 65_528, "b"), ("a" * 65_529, "b"))
+    assert [number for number, _ in result.failures] == [1]

@@ -1,0 +1,220 @@
+"""Reads rows and values that are objects, and finds fields of them that would be lost.
+
+`Session.execute` reads only the attributes of an object that have the names of bind markers, as
+cassandra-driver does. A load is stricter: an object with a field that is not written is refused,
+so that a field with a misspelt or another name does not become null silently. The fields of an
+object are what its class declares (data classes, classes of attrs, pydantic, msgspec and
+SQLAlchemy), or else its slots and the public attributes of its ``__dict__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from functools import lru_cache
+from types import MemberDescriptorType
+from typing import Any
+
+from cassandra._misspelt import nearest
+from cassandra.cqltypes.aliases import attributes_by_alias
+from cassandra.cqltypes.containers import MapType
+from cassandra.cqltypes.udt import UserType, mapped_classes
+from cassandra.protocol.records import declared_fields, is_record
+from cassandra.query.tables.types import bare
+
+ABSENT = object()
+"""What `attribute_of` returns for an object without the attribute."""
+
+
+def fields_of(row: object) -> Sequence[str]:
+    """Return the names of the attributes that have the values of an object.
+
+    :param row: an object for which `is_record` is True.
+    """
+    cls: Any = type(row)
+    names = fields_of_class(cls)
+    if names is None:
+        return _fields_of_instance(cls, tuple(getattr(row, "__dict__", ())))
+    # A pydantic model with extra="allow" has further fields.
+    extra = getattr(row, "__pydantic_extra__", None)
+    return (*names, *extra) if extra else names
+
+
+@lru_cache(maxsize=256)
+def fields_of_class(cls: Any) -> tuple[str, ...] | None:
+    """Return the names of the fields that a class declares; None if it declares none.
+
+    These are the classes of data classes, attrs, pydantic, msgspec and SQLAlchemy. They are
+    recognized by their attributes, so that the libraries need not be imported.
+    """
+    mapper: Any = getattr(cls, "__mapper__", None)
+    if hasattr(mapper, "column_attrs"):
+        # Leave relationships and SQL expressions out: only columns of tables are stored.
+        return tuple(
+            attribute.key
+            for attribute in mapper.column_attrs
+            if any(getattr(column, "table", None) is not None for column in attribute.columns)
+        )
+    fields = declared_fields(cls)
+    if fields is not None:
+        return fields
+    pydantic_fields: Any = getattr(cls, "model_fields", None)
+    if isinstance(pydantic_fields, Mapping) and hasattr(cls, "model_validate"):
+        return tuple(pydantic_fields)
+    struct_fields = getattr(cls, "__struct_fields__", None)
+    return struct_fields if isinstance(struct_fields, tuple) else None
+
+
+@lru_cache(maxsize=1024)
+def _fields_of_instance(cls: type[Any], attributes: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the public names among the slots of a class and the attributes of an instance."""
+    names: list[str] = []
+    for each in cls.__mro__:
+        slots: Any = vars(each).get("__slots__", ())
+        names += (slots,) if isinstance(slots, str) else slots
+    for name in attributes:
+        # Leave out what a `functools.cached_property` has stored in the `__dict__`: it was
+        # computed from the fields.
+        static = _static_attribute(cls, name)
+        if not hasattr(static, "__get__") or hasattr(static, "__set__"):
+            names.append(name)
+    return tuple(name for name in dict.fromkeys(names) if not name.startswith("_"))
+
+
+def _static_attribute(cls: type[Any], name: str) -> Any:
+    """Return an attribute of a class without calling properties; None if there is none."""
+    return next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), None)
+
+
+def attribute_of(row: object, name: str) -> Any:
+    """Return an attribute of an object; `ABSENT` if the object does not have it.
+
+    :param row: the object.
+    :param name: the name of the attribute.
+    :raises ValueError: if a property of the class raises AttributeError: then the object has the
+        attribute, so its value must not be missing silently.
+    """
+    try:
+        return getattr(row, name)
+    except AttributeError as error:
+        static = _static_attribute(type(row), name)
+        # A slot without a value is an absent attribute.
+        if hasattr(static, "__get__") and not isinstance(static, MemberDescriptorType):
+            raise ValueError(
+                f"the attribute {name!r} of {type(row).__name__} raises AttributeError: {error}"
+            ) from error
+        return ABSENT
+
+
+class Attributes:
+    """The attributes of an object that a load writes, and the names that the object has.
+
+    :param row: the object.
+    :param fields: the names of the fields that are written, which may be aliases of attributes.
+    :param ignored: names of fields to ignore.
+    """
+
+    __slots__ = ("names", "values")
+
+    def __init__(self, row: object, fields: Collection[str], ignored: Collection[str] = ()) -> None:
+        cls: Any = type(row)
+        aliases = attributes_by_alias(cls)
+        self.values: dict[str, Any] = {}
+        """The values by field name, of the fields that the object has."""
+        used: set[str] = set()
+        for field in fields:
+            attribute = aliases.get(field, field)
+            value = attribute_of(row, attribute)
+            if value is not ABSENT:
+                self.values[field] = value
+                used.add(attribute)
+        if aliases:
+            used.update(aliases[name] for name in ignored if name in aliases)
+        self.names = [*self.values, *[name for name in fields_of(row) if name not in used]]
+        """The names of these fields and of all other fields of the object."""
+
+
+def values_to_show(row: object, fields: Sequence[str]) -> dict[str, Any]:
+    """Return the values of all fields of an object by name, except those that raise an error.
+
+    :param row: an object for which `is_record` is True.
+    :param fields: the names of the fields that are written, which may be aliases of attributes.
+    :returns: the values of the written fields first. Empty for an iterator, whose attributes are
+        not its values.
+    """
+    cls: Any = type(row)
+    aliases = attributes_by_alias(cls)
+    attributes = {name: aliases.get(name, name) for name in fields}
+    used = {*attributes.values()}
+    is_iterator = isinstance(row, Iterable) and fields_of_class(cls) is None
+    if not is_iterator or any(hasattr(row, attribute) for attribute in used):
+        attributes.update({name: name for name in fields_of(row) if name not in used})
+    values: dict[str, Any] = {}
+    for name, attribute in attributes.items():
+        with suppress(AttributeError):
+            values[name] = getattr(row, attribute)
+    return values
+
+
+# -- values of user-defined types ------------------------------------------------------------------
+
+
+def has_user_type(cql_type: Any) -> bool:
+    """Return True if a type is a user-defined type, or contains one."""
+    return issubclass(cql_type, UserType) or any(map(has_user_type, cql_type.subtypes or ()))
+
+
+def check_value(cql_type: Any, value: object) -> None:
+    """Raise ValueError if an object has a field that its user-defined type does not have.
+
+    Objects of a class that the application has registered for a type are not checked.
+
+    :param cql_type: the type, which may contain user-defined types.
+    :param value: the value of the application. A value that has a wrong type is accepted here: it
+        cannot be bound.
+    """
+    cql_type = bare(cql_type)
+    if value is None or not has_user_type(cql_type):
+        return
+    if issubclass(cql_type, UserType):
+        _check_user_value(cql_type, value)
+    elif issubclass(cql_type, MapType):
+        if isinstance(value, Mapping):
+            for subtype, items in zip(cql_type.subtypes, (value, value.values()), strict=True):
+                for item in items:
+                    check_value(subtype, item)
+    elif isinstance(value, (list, tuple, Set)):
+        subtypes = cql_type.subtypes
+        # A list, a set or a vector has one type for all elements, and a tuple one for each.
+        if len(subtypes) == 1:
+            subtypes = subtypes * len(value)
+        for subtype, item in zip(subtypes, value, strict=False):
+            check_value(subtype, item)
+
+
+def _check_user_value(cql_type: Any, value: Any) -> None:
+    """Check a value of a user-defined type, and the values of its fields."""
+    names: tuple[str, ...] = cql_type.fieldnames
+    if isinstance(value, Mapping):
+        values = value
+    elif isinstance(value, (tuple, list)):
+        cls_names: Any = getattr(type(value), "_fields", None)
+        is_by_name = cls_names is not None and {*cls_names} <= {*names}
+        values = dict(zip(cls_names if is_by_name else names, value, strict=False))
+    elif is_record(value):
+        attributes = Attributes(value, names)
+        values = attributes.values
+        unknown = [name for name in attributes.names if name not in names]
+        cls = type(value)
+        if values and unknown and cls is not cql_type.mapped_class and cls not in mapped_classes:
+            meant = nearest(unknown[0].lower(), [name for name in names if name not in values])
+            raise ValueError(
+                f"{cls.__name__} has the field {unknown[0]!r}, which is not a field of "
+                f"{cql_type.typename} ({', '.join(names)})"
+                f"{f'; did you mean {meant!r}?' if meant else ''}"
+            )
+    else:
+        return
+    for name, subtype in zip(names, cql_type.subtypes, strict=True):
+        if has_user_type(subtype):
+            check_value(subtype, values.get(name))

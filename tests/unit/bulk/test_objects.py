@@ -1,0 +1,251 @@
+"""Test how a load reads rows and values that are objects, and which of their fields it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import attrs
+import msgspec
+import pydantic
+import pytest
+
+from cassandra.bulk.objects import (
+    ABSENT,
+    Attributes,
+    attribute_of,
+    check_value,
+    fields_of,
+    fields_of_class,
+    has_user_type,
+    values_to_show,
+)
+from cassandra.cqltypes.containers import ListType, MapType, TupleType
+from cassandra.cqltypes.scalars import Int32Type, UTF8Type
+from cassandra.cqltypes.udt import UserType, mapped_classes
+
+
+@dataclasses.dataclass
+class Data:
+    id: int
+    nmae: str = "x"
+
+
+@attrs.define
+class Attrs:
+    id: int
+    nmae: str = "x"
+
+
+class Model(pydantic.BaseModel):
+    id: int
+    nmae: str = "x"
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def double(self) -> int:
+        return 2 * self.id
+
+
+class OpenModel(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="allow")
+    id: int
+
+
+class ModelWithAlias(pydantic.BaseModel):
+    id: int
+    full: str = pydantic.Field("x", alias="name")
+
+
+class Struct(msgspec.Struct):
+    id: int
+    nmae: str = "x"
+
+
+class Plain:
+    kind = "plain"
+
+    def __init__(self, id: int) -> None:
+        self.id = id
+        self.nmae = "x"
+        self._private = 1
+
+    @functools.cached_property
+    def double(self) -> int:
+        return 2 * self.id
+
+
+class Slots:
+    __slots__ = ("__weakref__", "id", "nmae", "unset")
+
+    def __init__(self, id: int) -> None:
+        self.id, self.nmae = id, "x"
+
+
+class OneSlot(Slots):
+    __slots__ = "more"
+
+
+class Column:
+    """A column of a table, as SQLAlchemy has it."""
+
+    table = "people"
+
+
+class Mapped:
+    """A class that SQLAlchemy has mapped to a table: only its columns are fields.
+
+    An SQL expression has no table, and a relationship is no column attribute.
+    """
+
+    __mapper__ = SimpleNamespace(
+        column_attrs=[
+            SimpleNamespace(key="id", columns=[Column()]),
+            SimpleNamespace(key="nmae", columns=[Column()]),
+            SimpleNamespace(key="sum", columns=[SimpleNamespace(table=None)]),
+        ]
+    )
+
+    def __init__(self, id: int) -> None:
+        self.id, self.nmae, self._sa_instance_state, self.friends = id, "x", None, [self]
+
+
+OBJECTS = [
+    Data(1),
+    Attrs(1),
+    Model(id=1),
+    OpenModel(id=1, nmae="x"),  # type: ignore[call-arg]
+    Struct(1),
+    Plain(1),
+    Mapped(1),
+    SimpleNamespace(id=1, nmae="x"),
+]
+
+
+@pytest.mark.parametrize("row", OBJECTS, ids=lambda row: type(row).__name__)
+def test_fields_of_objects(row: Any) -> None:
+    """An object has the fields that its class declares, or else its public attributes.
+
+    Values that properties compute, and attributes of the class, are no fields.
+    """
+    if isinstance(row, Plain):
+        assert row.double == 2
+    assert tuple(fields_of(row)) == ("id", "nmae")
+    attributes = Attributes(row, ["id", "name"])
+    assert (attributes.names, attributes.values) == (["id", "nmae"], {"id": 1})
+    assert values_to_show(row, ["id", "name"]) == {"id": 1, "nmae": "x"}
+
+
+def test_fields_of_slots() -> None:
+    """Slots of all base classes are fields; a slot without a value is absent."""
+    assert fields_of_class(Slots) is None
+    assert tuple(fields_of(OneSlot(1))) == ("more", "id", "nmae", "unset")
+    assert attribute_of(Slots(1), "unset") is ABSENT
+    assert values_to_show(Slots(1), ["id", "unset"]) == {"id": 1, "nmae": "x"}
+
+
+def test_aliases_stand_for_their_attributes() -> None:
+    """A field may be named by its alias, and an alias may be ignored."""
+    row = ModelWithAlias(id=1, name="x")
+    attributes = Attributes(row, ["id", "name"])
+    assert (attributes.names, attributes.values) == (["id", "name"], {"id": 1, "name": "x"})
+    assert Attributes(row, ["id"]).names == ["id", "full"]
+    assert Attributes(row, ["id"], ignored=["name"]).names == ["id"]
+    assert values_to_show(row, ["id", "name"]) == {"id": 1, "name": "x"}
+
+
+def test_properties_that_raise_are_errors() -> None:
+    """A property that raises AttributeError is an error; it is not an absent attribute."""
+
+    class Lazy:
+        @property
+        def name(self) -> str:
+            return self.missing  # type: ignore[attr-defined,no-any-return]
+
+    with pytest.raises(ValueError, match=r"'name' of Lazy raises AttributeError: .*'missing'"):
+        attribute_of(Lazy(), "name")
+    assert attribute_of(Lazy(), "other") is ABSENT
+    assert values_to_show(Lazy(), ["name"]) == {}
+
+
+def test_iterators_have_no_fields_to_show() -> None:
+    """The attributes of an iterator are not the values of a row."""
+
+    class Numbers:
+        def __init__(self) -> None:
+            self.position = 0
+
+        def __iter__(self) -> Any:
+            return iter([1, 2])
+
+    assert values_to_show(Numbers(), ["id"]) == {}
+    assert values_to_show(Numbers(), ["position"]) == {"position": 0}
+
+
+ADDRESS = UserType.make_udt_class("ks", "addr", ("street", "zip"), (UTF8Type, Int32Type))
+PERSON = UserType.make_udt_class("ks", "person", ("name", "home"), (UTF8Type, ADDRESS))
+
+
+@dataclasses.dataclass
+class Address:
+    street: str
+    zip: int
+
+
+@dataclasses.dataclass
+class BadAddress:
+    stret: str
+    zip: int
+
+
+@dataclasses.dataclass
+class Person:
+    name: str
+    home: object
+
+
+BAD = BadAddress("x", 1)
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "make"),
+    [
+        (ADDRESS, lambda value: value),
+        (ListType.apply_parameters([ADDRESS]), lambda value: [None, value]),
+        (MapType.apply_parameters([Int32Type, ADDRESS]), lambda value: {1: value}),
+        (TupleType.apply_parameters([Int32Type, ADDRESS]), lambda value: (1, value)),
+        (PERSON, lambda value: Person("x", value)),
+        (PERSON, lambda value: {"home": value}),
+        (PERSON, lambda value: ("x", value)),
+    ],
+)
+def test_fields_that_a_user_defined_type_lacks_are_refused(cql_type: Any, make: Any) -> None:
+    """A field that the type does not have is refused at any depth of the value."""
+    assert has_user_type(cql_type)
+    for value in (Address("x", 1), {"street": "x"}, ("x", 1), None):
+        check_value(cql_type, make(value))
+    bad_values: list[Any] = [BAD, SimpleNamespace(stret="x", zip=1)]
+    for value in bad_values:
+        with pytest.raises(ValueError, match="has the field 'stret', which is not a field of addr"):
+            check_value(cql_type, make(value))
+    with pytest.raises(ValueError, match=r"\(street, zip\); did you mean 'street'\?$"):
+        check_value(cql_type, make(BAD))
+
+
+def test_values_that_are_not_checked() -> None:
+    """Types without fields, and objects that cannot be bound, are left to the codecs."""
+    assert not has_user_type(ListType.apply_parameters([Int32Type]))
+    check_value(ListType.apply_parameters([Int32Type]), [BAD])
+    check_value(ListType.apply_parameters([ADDRESS]), 5)
+    check_value(MapType.apply_parameters([Int32Type, ADDRESS]), 5)
+    for value in (5, "text", SimpleNamespace(other=1)):
+        check_value(ADDRESS, value)
+
+    # A class that the application has registered may have further attributes.
+    class Registered(SimpleNamespace):
+        pass
+
+    mapped_classes.add(Registered)
+    check_value(ADDRESS, Registered(street="x", zip=1, label="x 1"))
