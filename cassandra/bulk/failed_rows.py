@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import stat
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
 from cassandra.bulk.chunks import Chunk, Column, RowLocation, slice_of
 from cassandra.bulk.fields import is_note, values_by_name, values_by_position
+from cassandra.bulk.objects import values_to_show
 from cassandra.bulk.opened import bad_byte
 from cassandra.bulk.plain import plain_codec
 from cassandra.bulk.texts import (
@@ -21,7 +24,6 @@ from cassandra.bulk.texts import (
     parsed_json,
     refuse_other,
 )
-from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.missing import is_missing
 from cassandra.protocol.records import is_record
 from cassandra.query.tables.rows import TableRows, is_array, rows_of
@@ -52,6 +54,10 @@ class FailedRows:
     :param nulls: the strings that mean null in CSV.
     :param types: for each column, the type that binds the application's values, which may have a
         converter; None if no column has a converter.
+    :param is_closed: True if a field without a column is an error, which the file shows. False if
+        the load leaves such fields out: then the file leaves them out, too. So a load of the file
+        does not write them, even if it has other options.
+    :param ignored: names of fields that the load leaves out.
     """
 
     def __init__(
@@ -62,13 +68,15 @@ class FailedRows:
         mapping: Mapping[str, str],
         nulls: Collection[str],
         types: Sequence[Any] | None = None,
+        is_closed: bool = True,
+        ignored: Collection[str] = (),
     ) -> None:
         self._path = path
         # The rows that an interrupted run of this load has already written to the file.
         self._existing: Collection[RowKey] = ()
-        self._json_lines = _JsonLines(columns, fields, mapping, nulls, types)
+        self._json_lines = _JsonLines(columns, fields, mapping, nulls, types, is_closed, ignored)
         # The file has the values of encrypted columns in plain text, so only its owner may read it.
-        self._mode = 0o600 if any(column.is_hidden for column in columns) else 0o666
+        self._is_private = any(column.is_hidden for column in columns)
         self._file: IO[str] | None = None
 
     @property
@@ -105,7 +113,11 @@ class FailedRows:
             # A load that was killed may have left an incomplete last line, without a line end. Then
             # we begin a new line.
             is_cut_off = _is_cut_off(self._path)
-            self._file = os.fdopen(os.open(self._path, flags, self._mode), "a", encoding="utf-8")
+            mode = 0o600 if self._is_private else 0o666
+            self._file = os.fdopen(os.open(self._path, flags, mode), "a", encoding="utf-8")
+            if self._is_private:
+                # The file may have existed before, with other permissions.
+                _make_private(self._file.fileno(), self._path)
             if is_cut_off:
                 self._file.write("\n")
         values = (location.source, location.row, location.line, reason)
@@ -137,8 +149,12 @@ class _JsonLines:
         mapping: Mapping[str, str],
         nulls: Collection[str],
         types: Sequence[Any] | None,
+        is_closed: bool,
+        ignored: Collection[str],
     ) -> None:
-        self._columns = {mapping.get(column.name, column.name): column for column in columns}
+        # The field of each bind marker.
+        self._field_of_each = [mapping.get(column.name, column.name) for column in columns]
+        self._columns = dict(zip(self._field_of_each, columns, strict=True))
         self._types = {
             column.name: cql_type
             for column, cql_type in zip(
@@ -152,6 +168,9 @@ class _JsonLines:
         self._read_rows: list[dict[str, Any]] | None = None
         self._unwritten: dict[str, Any] = {}  # values of the current row that JSON cannot represent
         self._fields = fields
+        self._has_repeated_fields = len({*fields}) < len(fields)
+        self._is_closed = is_closed
+        self._ignored = ignored
         self._mapping = mapping
         self._nulls = nulls
         self._keys = {mapping.get(column.name, column.name) for column in columns if column.is_key}
@@ -170,9 +189,11 @@ class _JsonLines:
                 if isinstance(parsed, dict):
                     # Add the notes to the original string of the row, in place of its closing
                     # brace, so that its numbers lose no digits.
-                    original = raw.strip()[:-1].rstrip()
-                    note_fields = _dumped(self._named(notes, parsed))
-                    return original + (", " if parsed else "") + note_fields[1:]
+                    kept = {name for name in parsed if self._is_kept(name)}
+                    original = raw.strip() if len(kept) == len(parsed) else _selected(raw, kept)
+                    original = original[:-1].rstrip()
+                    note_fields = _dumped(self._named(notes, kept))
+                    return original + (", " if kept else "") + note_fields[1:]
         fields = self._fields_of(chunk, index, raw)
         if self._unwritten:
             notes = {**notes, "error": f"{notes['error']} (JSON cannot have {self._names()})"}
@@ -202,7 +223,11 @@ class _JsonLines:
                 # With a wrong number of fields, or names that occur twice, we cannot tell which
                 # field has which name.
                 return {"_fields": list(raw)}
-            return {name: self._value(name, text) for name, text in zip(names, raw, strict=True)}
+            return {
+                name: self._value(name, text)
+                for name, text in zip(names, raw, strict=True)
+                if self._is_kept(name)
+            }
         row: Any = None
         try:
             if not isinstance(chunk.rows, list):
@@ -220,6 +245,12 @@ class _JsonLines:
         # this field until somebody has corrected it.
         return {**fields, "_fields": self._unwritten} if self._unwritten else fields
 
+    def _is_kept(self, name: str) -> bool:
+        """Return False for a field that the load leaves out, except notes of an earlier load."""
+        if name in self._columns:
+            return True
+        return name not in self._ignored and (self._is_closed or is_note(name))
+
     def _value(self, name: str, text: str) -> str | None:
         """Return the JSON value of a CSV field: None if the field means null, else its string."""
         column = self._columns.get(name)
@@ -235,12 +266,7 @@ class _JsonLines:
         values = values_by_name(row)
         # Without names, the values may be attributes of the row.
         if values is None and is_record(row):
-            aliases = attributes_by_alias(row.__class__)
-            values = {
-                name: getattr(row, aliases.get(name, name))
-                for name in self._fields
-                if hasattr(row, aliases.get(name, name))
-            }
+            values = values_to_show(row, self._fields)
             if not values:
                 return {"_text": repr(row)}
         # A row without names: if it has a wrong number of values, we cannot tell which value
@@ -249,17 +275,21 @@ class _JsonLines:
             row = values_by_position(row)
             if not isinstance(row, (tuple, list)):
                 return {"_text": repr(row)}
-            if len(row) != len(self._fields):
+            # If the statement binds a column twice, the row has two values of one name.
+            if len(row) != len(self._fields) or self._has_repeated_fields:
                 return {"_fields": [json_of(value) for value in row]}
             values = dict(zip(self._fields, row, strict=True))
         return self._as_json_fields(values, self._types)
 
     def _fields_of_tuple(self, row: Any) -> dict[str, Any]:
         """Return the fields of a row that was read from a file."""
-        return self._as_json_fields(dict(zip(self._columns, row, strict=True)))
+        # If the statement binds a column twice, both values are from the same field.
+        return self._as_json_fields(dict(zip(self._field_of_each, row, strict=True)))
 
     def _fields_of_table(self, table: Any, index: int) -> dict[str, Any]:
         """Return the fields of a row of a table."""
+        if self._has_repeated_fields and _has_no_names(table):
+            return {"_fields": [json_of(value) for value in table[index].tolist()]}
         # Convert a block of rows at once, and keep them: the next failed rows are probably among
         # them.
         first = index - index % _ROWS_AT_A_TIME
@@ -277,7 +307,7 @@ class _JsonLines:
         """Return the rows of a table, as dicts of values by field name."""
         columns: Sequence[Column] = list(self._columns.values())
         # An array without named fields has its columns in the order of `_fields`.
-        if is_array(table) and table.dtype.names is None:
+        if _has_no_names(table):
             columns = [self._columns[field] for field in self._fields]
         rows = rows_of(table, columns)
         if not isinstance(rows, TableRows):
@@ -298,7 +328,7 @@ class _JsonLines:
         fields: dict[str, Any] = {}
         for name, value in values.items():
             column = self._columns.get(name)
-            if value is UNSET_VALUE:
+            if value is UNSET_VALUE or not self._is_kept(name):
                 continue
             if column is None:  # a field that is not written
                 fields[name] = json_of(value)
@@ -308,6 +338,29 @@ class _JsonLines:
             fields_or_unwritten = fields if is_written else self._unwritten
             fields_or_unwritten[name] = json_value
         return fields
+
+
+def _make_private(descriptor: int, path: str | os.PathLike[str]) -> None:
+    """Let only the owner of an open file read and write it; do nothing if it is not a file.
+
+    :raises PermissionError: if others may read the file, and it does not belong to this user.
+    """
+    mode = os.fstat(descriptor).st_mode
+    # Windows has no such permissions, and a pipe or a terminal keeps nothing.
+    if os.name == "nt" or not stat.S_ISREG(mode) or not mode & 0o077:
+        return
+    try:
+        os.chmod(descriptor, 0o600)
+    except PermissionError as error:
+        raise PermissionError(
+            f"failed_rows={os.fspath(path)!r} would have values of encrypted columns, and is a "
+            "file of another user that others may read: name another file"
+        ) from error
+
+
+def _has_no_names(table: Any) -> bool:
+    """Return True for an array without named fields."""
+    return is_array(table) and table.dtype.names is None
 
 
 def _is_cut_off(path: str | os.PathLike[str]) -> bool:
@@ -439,6 +492,38 @@ def _bytes_after_load(column: Column, json_value: Any) -> bytes | None:
     except Exception:
         return None
     return data
+
+
+def _selected(text: str, names: Collection[str]) -> str:
+    """Return the JSON of an object with some of its fields, whose values are copied unchanged.
+
+    :param text: the JSON of an object, in which no name occurs twice.
+    :param names: the fields to keep.
+    """
+    fields: list[str] = []
+    start = _after_blanks(text, text.index("{") + 1)
+    while text[start] == '"':
+        name, colon = _DECODER.raw_decode(text, start)
+        colon = _after_blanks(text, colon)
+        _, end = _DECODER.raw_decode(text, _after_blanks(text, colon + 1))
+        if name in names:
+            fields.append(text[start:end])
+        comma = _after_blanks(text, end)
+        if text[comma] == "}":
+            break
+        start = _after_blanks(text, comma + 1)
+    return f"{{{', '.join(fields)}}}"
+
+
+def _after_blanks(text: str, start: int) -> int:
+    """Return the index of the first character from `start` on that is no blank of JSON."""
+    match = _JSON_BLANKS.match(text, start)
+    assert match is not None  # it may match the empty string
+    return match.end()
+
+
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)  # numbers may have any length
+_JSON_BLANKS = re.compile("[ \t\r\n]*")
 
 
 def _dumped(fields: Any) -> str:

@@ -350,6 +350,8 @@ def _failed_rows_of(columns: Columns, options: LoadOptions) -> FailedRows | None
         mapping=columns.reading.mapping,
         nulls=columns.reading.formats.nulls,
         types=columns.bound_types,
+        is_closed=columns.reading.is_closed,
+        ignored=columns.reading.ignored,
     )
 
 

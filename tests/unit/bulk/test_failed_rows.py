@@ -7,6 +7,7 @@ import os
 import stat
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -137,6 +138,59 @@ def test_rows_of_the_application(tmp_path: Path) -> None:
     ):
         assert failed_row(tmp_path / "f", row=row)[1] == {**fields, **NOTES}, row
     assert "_text" in failed_row(tmp_path / "f", row=ObjectWithoutRepr())[1]
+
+
+def test_fields_that_the_load_leaves_out_are_not_written(tmp_path: Path) -> None:
+    """With `columns=` (not `is_closed`) or `ignore=`, the file has only the fields it writes.
+
+    So a load of the file without these options does not write the other fields. Notes of an earlier
+    load stay. Without these options, a field without a column is the error that the file shows.
+    """
+    raw = ["1", "x", "y"]
+    for more, names in (
+        ({"is_closed": False}, {"id", "name"}),
+        ({"ignored": {"more"}}, {"id", "name"}),
+        ({}, {"id", "name", "more"}),
+    ):
+        settings: Any = more
+        _, fields = failed_row(tmp_path / "f", raw, names=("id", "name", "more"), **settings)
+        assert fields.keys() == {*names, *NOTES}
+        row = dict(zip(("id", "name", "more"), raw, strict=True))
+        assert failed_row(tmp_path / "f", row=row, **settings)[1].keys() == {*names, *NOTES}
+    # The fields that are kept have the same text as in the source.
+    text = '{ "more" : {"a": [1, "}"]}, "id":1.50 ,\t"\\u006eame": "\\"x" , "z": -0, "_row": 5}\n'
+    line, fields = failed_row(tmp_path / "f", text, is_closed=False)
+    kept = '{"id":1.50, "\\u006eame": "\\"x", "_row": 5, '
+    assert line == kept + json.dumps({f"_{name}": value for name, value in NOTES.items()})[1:]
+    assert fields["name"] == '"x'
+    for text in ('{"more": 1}', "{}", " { } "):
+        line, fields = failed_row(tmp_path / "f", text, is_closed=False)
+        assert fields == NOTES
+    long_number = "1" * 5000
+    with pytest.raises(ValueError, match="digits"):  # json.loads refuses such numbers
+        failed_row(tmp_path / "f", f'{{"id": {long_number}, "x": 1}}', is_closed=False)
+    assert (tmp_path / "f").read_text().startswith(f'{{"id": {long_number}, "_source"')
+
+
+def test_objects_have_all_of_their_fields(tmp_path: Path) -> None:
+    """A field of an object that has no column is written, too, because it may be misspelt."""
+    _, fields = failed_row(tmp_path / "f", row=SimpleNamespace(id=5, nmae="x", _private=1))
+    assert fields == {"id": 5, "nmae": "x", **NOTES}
+
+
+def test_rows_with_two_values_for_a_column_are_lists(tmp_path: Path) -> None:
+    """If a statement binds a column twice, a row without names is written with all its values."""
+    name, key = Column("name", UTF8Type), Column("id", Int32Type, is_key=True)
+    twice: dict[str, Any] = {"columns": [name, key, name], "fields": ["name", "id", "name"]}
+    _, fields = failed_row(tmp_path / "f", row=("new", 2, "old"), **twice)
+    assert fields == {"_fields": ["new", 2, "old"], **NOTES}
+    numpy = pytest.importorskip("numpy")
+    array = numpy.array([["new", "2", "old"]], dtype=object)
+    _, fields = failed_row(tmp_path / "f", row=array, is_table=True, **twice)
+    assert fields == {"_fields": ["new", "2", "old"], **NOTES}
+    # With names, both values are from one field.
+    _, fields = failed_row(tmp_path / "f", row={"name": "x", "id": 2}, **twice)
+    assert fields == {"name": "x", "id": 2, **NOTES}
 
 
 def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
@@ -304,6 +358,43 @@ def test_only_the_owner_can_read_clear_values_of_encrypted_columns(tmp_path: Pat
     hidden = (COLUMNS[0], COLUMNS[1]._replace(is_hidden=True))
     failed_row(tmp_path / "f", ["x", "y"], row=None, names=("id", "name"), columns=hidden)
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_an_existing_file_is_made_private_for_values_of_encrypted_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If others may read an existing file, only its owner may after the first such value.
+
+    If the permissions cannot be changed, the row is not written to the file.
+    """
+    path = tmp_path / "f"
+    for columns, mode in ((COLUMNS, 0o644), ([Column("id", Int32Type, is_hidden=True)], 0o600)):
+        path.write_text("")
+        path.chmod(0o644)
+        file = FailedRows(path, columns, ["id"], {}, ())
+        chunk = Chunk([{"id": 5}], 1, "a", 1, None, Position(0, 1), None)
+        file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")
+        file.close()
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+    def refuse(*args: Any) -> None:
+        raise PermissionError("not your file")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    path.write_text("")
+    file = FailedRows(path, columns, ["id"], {}, ())
+    file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")  # The file is private already.
+    file.close()
+    path.write_text("")
+    monkeypatch.undo()
+    path.chmod(0o640)
+    monkeypatch.setattr(os, "chmod", refuse)
+    file = FailedRows(path, columns, ["id"], {}, ())
+    with pytest.raises(PermissionError, match="a file of another user that others may read"):
+        file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")
+    file.close()
+    assert path.read_text() == ""
 
 
 def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
