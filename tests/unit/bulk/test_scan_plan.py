@@ -116,6 +116,16 @@ def plan(
             "c0 = ?",
             f'SELECT "id", "odd""name" FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING',
         ),
+        (
+            "id, count(*)",
+            "GROUP BY id",
+            f'SELECT id, count(*) FROM "a"."t0" WHERE {TOKENS} GROUP BY id ALLOW FILTERING',
+        ),
+        (
+            ["id"],
+            "per partition limit ?",
+            f'SELECT "id" FROM "a"."t0" WHERE {TOKENS} per partition limit ? ALLOW FILTERING',
+        ),
     ],
 )
 def test_the_query_selects_a_token_range(
