@@ -554,3 +554,20 @@ def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
         thread: threading.Thread = simulated.new_thread(target, name)
         return thread
     return threading.Thread(target=target, name=name, daemon=True)
+
+
+def start_user_thread(target: Callable[[], None], name: str) -> None:
+    """Call a function of the application in a new daemon thread.
+
+    If gevent or eventlet has patched threads, this is a new greenlet. Unlike `new_user_thread`, the
+    driver's own real threads may call this function: the greenlet then belongs to the thread that
+    has created the real thread.
+
+    :param target: the function.
+    :param name: the name of the thread.
+    """
+    call_in_greenlet = _real_threads.get(get_ident())
+    if call_in_greenlet is None:
+        new_user_thread(target, name).start()
+    else:
+        call_in_greenlet(target)

@@ -601,8 +601,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     def register_listener(self, listener: HostStateListener) -> None:
         """Notify `listener` when hosts are added, removed, up or down.
 
-        You may register a listener before or after `connect`. It is called on the engine's loop,
-        and must not block.
+        You may register a listener before or after `connect`. Listeners of the blocking API are
+        called in a thread of their own, in the order of the events, and may execute statements.
+        Listeners of `cassandra.aio` are called on the event loop, and must not block.
 
         :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
         :raises TypeError: if it has none of these methods.
@@ -664,6 +665,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         if self.metrics is not None:
             self.metrics.attach(core)
         self._observe(core)
+        await core.listeners.introduced()
 
     def _on_version(self, version: int) -> None:
         """Called when connections use another protocol version from now on."""

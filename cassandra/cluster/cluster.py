@@ -274,6 +274,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         assert self._loop_thread is not None
         core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
         core.wake_queue = self._loop_thread.wake_queue
+        core.listeners.use_thread(self._loop_thread.loop)
         # Store the engine before the first `await`, so that `_stop` closes it if `connect` fails or
         # is cancelled.
         self._core = core

@@ -94,7 +94,7 @@ class Core(Observers):
         self.sessions = Sessions()
         # The engines of additional loops; see `cassandra.engine.workers`.
         self.workers: tuple[WorkerCore, ...] = ()
-        self.listeners = Listeners(self.sessions.follow_distances_soon)
+        self.listeners = Listeners(self.sessions.follow_distances_soon, environment.clock)
         self.internal_queries = InternalQueries(settings)
         self.connector = Connector(settings, environment)
         self._opener = ConnectionOpener(
@@ -317,6 +317,7 @@ class Core(Observers):
         # Cancel background tasks after the other parts were closed, because closing a part may
         # start further tasks.
         await self._background.close()
+        await self.listeners.close()
         await self.notify_shutdown(observers)
         await self.connector.settle()
 

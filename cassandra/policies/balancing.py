@@ -43,7 +43,13 @@ class HostDistance:
 
 
 class HostStateListener:
-    """Notified when hosts join or leave the cluster, or go up or down."""
+    """Notified when hosts join or leave the cluster, or go up or down.
+
+    A blocking `Cluster` calls the listeners that were registered with `register_listener` in a
+    thread of their own, one after the other and in the order of the events. They may block and
+    execute statements; a slow listener delays later notifications. The listeners of `cassandra.aio`
+    and load balancing policies are called on the event loop, and must not block. Errors are logged.
+    """
 
     def on_up(self, host: Host) -> None:
         """Called when the host can be reached again.

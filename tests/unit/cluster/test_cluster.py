@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,7 +28,12 @@ from cassandra.errors import (
     SessionShutdown,
     UserTypeDoesNotExist,
 )
-from cassandra.policies import DCAwareRoundRobinPolicy, HostDistance, RoundRobinPolicy
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    HostDistance,
+    HostStateListener,
+    RoundRobinPolicy,
+)
 from cassandra.testing.fake import (
     ErrorCode,
     FakeCluster,
@@ -471,3 +477,78 @@ def test_an_address_is_not_a_host(method: str) -> None:
     """An address instead of a `Host` raises TypeError, which says how to get the host."""
     with pytest.raises(TypeError, match=r"is '10\.0\.0\.1': write cluster\.metadata\.get_host"):
         getattr(Cluster(), method)("10.0.0.1")
+
+
+# -- listeners -------------------------------------------------------------------------------------
+
+
+class HostStates(HostStateListener):
+    """A listener that records host events such as ("down", address).
+
+    :param on_event: called for each event, before it is recorded.
+    """
+
+    def __init__(self, on_event: Callable[[], object]) -> None:
+        self.seen: list[tuple[str, str]] = []
+        self._on_event = on_event
+
+    def _record(self, event: str, host: Any) -> None:
+        self._on_event()
+        self.seen.append((event, host.address))
+
+    def on_add(self, host: Any) -> None:
+        self._record("add", host)
+
+    def on_down(self, host: Any) -> None:
+        self._record("down", host)
+
+
+def test_a_listener_that_blocks_delays_no_requests() -> None:
+    """Requests do not wait for a listener of hosts, and neither does `shutdown`."""
+    may_go_on, has_begun = threading.Event(), threading.Event()
+
+    def block() -> None:
+        has_begun.set()
+        assert may_go_on.wait(WAIT)
+
+    with FakeCluster(2) as nodes:
+        nodes.prime(READ, rows([("k", "int")], [(1,)]))
+        with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            states = HostStates(block)
+            cluster.register_listener(states)
+            nodes.stop_node(nodes[1])
+            assert has_begun.wait(WAIT)
+            assert session.execute(READ, timeout=WAIT).one() == (1,)
+        assert states.seen == []
+        may_go_on.set()
+        until(lambda: states.seen == [("down", nodes[1].address)])
+
+
+def test_a_listener_may_execute_statements_and_shut_the_cluster_down() -> None:
+    """Listeners of hosts run in a thread of their own, as in cassandra-driver."""
+    results: list[Any] = []
+    with FakeCluster(2) as nodes:
+        nodes.prime(READ, rows([("k", "int")], [(1,)]))
+        with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+
+            def use_cluster() -> None:
+                results.append(session.execute(READ).one())
+                cluster.shutdown()
+
+            session = cluster.connect(wait_for_all_pools=True)
+            states = HostStates(use_cluster)
+            cluster.register_listener(states)
+            nodes.stop_node(nodes[1])
+            until(lambda: states.seen == [("down", nodes[1].address)])
+            assert results == [(1,)]
+            assert cluster.is_shutdown
+
+
+def test_a_listener_knows_the_hosts_when_connect_returns() -> None:
+    """`connect` waits for the listeners, even if they are slow."""
+    with FakeCluster(2) as nodes, Cluster(nodes.contact_points, port=nodes.port) as cluster:
+        states = HostStates(lambda: time.sleep(0.01))
+        cluster.register_listener(states)
+        cluster.connect()
+        assert sorted(states.seen) == [("add", node.address) for node in nodes.nodes]

@@ -380,3 +380,34 @@ thread.join()
 print(session.execute("READ").one().v, written[0].is_over)
 """
     assert run_program(program, setup_code=setup_code) == ["7 False"]
+
+
+def test_listeners_of_hosts_run_in_a_greenlet_and_may_wait(run_program: RunProgram) -> None:
+    """Listeners are called in a greenlet of the thread that connects, and may execute statements.
+
+    Events that come while a listener waits are reported after it, in order.
+    """
+    program = """
+from cassandra import _threads
+from cassandra.policies import HostStateListener
+class Listener(HostStateListener):
+    session = None
+    def on_add(self, host):
+        print("add", _threads.get_ident() == main)
+    def on_down(self, host):
+        green.sleep(0.01)
+        print("down", self.session.execute("READ").one().v)
+    def on_up(self, host):
+        print("up", _threads.get_ident() == main)
+main = _threads.get_ident()
+listener = Listener()
+cluster.register_listener(listener)
+listener.session = cluster.connect(wait_for_all_pools=True)
+core = cluster._core
+(host,) = cluster.metadata.all_hosts()
+for event in ("on_down", "on_up"):
+    core.loop.call_soon_threadsafe(core.listeners.notify, event, host)
+print("called")
+green.sleep(0.2)
+"""
+    assert run_program(program) == ["add True", "called", "down 7", "up True"]

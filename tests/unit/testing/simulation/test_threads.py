@@ -13,6 +13,7 @@ import pytest
 from cassandra import _threads
 from cassandra.cluster import Cluster
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
+from cassandra.policies import HostStateListener
 from cassandra.testing import FakeCluster
 from cassandra.testing.fake import rows, silence
 from cassandra.testing.simulation import (
@@ -239,3 +240,44 @@ def test_the_programs_in_the_guide_run() -> None:
     assert len(programs) == 2
     for program in programs:
         exec(compile(program, "testing.rst", "exec"), {})
+
+
+def test_listeners_of_hosts_may_sleep_and_execute() -> None:
+    """Listeners run in a simulated thread, while other threads execute statements."""
+    world = SimulatedWorld(12)
+    events: list[Any] = []
+
+    class Listener(HostStateListener):
+        session: Any = None
+
+        def on_add(self, host: Any) -> None:
+            events.append("add")
+
+        def on_down(self, host: Any) -> None:
+            world.threads.sleep(6.0)
+            events.append(("down", self.session.execute(READ).one().v))
+
+        def on_up(self, host: Any) -> None:
+            events.append("up")
+
+    def program() -> None:
+        listener = Listener()
+        with world.cluster() as cluster:
+            cluster.register_listener(listener)
+            session = listener.session = cluster.connect(wait_for_all_pools=True)
+            assert events == ["add"] * 3
+            world.fake.stop_node(world.fake[2])
+            started = world.loop.time()
+            while len(events) == 3:
+                before = world.loop.time()
+                assert session.execute(READ).one().v == 7
+                assert world.loop.time() - before < 1.0
+                world.threads.sleep(0.1)
+            assert world.loop.time() - started > 6.0
+            world.fake.start_node(world.fake[2])
+            while len(events) == 4:
+                world.threads.sleep(0.1)
+        world.threads.sleep(1.0)
+
+    world.run(program)
+    assert events[3:] == [("down", 7), "up"]
