@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     )
     from cassandra.client.messages import message_of
     from cassandra.client.timestamp_literals import warn_of_timestamp_literals
+    from cassandra.cqltypes.failures import ENCODE_ERRORS
     from cassandra.encoder import Encoder
     from cassandra.engine import happy_path
     from cassandra.engine.awaited import is_changed_by_user_code
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(
         __name__,
+        ENCODE_ERRORS="cassandra.cqltypes.failures",
         BatchBody="cassandra.engine.request_bodies",
         BatchStatement="cassandra.query.batch",
         BoundRows="cassandra.query.batch",
@@ -411,9 +413,18 @@ class RequestMaker:
                 and self._wants_preparing(query)
             ):
                 prepared = self._prepared_for(query)
-                if prepared is None:  # the request must prepare the CQL first
-                    return self._first_execution(query, parameters, options, on_done)
-                query, parameters = self._bind_text(query, prepared, parameters), None
+                bound: BoundStatement | None = None
+                if prepared is not None:
+                    # Another client may have made the table anew with other types. If the values do
+                    # not fit, prepare the CQL again, and raise the error only if they do not fit
+                    # the new statement either.
+                    try:
+                        bound = self._bind_text(query, prepared, parameters)
+                    except ENCODE_ERRORS:
+                        bound = None
+                if bound is None:  # the request must prepare the CQL first
+                    return self._first_execution(query, parameters, options, on_done, prepared)
+                query, parameters = bound, None
             statement = self._statement(query, parameters)
         # This shortcut for bound statements skips methods of the session. If user code may change
         # the request, or the statement is of a subclass, use the general path below.
@@ -491,10 +502,13 @@ class RequestMaker:
         parameters: Parameters,
         options: CallOptions,
         on_done: Done,
+        outdated: PreparedStatement | None,
     ) -> Request:
         """Create the request for a CQL string with bind markers that is not prepared yet.
 
         The request first prepares the CQL, and then calls `bind_to` to get the body to execute.
+
+        :param outdated: a statement that the values do not fit; None if the CQL is not prepared.
         """
         statement = SimpleStatement(query) if isinstance(query, str) else query
         # Copy the parameters, because they are bound only after the PREPARE, and the application
@@ -516,6 +530,8 @@ class RequestMaker:
         )
         resolved = request.request_body
         request.texts = [(statement.keyspace, statement.query_string)]
+        if outdated is not None:
+            request.outdated = (outdated,)
         request.bind_to = bind_to
         return request
 
@@ -590,9 +606,17 @@ class RequestMaker:
             target = routed(batch, entries, statements) if texts else batch
             return target, body
 
+        is_outdated = False
         if None not in cached_statements:
-            target, body = make_target_and_body(cached_statements)
-            return self._request_for(Request, body, batch, target, options, on_done)
+            try:
+                target, body = make_target_and_body(cached_statements)
+            except ENCODE_ERRORS:
+                if not texts:
+                    raise
+                is_outdated = True  # as for a single string, prepare the strings again
+            else:
+                return self._request_for(Request, body, batch, target, options, on_done)
+        known = [prepared for prepared in cached_statements if prepared is not None]
         # Until the CQL strings are prepared, the request needs another body. That body stores the
         # settings, and describes the request in error messages.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace, effective_keyspace)
@@ -601,6 +625,7 @@ class RequestMaker:
         )
         resolved = request.request_body
         request.texts = texts
+        request.cached, request.outdated = ((), known) if is_outdated else (known, ())
         request.working_keyspace = prepare_keyspace
         request.bind_to = lambda prepared: make_target_and_body(prepared, resolved)
         return request
@@ -629,6 +654,7 @@ class RequestMaker:
         request = self._request_for(PreparingRequest, body, statement, target, options, on_done)
         request.prepared_texts = self._prepared_texts
         request.working_keyspace = self.keyspace
+        request.cached = request.outdated = ()
         return request
 
     def _warn_if_large(self, body: AnyBody, batch: BatchStatement) -> None:

@@ -18,7 +18,7 @@ from cassandra.cqlengine.copies import snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.hooks import log_statement, set_row_factory
 from cassandra.cqlengine.options import NOT_SET
-from cassandra.cqltypes.failures import EncodeValueError
+from cassandra.cqltypes.failures import ENCODE_ERRORS
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
@@ -214,7 +214,7 @@ class ManyRequests(Request):
         writes = [
             write
             for write, (_, outcome) in zip(self.writes, outcomes, strict=True)
-            if isinstance(outcome, EncodeValueError)
+            if isinstance(outcome, ENCODE_ERRORS)
         ]
         request = ManyRequests(writes, self.connection, self.consistency, self.concurrency)
         request.idempotent = self.idempotent
@@ -225,13 +225,13 @@ class ManyRequests(Request):
 def _with_later(
     outcomes: Sequence[tuple[bool, Any]], later: Iterable[tuple[bool, Any]]
 ) -> list[tuple[bool, Any]]:
-    """Replace each EncodeValueError in `outcomes` by the outcome of the write's second execution.
+    """Replace each of ENCODE_ERRORS in `outcomes` by the outcome of the write's second execution.
 
     :param later: the outcomes of the request that `ManyRequests.refused` has returned.
     """
     later = iter(later)
     return [
-        next(later) if isinstance(outcome[1], EncodeValueError) else outcome for outcome in outcomes
+        next(later) if isinstance(outcome[1], ENCODE_ERRORS) else outcome for outcome in outcomes
     ]
 
 
@@ -285,7 +285,7 @@ def blocking(request: Request) -> Any:
         # Call the public `Session.execute`, because applications wrap it to observe or refuse
         # statements.
         result = connection.session.execute(statement, values, timeout=request.timeout)
-    except EncodeValueError:
+    except ENCODE_ERRORS:
         if not prepare_again(connection, request):
             raise
         result = _REFUSED
@@ -352,7 +352,7 @@ async def awaited(request: Request) -> Any:
         future = connection.session.execute(statement, values, request.timeout)
         future.row_factory = request.factory
         result = await future
-    except EncodeValueError:
+    except ENCODE_ERRORS:
         if not prepare_again(connection, request):
             raise
         result = _REFUSED
@@ -371,7 +371,8 @@ def prepare_again(connection: Connection, request: Request) -> bool:
 
     The caller then executes the request again, which prepares new statements. A prepared statement
     keeps the types from the time when it was prepared. If another process has since added a field
-    to a user-defined type, only a new prepared statement accepts a value with that field.
+    to a user-defined type, or made the table anew with other types, only a new prepared statement
+    accepts the values.
 
     :returns: False if the request's statements were already dropped once.
     """

@@ -36,6 +36,9 @@ class EncodeValueError(ValueError, OverflowError, TypeError):
     """
 
 
+# The errors of values that do not fit the types of a statement.
+ENCODE_ERRORS = (EncodeTypeError, EncodeValueError)
+
 EncodeTypeError.__module__ = "cassandra.cqltypes"
 EncodeValueError.__module__ = "cassandra.cqltypes"
 

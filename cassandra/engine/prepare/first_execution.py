@@ -1,7 +1,8 @@
 """`PreparingRequest`: a request that prepares its statements before it executes them.
 
 It is used when the application executes a CQL string with bind markers, or a batch with such
-strings, for the first time.
+strings, for the first time. It is also used if the values of a later execution do not fit the
+statement that was prepared: another client may have made the table anew with other types.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.cqltypes.failures import ENCODE_ERRORS
 from cassandra.engine.failures import failure_of
 from cassandra.engine.prepare.statements import PreparedTexts, all_or_first_error
 from cassandra.engine.request import Request
@@ -26,15 +28,23 @@ class PreparingRequest(Request):
     same order, and returns the statement and the request body to execute. `prepared_texts` is the
     session's cache of prepared statements. The timeout limits the time for preparing and executing
     together.
+
+    `outdated` contains statements of the cache to which the values could not be bound, so that
+    their CQL must be prepared again. `cached` contains statements of the cache to which the values
+    were not bound yet.
     """
 
-    __slots__ = ("bind_to", "prepared_texts", "texts", "working_keyspace")
+    __slots__ = (
+        "bind_to", "cached", "outdated", "prepared_texts", "texts", "working_keyspace",
+    )  # fmt: skip
 
     session: EngineSession  # the session that prepares and executes
     working_keyspace: str | None  # the session's keyspace when the request was created
     texts: Sequence[tuple[str | None, str]]
     prepared_texts: PreparedTexts
     bind_to: Callable[[list[PreparedStatement]], tuple[Any, AnyBody]]
+    outdated: Sequence[PreparedStatement]
+    cached: Sequence[PreparedStatement]
 
     def start_directly(self, is_awaited: bool = False) -> bool:
         """Return False: the request must be started on the loop, which prepares its strings."""
@@ -60,11 +70,24 @@ class PreparingRequest(Request):
     async def _prepare_and_execute(self) -> None:
         """Prepare the statements, bind the values, and then execute the request."""
         try:
-            self.statement, self.request_body = self.bind_to(await self._prepare_texts())
+            self.statement, self.request_body = await self._bind()
         except Exception as error:
             self.fail(failure_of(error))
             return
         super().start()
+
+    async def _bind(self) -> tuple[Any, AnyBody]:
+        """Prepare the statements, and return the statement and the body with the bound values."""
+        prepared = await self._prepare_texts()
+        try:
+            return self.bind_to(prepared)
+        except ENCODE_ERRORS:
+            if not self.cached:  # all statements have just been prepared
+                raise
+        # Prepare again outside of `except`, so that a second error does not show the first error as
+        # its context.
+        self.outdated, self.cached = self.cached, ()
+        return self.bind_to(await self._prepare_texts())
 
     async def _prepare_texts(self) -> list[PreparedStatement]:
         """Prepare all CQL strings concurrently, and return the statements in the same order."""
@@ -79,6 +102,7 @@ class PreparingRequest(Request):
                 self.retry_policy,
                 self.timeout,
                 self.working_keyspace,
+                self.outdated,
             )
             for keyspace, text in self.texts
         ]

@@ -196,6 +196,7 @@ class Preparer:
         retry_policy: RetryPolicy,
         timeout: float | None,
         working_keyspace: str | None = None,
+        outdated: Sequence[PreparedStatement] = (),
     ) -> PreparedStatement:
         """Prepare a CQL string with bind markers that the application has not prepared itself.
 
@@ -205,11 +206,12 @@ class Preparer:
         :param prepared_texts: the session's cache, to which the statement is added.
         :param working_keyspace: the session's keyspace at the time of the call; None for its
             current keyspace.
+        :param outdated: statements of the cache that are replaced, if they are still there.
         """
         expected = keyspace or working_keyspace or session.keyspace
         cache_key = (expected, query)
         prepared = prepared_texts.get(cache_key)
-        if prepared is not None:
+        if prepared is not None and not any(prepared is other for other in outdated):
             return prepared
 
         async def prepare_and_remember(seconds: float | None) -> PreparedStatement:

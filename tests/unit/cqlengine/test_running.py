@@ -14,7 +14,7 @@ from cassandra.cqlengine import CQLEngineException, columns, connection, running
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.cqlengine.running import Call, ManyRequests, Operation, Request, simple_request
-from cassandra.cqltypes import EncodeValueError
+from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.query.row_factories import dict_factory, tuple_factory
 from tests.unit.cqlengine.conftest import FakePrepared, FakeSession
 
@@ -139,18 +139,23 @@ async def test_collections_that_change_while_a_statement_is_prepared(
     assert [execution.values for execution in api.session.executions] == [[[1]], [[1, 2]]]
 
 
+@pytest.mark.parametrize("error_class", [EncodeValueError, EncodeTypeError])
 @pytest.mark.parametrize("refusals", [1, 2])
 async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_now(
-    api: Api, monkeypatch: pytest.MonkeyPatch, refusals: int
+    api: Api,
+    monkeypatch: pytest.MonkeyPatch,
+    refusals: int,
+    error_class: type[Exception],
 ) -> None:
     """If values do not fit a prepared statement, the statement is prepared again.
 
-    Another process may have added a field to a user-defined type since the statement was prepared.
-    If the values do not fit the new types either, their error is raised.
+    Another process may have added a field to a user-defined type since the statement was prepared,
+    or made the table anew with other types. If the values do not fit the new types either, their
+    error is raised.
     """
     await api.perform(Request(WRITE, [1], "here"))
     execute = api.session.execute
-    errors = [EncodeValueError(f"refusal {number}") for number in range(refusals)]
+    errors = [error_class(f"refusal {number}") for number in range(refusals)]
     remaining = list(errors)
 
     # The session refuses the values as often as `refusals` says.
@@ -163,7 +168,7 @@ async def test_values_that_do_not_fit_a_statement_are_bound_to_it_as_prepared_no
     if refusals == 1:
         await api.perform(Request(WRITE, [2], "here"))
     else:
-        with pytest.raises(EncodeValueError, match="refusal 1") as caught:
+        with pytest.raises(error_class, match="refusal 1") as caught:
             await api.perform(Request(WRITE, [2], "here"))
         assert caught.value.__context__ is None
     # The statement was prepared a second time, but not a third time.

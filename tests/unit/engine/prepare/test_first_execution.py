@@ -13,8 +13,9 @@ import pytest
 
 from cassandra import ConsistencyLevel, aio
 from cassandra.cluster import Cluster, Session
+from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.protocol.handler import ProtocolHandler
-from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.query import BatchStatement, HostTargetingStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode
 
 WRITE = "INSERT INTO t (a) VALUES (?)"
@@ -262,3 +263,104 @@ def test_statements_that_a_listener_adds_are_executed(node: FakeNode, session: S
         session.execute(new_batch())
     for request in executions(node):
         assert [statement.query for statement in request.statements] == [WRITE, added_query]
+
+
+# -- statements that are outdated ------------------------------------------------------------------
+
+OTHER_WRITE = "INSERT INTO t (b) VALUES (?)"
+
+
+def call_with(form: str, value: Any) -> tuple[Any, Any]:
+    """Return what to execute to write `value`, and the parameters."""
+    if form == "query string":
+        return WRITE, (value,)
+    if form == "statement":
+        return SimpleStatement(WRITE, keyspace="ks"), {"a": value}
+    if form == "with a host":
+        statement = SimpleStatement(WRITE)
+        return HostTargetingStatement(statement, "127.0.0.1"), (value,)
+    batch = BatchStatement()
+    batch.add(WRITE, (value,))
+    if form == "batch with another string":
+        batch.add(OTHER_WRITE, (1,))
+    return batch, None
+
+
+FORMS = ["query string", "statement", "with a host", "batch", "batch with another string"]
+
+
+def prepares(node: FakeNode) -> list[str | None]:
+    """Return the CQL of the PREPARE requests that the node has received."""
+    return [request.query for request in node.requests if request.opcode == Opcode.PREPARE]
+
+
+def last_value(node: FakeNode) -> bytes:
+    """Return the first value of the latest EXECUTE or BATCH that the node has received."""
+    request = executions(node)[-1]
+    statements = getattr(request, "statements", None)
+    value: bytes = (statements[0] if statements else request).values[0]
+    return value
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_values_that_do_not_fit_are_bound_to_the_string_as_prepared_now(
+    node: FakeNode, session: Session, form: str, is_watched: bool
+) -> None:
+    """Another client may have made the table anew with other types.
+
+    Then values that fit the new types must not be refused because of the old types.
+    """
+    session.execute(*call_with(form.replace(" with another string", ""), 1))
+    if is_watched:
+        session.add_request_init_listener(lambda future: None)
+    node.prime_prepare(WRITE, [("a", "text")])
+    node.prime_prepare(OTHER_WRITE, [("b", "int")])
+    for value in ("x", "y"):
+        session.execute(*call_with(form, value))
+        assert last_value(node) == value.encode()
+    # The string was prepared again once.
+    assert prepares(node).count(WRITE) == 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_outdated_strings_are_prepared_again_in_asyncio(node: FakeNode, form: str) -> None:
+    """The same as above, with `cassandra.aio`."""
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        await session.execute(*call_with(form.replace(" with another string", ""), 1))
+        node.prime_prepare(WRITE, [("a", "text")])
+        node.prime_prepare(OTHER_WRITE, [("b", "int")])
+        for value in ("x", "y"):
+            await session.execute(*call_with(form, value))
+            assert last_value(node) == value.encode()
+    assert prepares(node).count(WRITE) == 2
+
+
+@pytest.mark.parametrize("value", ["x", 1 << 40], ids=["type", "range"])
+@pytest.mark.parametrize("form", FORMS)
+def test_values_that_do_not_fit_the_new_types_either_are_refused(
+    node: FakeNode, session: Session, form: str, value: Any
+) -> None:
+    """The error says why the values do not fit, and other values are written as before."""
+    node.prime_prepare(OTHER_WRITE, [("b", "int")])
+    session.execute(*call_with(form.replace(" with another string", ""), 1))
+    with pytest.raises((EncodeTypeError, EncodeValueError), match='column "a"') as caught:
+        session.execute(*call_with(form, value))
+    # The error of the first attempt would only repeat the error.
+    assert not isinstance(caught.value.__context__, (EncodeTypeError, EncodeValueError))
+    assert prepares(node).count(WRITE) == 2
+    session.execute(*call_with(form, 2))
+    assert prepares(node).count(WRITE) == 2
+    assert last_value(node)[-1] == 2
+
+
+def test_values_that_do_not_fit_at_the_first_execution_are_refused_at_once(
+    node: FakeNode, session: Session
+) -> None:
+    """A string that has just been prepared is not prepared again."""
+    for form in ("query string", "batch"):
+        session._prepared_texts.drop((None, WRITE))
+        with pytest.raises(EncodeTypeError):
+            session.execute(*call_with(form, "x"))
+    assert prepares(node) == [WRITE, WRITE]
