@@ -6,6 +6,7 @@ It also opens the pools that the policies need.
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,7 +50,7 @@ class PoliciesHarness:
         self.brought_up: list[Any] = []
         metadata = Metadata()
         metadata._replace_hosts([UP, DOWN, UNKNOWN])
-        self.listeners = Listeners(lambda: None)
+        self.listeners = Listeners(lambda: None, time.monotonic)
         self.engine: Any = object()
         self.distance_updates = 0
         engine: Any = self.engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +41,7 @@ class WatchedHosts:
         self.metadata = Metadata()
         self.metadata._replace_hosts([self.first, self.second])
         self.events: list[tuple[str, str]] = []
-        self.listeners = Listeners(lambda: None)
+        self.listeners = Listeners(lambda: None, time.monotonic)
         self.listeners.user_listeners = [self]
         self.probed: list[str] = []
         self.probe_error: Exception | None = None
