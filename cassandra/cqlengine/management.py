@@ -279,7 +279,7 @@ def _server_columns(
 ) -> Generator[Request, Any, dict[str, ServerColumn]]:
     """Read the columns of a table, by name; an empty dict if the table does not exist."""
     rows = yield from _schema_rows("columns", connection, keyspace_name=keyspace, table_name=table)
-    return {
+    existing = {
         row["column_name"]: ServerColumn(
             row["column_name"],
             row["type"],
@@ -289,6 +289,14 @@ def _server_columns(
         )
         for row in rows
     }
+    # Only read the flags of tables that may have compact storage by their columns.
+    if schema_changes.may_be_static_compact(existing):
+        rows = yield from _schema_rows(
+            "tables", connection, keyspace_name=keyspace, table_name=table
+        )
+        if rows and schema_changes.is_static_compact(rows[0].get("flags")):
+            return schema_changes.visible_columns(existing)
+    return existing
 
 
 def _server_fields(

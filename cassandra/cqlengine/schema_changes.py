@@ -7,7 +7,7 @@ them. They never drop a column or make its type narrower.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.cqlengine.errors import CQLEngineException
@@ -46,6 +46,42 @@ class ServerColumn(NamedTuple):
     kind: str
     position: int
     clustering_order: str
+
+
+# -- compact storage -------------------------------------------------------------------------------
+
+
+def may_be_static_compact(existing: Mapping[str, ServerColumn]) -> bool:
+    """Return True if a table's columns may be those of a static table with compact storage.
+
+    Such a table has one row for each partition. The server stores the columns outside the key as
+    static columns, and adds a clustering column and a regular column, which CQL hides.
+
+    :param existing: the columns of the table, by name.
+    """
+    kinds = [column.kind for column in existing.values()]
+    return "static" in kinds and kinds.count("clustering") == 1
+
+
+def is_static_compact(flags: Collection[str] | None) -> bool:
+    """Return True for the flags of a static table with compact storage.
+
+    :param flags: the flags in system_schema.tables of a table for which `may_be_static_compact`
+        returns True. Tables without compact storage are "compound".
+    """
+    return {"compound", "dense", "super"}.isdisjoint(flags or ())
+
+
+def visible_columns(existing: Mapping[str, ServerColumn]) -> dict[str, ServerColumn]:
+    """Return the columns of a static table with compact storage that CQL shows, by name.
+
+    :param existing: the columns of the table that the schema tables have.
+    """
+    return {
+        name: column._replace(kind="regular") if column.kind == "static" else column
+        for name, column in existing.items()
+        if column.kind in ("partition_key", "static")
+    }
 
 
 # -- types -----------------------------------------------------------------------------------------

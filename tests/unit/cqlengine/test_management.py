@@ -275,6 +275,44 @@ def test_columns_are_added(server: Server) -> None:
     assert server.sent == [add_column, INDEX]
 
 
+async def test_hidden_columns_of_compact_storage_are_not_columns(server: Server) -> None:
+    """`sync_table` compares a static table with compact storage with the columns that CQL shows.
+
+    The schema tables of the server have its columns as static columns, and two hidden columns.
+    """
+    server.add_server_columns(
+        "person",
+        KEY,
+        ("column1", "text", "clustering", 0, "asc"),
+        ("name", "text", "static", -1, "none"),
+        ("value", "blob", "regular", -1, "none"),
+    )
+    table = {"keyspace_name": "ks", "table_name": "person"}
+    for flags in ([], None, {"compound"}, {"dense"}, {"super", "dense"}):
+        server.schema["tables"] = [{**table, "flags": flags}]
+        if not flags:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert management.sync_table(Person) == [INDEX]
+                assert await management.async_table(Person) == [INDEX]
+        else:
+            with pytest.raises(CQLEngineException, match=r"the clustering columns \['column1'\]"):
+                management.sync_table(Person)
+
+
+def test_columns_are_added_to_compact_storage(server: Server) -> None:
+    """`sync_table` adds a column that a static table with compact storage lacks."""
+    server.add_server_columns(
+        "person",
+        KEY,
+        ("column1", "text", "clustering", 0, "asc"),
+        ("age", "int", "static", -1, "none"),
+        ("value", "blob", "regular", -1, "none"),
+    )
+    server.schema["tables"] = [{"keyspace_name": "ks", "table_name": "person", "flags": []}]
+    assert management.sync_table(Person) == ['ALTER TABLE ks.person ADD "name" text', INDEX]
+
+
 def test_a_dry_run_of_a_table_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run prints the statements that would create a table, and sends none."""
     assert management.sync_table(Person, dry_run=True) == [CREATE, INDEX]
