@@ -287,12 +287,37 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
             # A field of a user-defined type, ``column.field``. Names may have points themselves.
             columns = [column for column in table.columns if name.startswith(f"{column}.")]
             return columns[0] if len(columns) == 1 else None
-        columns = split_names(composed[1])
-        if key.issuperset(columns):
+        columns = _names_in_brackets(composed[1], table)
+        if columns and key.issuperset(columns):
             return name
         return columns[0] if len(columns) == 1 and columns[0] in table.columns else None
 
     return [name_of(number, column.name) for number, column in enumerate(prepared.column_metadata)]
+
+
+def _names_in_brackets(text: str, table: TableMetadata) -> list[str]:
+    """Return the names of columns in the brackets of a marker's name.
+
+    Cassandra does not quote these names, which may have any characters. There are several names if
+    the marker is compared with several clustering columns, as in ``(a, b) IN ?``.
+
+    :param text: the text between the brackets.
+    :param table: the table of the columns.
+    :returns: an empty list if the names are not known.
+    """
+    if text in table.columns:
+        return [text]
+    # CQL only compares consecutive clustering columns with one marker.
+    clustering = [column.name for column in table.clustering_key]
+    for begin in range(len(clustering)):
+        for end in range(begin + 2, len(clustering) + 1):
+            names = clustering[begin:end]
+            if text in (",".join(names), ", ".join(names)):
+                return names
+    try:
+        return split_names(text)
+    except ValueError:
+        return []
 
 
 def _partial_values(tokens: Sequence[str]) -> set[str | int]:

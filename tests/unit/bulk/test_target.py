@@ -299,6 +299,36 @@ def test_markers_belong_to_columns(
     assert names_of_markers(prepared, table) == names
 
 
+@pytest.mark.parametrize(
+    ("marker", "name"),
+    [
+        ("in(placed,A b)", "in(placed,A b)"),
+        ("(placed,A b,c.d)", "(placed,A b,c.d)"),
+        ("(A b, c.d)", "(A b, c.d)"),
+        ("in(c.d)", "in(c.d)"),
+        ("(placed,c.d)", None),
+        ("in(placed,m)", None),
+        ("key(M x)", "M x"),
+        ('key("M x")', "M x"),
+        ("value(Placed)", "value(Placed)"),
+        ("key(other one)", None),
+    ],
+)
+def test_markers_of_several_columns(marker: str, name: str | None) -> None:
+    """A marker that is compared with several clustering columns keeps the server's name.
+
+    Cassandra does not quote the names in the brackets.
+    """
+    table = table_metadata(
+        customer="uuid", placed="int", m="int", **{"A b": "int", "c.d": "int", "M x": "set<int>"}
+    )
+    table.clustering_key += [table.columns["A b"], table.columns["c.d"]]
+    prepared: Any = SimpleNamespace(
+        query_string="WHERE", column_metadata=[SimpleNamespace(name=marker)]
+    )
+    assert names_of_markers(prepared, table) == [name]
+
+
 def test_traits_of_a_plan() -> None:
     """The INSERT of a plan is idempotent, even if the prepared statement is not marked so."""
     prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False, column_metadata=[])

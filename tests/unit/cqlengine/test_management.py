@@ -288,7 +288,8 @@ async def test_hidden_columns_of_compact_storage_are_not_columns(server: Server)
         ("value", "blob", "regular", -1, "none"),
     )
     table = {"keyspace_name": "ks", "table_name": "person"}
-    for flags in ([], None, {"compound"}, {"dense"}, {"super", "dense"}):
+    all_flags: list[Any] = [[], None, {"compound"}, {"dense"}, {"super", "dense"}]
+    for flags in all_flags:
         server.schema["tables"] = [{**table, "flags": flags}]
         if not flags:
             with warnings.catch_warnings():
