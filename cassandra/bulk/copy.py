@@ -25,6 +25,7 @@ from cassandra._steps import adrive, drive
 from cassandra._unknown_options import with_example
 from cassandra.bulk.checkpoint import describe_cluster, describe_id
 from cassandra.bulk.load import aload, load
+from cassandra.bulk.masks import mask_steps
 from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
@@ -104,7 +105,8 @@ def copy(
 
     Nulls are not written. With `keep_ttl` or `keep_write_time`, columns of a row that differ in TTL
     or write time are written by separate statements. Like `Session.load`, the copy sends rows with
-    the same replicas in small batches, and repeats failed requests.
+    the same replicas in small batches, and repeats failed requests. If columns have masks, and the
+    role that reads lacks the permission UNMASK, the copy warns that it copies masks.
 
     :param session: a blocking session that reads.
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
@@ -131,6 +133,7 @@ def copy(
     copying = _Copy(
         session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
     )
+    drive(mask_steps(session, table, columns, "the copy"), performer(session))
     # Prepare the statements of the target before anything is read, so that errors show at once.
     copying.set_statements([other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
@@ -187,6 +190,7 @@ async def acopy(
     copying = _Copy(
         session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
     )
+    await adrive(mask_steps(session, table, columns, "the copy"), performer(session))
     copying.set_statements([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
     scan = AsyncScan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]

@@ -22,12 +22,15 @@ from uuid import uuid4
 from cassandra._clocks import monotonic
 from cassandra._habits import UNLOAD_REPORT, add_habits
 from cassandra._later_warnings import warn
+from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import write_json
+from cassandra.bulk.masks import mask_steps
 from cassandra.bulk.opened import MANIFEST, UNFINISHED
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.scan_options import RangeOptions, UnloadOptions, positive
+from cassandra.bulk.scan_plan import performer
 from cassandra.bulk.signs import Sign
 from cassandra.bulk.sources import OTHER_ENDINGS
 from cassandra.bulk.texts import json_of, refuse_other
@@ -622,6 +625,9 @@ def unload(
 ) -> UnloadReport:
     """Write a table to files in a folder.
 
+    If columns have masks, and the role of the session lacks the permission UNMASK, the unload warns
+    that it writes masks.
+
     :param session: a blocking session.
     :param table: the table.
     :param target: the folder to write to. It must be empty, or is created.
@@ -644,6 +650,7 @@ def unload(
     number_options = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
+        drive(mask_steps(session, table, columns, "the unload"), performer(session))
         for page in scan.pages():
             with scan.locating(page):
                 writer.add(page)
@@ -692,6 +699,7 @@ async def aunload(
     number_options = {"decimals": decimals, "varints": varints}
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
+        await adrive(mask_steps(session, table, columns, "the unload"), performer(session))
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
                 # Compressing and writing may block for long, so do it in a thread.
