@@ -97,6 +97,36 @@ class StaticRows(NamedTuple):
         return all(sizes[index] <= largest_missing for index in self.clustering)
 
 
+class ShortRows(NamedTuple):
+    """A statement of a load for rows that lack their last clustering columns.
+
+    Dense tables with compact storage have such rows. A server refuses them if the statement binds
+    null for these columns.
+
+    :param prepared: the prepared statement.
+    :param positions: for each bind marker of `prepared`, the index of its value in a row as the
+        load's main statement binds the row.
+    :param key: the positions of the primary key among the bind markers of `prepared`.
+    :param missing: the indexes, in a row as the main statement binds it, of the clustering columns
+        that such rows lack.
+    """
+
+    prepared: PreparedStatement
+    positions: Sequence[int]
+    key: Keys
+    missing: Sequence[int]
+
+    def has_short_key(self, sizes: Sequence[int]) -> bool:
+        """Return True if the missing clustering columns of a row are null.
+
+        A row that has no field for such a column has probably lost it, so unset values do not
+        count.
+
+        :param sizes: the sizes of the row's values in bytes; -1 for nulls.
+        """
+        return all(sizes[index] == -1 for index in self.missing)
+
+
 class Wave(NamedTuple):
     """Requests of a chunk that may be sent in any order, because their rows have different keys.
 
@@ -207,6 +237,9 @@ class Binder:
         # The load's second statement, for rows that only have values of static columns; None if the
         # load needs only one statement.
         self.static_rows: StaticRows | None = None
+        # The load's statements for rows without their last clustering columns; the statements with
+        # the fewest columns come first.
+        self.short_rows: list[ShortRows] = []
         # The positions of static columns, if rows of one partition may have different values for
         # them. In that case, the order of the rows decides which value is kept.
         self.static_columns: Sequence[int] = ()
@@ -563,6 +596,12 @@ class Binder:
                 )
                 failures += static_errors
                 row_count -= len(static_errors)
+            for short_rows in self.short_rows:
+                other_rows, other_numbers, short_errors = self._take_short_rows(
+                    short_rows, other_rows, other_numbers, waves
+                )
+                failures += short_errors
+                row_count -= len(short_errors)
             if self.is_dry:
                 # A dry run sends nothing, so we look here for values that a server would refuse.
                 errors = self._refused_rows(self._prepared, other_rows, self._keys, other_numbers)
@@ -791,18 +830,67 @@ class Binder:
             static_indexes.append(row_index)
         if not rows:
             return block, row_numbers, []
-        prepared = static_rows.prepared
-        static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
         # The key of these requests is the partition key: they have no clustering columns.
+        prepared = static_rows.prepared
         keys = Keys(partition=tuple(prepared.routing_key_indexes or ()), clustering=())
+        static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
         numbers = [row_numbers[row_index] for row_index in static_indexes]
-        errors: list[tuple[int, BaseException]] = []
-        if self.is_dry:
-            errors = self._refused_rows(prepared, static_block, keys, numbers)
-        else:
-            waves += self._waves(prepared, static_block, keys, numbers)
+        errors = self._request_rows(prepared, static_block, keys, numbers, waves)
         other_numbers = [row_numbers[row_index] for row_index in other_indexes]
         return block.take(other_indexes), other_numbers, errors
+
+    def _take_short_rows(
+        self,
+        short_rows: ShortRows,
+        block: Any,
+        row_numbers: Sequence[int],
+        waves: list[Wave],
+    ) -> tuple[Any, Sequence[int], list[tuple[int, BaseException]]]:
+        """Make the requests of rows without their last clustering columns, and take these rows out.
+
+        :param short_rows: the statement, and which rows it writes.
+        :param waves: gets these requests, unless this is a dry run.
+        :returns: as for `_take_static_rows`.
+        """
+        rows: list[bytes] = []
+        short_numbers: list[int] = []
+        other_indexes: list[int] = []  # the indexes in the block of all other rows
+        for row_index, row in enumerate(block.rows()):
+            data = row.data
+            spans = spans_of(data, block.width)
+            if short_rows.has_short_key([size for _, size in spans]):
+                rows.append(b"".join(value_at(data, spans[i]) for i in short_rows.positions))
+                short_numbers.append(row_numbers[row_index])
+            else:
+                other_indexes.append(row_index)
+        if not rows:
+            return block, row_numbers, []
+        short_block = bind.RowsBlock(len(short_rows.positions), rows, block.has_unset)
+        errors = self._request_rows(
+            short_rows.prepared, short_block, short_rows.key, short_numbers, waves
+        )
+        other_numbers = [row_numbers[row_index] for row_index in other_indexes]
+        return block.take(other_indexes), other_numbers, errors
+
+    def _request_rows(
+        self,
+        prepared: PreparedStatement,
+        block: Any,
+        keys: Keys,
+        row_numbers: Sequence[int],
+        waves: list[Wave],
+    ) -> list[tuple[int, BaseException]]:
+        """Add the requests of rows to `waves`; in a dry run, return the rows that servers refuse.
+
+        :param prepared: the statement that writes the rows.
+        :param block: the rows, as the statement binds them.
+        :param keys: the positions of the key among the bind markers.
+        :param row_numbers: the number of each row in its chunk.
+        """
+        if self.is_dry:
+            return self._refused_rows(prepared, block, keys, row_numbers)
+        waves += self._waves(prepared, block, keys, row_numbers)
+        return []
 
     def _has_written_empty(self, chunk: Chunk, number: int, sizes: Sequence[int]) -> bool:
         """Return True if a CSV row has an empty clustering column whose field is not empty.

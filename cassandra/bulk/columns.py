@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra.bulk.binding import Binder, StaticRows, times_in
+from cassandra.bulk.binding import Binder, ShortRows, StaticRows, times_in
 from cassandra.bulk.changed_numbers import ChangedNumbers
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.fields import check_folders, check_names, positions_of
@@ -380,6 +380,26 @@ class Columns:
             static=[index for index in other_columns if table.columns[names[index]].is_static],
             clustering=list(self.keys.clustering),
             regular=[index for index in other_columns if not table.columns[names[index]].is_static],
+        )
+
+    def short_rows(self, table: TableMetadata, prepared: PreparedStatement) -> ShortRows:
+        """Return a statement of the load for rows that lack their last clustering columns.
+
+        :param table: the target of the load.
+        :param prepared: the prepared statement: see `short_key_plans`.
+        :returns: the statement, with the positions of the values that it binds.
+        """
+        names = [column.name for column in self.columns]
+        bound_names = [column.name for column in prepared.column_metadata]
+        clustering = [column.name for column in table.clustering_key]
+        return ShortRows(
+            prepared=prepared,
+            positions=[names.index(name) for name in bound_names],
+            key=Keys(
+                tuple(prepared.routing_key_indexes or ()),
+                [bound_names.index(name) for name in clustering if name in bound_names],
+            ),
+            missing=[names.index(name) for name in clustering if name not in bound_names],
         )
 
 

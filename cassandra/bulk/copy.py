@@ -32,7 +32,7 @@ from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.scan_options import switch
 from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
-from cassandra.bulk.target import check_session, full_name, table_of
+from cassandra.bulk.target import check_session, full_name, short_key_widths, table_of
 from cassandra.bulk.texts import short_repr
 from cassandra.engine.prepare.same_values import is_readable_as
 from cassandra.protocol.encrypted import is_encrypted
@@ -143,7 +143,7 @@ def copy(
         with scan.locating(page):
             rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
         for prepared, rows in rows_by_statement:
-            with copying.writing(rows):
+            with copying.writing(prepared, rows):
                 copying.add_report(load(other, prepared, rows, writing, is_plain=True))
         copying.end_page()
     return copying.end()
@@ -200,7 +200,7 @@ async def acopy(
             with scan.locating(page):
                 rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
             for prepared, rows in rows_by_statement:
-                with copying.writing(rows):
+                with copying.writing(prepared, rows):
                     copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
             copying.end_page()
     return copying.end()
@@ -347,6 +347,18 @@ class _Copy:
         # partitions. If the first statement wrote them, a row would expire together with a static
         # value.
         self._splits_statics = bool(self._kept_functions) and len(self.texts) > 1
+        # Rows that lack their last clustering columns, in tables with compact storage: maps their
+        # number of key columns to the index of their statement. Such tables have no static columns.
+        self._short_statements: dict[int, int] = {}
+        if short_key_widths(source) and _clustering_names(source) == _clustering_names(target):
+            del self._written_positions[1:]
+            for width in short_key_widths(target):
+                key_width = self._partition_width + width
+                self._short_statements[key_width] = len(self.texts)
+                self.texts.append(self._query(target, [*key[:key_width], *values]))
+                self._written_positions.append(
+                    [*range(key_width), *range(self._key_width, len(self._names))]
+                )
         # This is added to the subject of the scan's checkpoint, so that no other scan or copy can
         # resume from it.
         self.purpose = {
@@ -441,19 +453,33 @@ class _Copy:
             )
             # `is_static` is also the index of the statement: 0 writes rows, 1 writes static
             # columns. A row whose values have different TTLs or write times becomes several rows.
-            statement_rows = self._values(row, is_static, int(age))
+            statement = int(is_static)
+            if self._short_statements and row[self._key_width - 1] is None:
+                statement = self._short_statement(row)
+            statement_rows = self._values(row, statement, int(age))
             self._report.expired += not statement_rows
-            row_lists[is_static] += statement_rows
+            row_lists[statement] += statement_rows
             # Each row of a partition has the partition's static values, so write them only once.
             partition = row[: self._partition_width]
             if self._splits_statics and not is_static and partition != last_partition:
-                row_lists[True] += self._values(row, True, int(age))
+                row_lists[True] += self._values(row, 1, int(age))
             last_partition = partition
         return [
             (statement, statement_rows)
             for statement, statement_rows in zip(self._prepared, row_lists, strict=True)
             if statement_rows
         ]
+
+    def _short_statement(self, row: Row) -> int:
+        """Return the index of the statement for a row without its last clustering columns.
+
+        :returns: 0, whose INSERT a server refuses, if the row has a clustering column after one
+            that it lacks.
+        """
+        key = row[: self._key_width]
+        width = key.index(None)
+        is_short = all(value is None for value in key[width:])
+        return self._short_statements.get(width, 0) if is_short else 0
 
     def _is_static(self, row: Row) -> bool:
         """Return True if a row without clustering columns can still be written.
@@ -469,7 +495,7 @@ class _Copy:
             index for index in range(self._key_width, len(self._names)) if row[index] is not None
         ]
         # Only the second statement (for static columns) can write a row without clustering columns.
-        is_static = len(self._prepared) > 1 and all(
+        is_static = bool(self._static_positions) and all(
             value is None for value in row[self._partition_width : self._key_width]
         )
         # Otherwise the row cannot be written: it has a value outside the static columns, but lacks
@@ -483,15 +509,16 @@ class _Copy:
             )
         return True
 
-    def _values(self, row: Row, is_static: bool, age: int) -> list[Row]:
+    def _values(self, row: Row, statement: int, age: int) -> list[Row]:
         """Return the rows to write for a row of the scan: one per distinct TTL and write time.
 
-        The list is empty if all values of the row have expired since it was read, or if `is_static`
-        is True and the row has no static values.
+        The list is empty if all values of the row have expired since it was read, or if the
+        statement only writes static columns and the row has no static values.
 
-        :param is_static: True for the statement of static columns.
+        :param statement: the index of the statement that writes the row.
         :param age: how many seconds ago the row was requested.
         """
+        is_static = statement == 1 and bool(self._static_positions)
         column_count = len(self._names)
         value_count = column_count - self._key_width  # columns outside the key
         value_positions: Sequence[int] = range(self._key_width, column_count)
@@ -529,7 +556,7 @@ class _Copy:
             columns_by_using[
                 tuple(0 if function == "TTL" else now for function in self._kept_functions)
             ] = []
-        written_positions = self._written_positions[is_static]
+        written_positions = self._written_positions[statement]
         # Make one row per distinct (TTL, write time). It only has the columns with this TTL and
         # write time: the other columns are unset, so that the row does not write them.
         statement_rows = []
@@ -542,9 +569,10 @@ class _Copy:
         return statement_rows
 
     @contextmanager
-    def writing(self, rows: Sequence[Row]) -> Iterator[None]:
+    def writing(self, prepared: Any, rows: Sequence[Row]) -> Iterator[None]:
         """Let the error of a load, which only knows a page of the copy, speak of the copy.
 
+        :param prepared: the statement that writes the rows.
         :param rows: the rows that the body of the ``with`` statement writes.
         """
         try:
@@ -557,6 +585,10 @@ class _Copy:
             if failure is not None and reason == str(failure):
                 reason = failure.reason
                 row = rows[int(failure.place.removeprefix("row "))]
+                # The statement may only write the first columns of the key.
+                statement = next(n for n, each in enumerate(self._prepared) if each is prepared)
+                written = self._written_positions[statement]
+                row = row[: sum(position < self._key_width for position in written)]
             raise self._error(reason, row, load_report) from error.__cause__
 
     def _error(self, reason: str, row: Row | None, load_report: LoadReport | None) -> LoadError:
@@ -674,6 +706,10 @@ def _check_keys(
         RuntimeWarning,
         stacklevel=stack_level(),
     )
+
+
+def _clustering_names(table: TableMetadata) -> list[str]:
+    return [column.name for column in table.clustering_key]
 
 
 def _user_types(metadata: Metadata, keyspace: str) -> Mapping[str, UserType]:

@@ -90,6 +90,7 @@ from cassandra.bulk.target import (
     check_statement_using,
     check_static_counters,
     owners_in,
+    short_key_plans,
     static_plan,
     table_of,
     traits_of,
@@ -218,6 +219,9 @@ class Load:
             static_text = static_plan(target, plan, options.using())
             if static_text is not None:
                 binder.static_rows = columns.static_rows(target, (yield Prepare(static_text)))
+            # As do rows without their last clustering columns, in tables with compact storage.
+            for short_text in short_key_plans(target, plan, options.using()):
+                binder.short_rows.append(columns.short_rows(target, (yield Prepare(short_text))))
         failed_rows = _failed_rows_of(columns, options)
         checkpoint = LoadCheckpoint(self._checkpoint_file, self.report, failed_rows)
         # Begin at the position where the checkpoint of an earlier run ended.

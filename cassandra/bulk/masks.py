@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._later_warnings import warn
 from cassandra.bulk.plain import PlainRows
-from cassandra.bulk.target import full_name, names_in, table_of
+from cassandra.bulk.scan_plan import known_table_steps
+from cassandra.bulk.target import full_name, names_in
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, InvalidRequest, Unauthorized
 from cassandra.query.statement import SimpleStatement
@@ -37,7 +38,7 @@ def mask_steps(session: Any, name: str, columns: Sequence[str] | str | None, wor
     :param columns: what is read: names, or selectors of CQL; None for all columns.
     :param work: what reads the columns, for the warning.
     """
-    table = table_of(session.cluster.metadata, name, session.keyspace, with_views=True)
+    table = yield from known_table_steps(session, name, with_views=True)
     masked = _masked_columns(table, columns)
     if not masked:
         return

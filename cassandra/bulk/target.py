@@ -624,6 +624,39 @@ def static_plan(
     return _insert(table, names, clauses)
 
 
+def short_key_widths(table: TableMetadata) -> range:
+    """Return how many clustering columns a row may have that lacks its last clustering columns.
+
+    Only dense tables with compact storage have such rows: the server accepts an INSERT without the
+    last clustering columns there, and a SELECT returns null for them. The range is empty for any
+    other table, and for a view.
+
+    :param table: the metadata of the table.
+    """
+    is_compact = getattr(table, "is_compact_storage", False)  # views do not have the attribute
+    return range(1, len(table.clustering_key) if is_compact else 1)
+
+
+def short_key_plans(
+    table: TableMetadata, plan: Plan, using: Mapping[str, tuple[int | None, str | None]]
+) -> list[str]:
+    """Return the CQL for rows that lack their last clustering columns: see `short_key_widths`.
+
+    :param table: the metadata of the table.
+    :param plan: the statement for all other rows.
+    :param using: see `LoadOptions.using`.
+    :returns: the statement for each number of clustering columns.
+    """
+    if plan.is_counter:
+        return []
+    clustering = [column.name for column in table.clustering_key]
+    clauses = [clause for name, values in using.items() for clause in _using(name, *values)]
+    return [
+        _insert(table, [name for name in plan.names if name not in clustering[width:]], clauses)
+        for width in short_key_widths(table)
+    ]
+
+
 def _insert(table: TableMetadata, names: Sequence[str], using: Sequence[str]) -> str:
     columns = ", ".join(map(protect_name, names))
     text = f"INSERT INTO {full_name(table)} ({columns}) VALUES ({', '.join('?' * len(names))})"

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -33,6 +33,7 @@ from cassandra.bulk.scan_options import RangeOptions, UnloadOptions, positive
 from cassandra.bulk.scan_plan import performer
 from cassandra.bulk.signs import Sign
 from cassandra.bulk.sources import OTHER_ENDINGS
+from cassandra.bulk.target import short_key_widths
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unknown_options import FOR_READING, FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
 from cassandra.bulk.unload_form import FileForm, FileText
@@ -172,6 +173,10 @@ class _Writer:
         self._is_complete = False  # True when the manifest is written
         # The names of CSV columns that have an empty string, which a load would read as null.
         self.empty_text_columns: dict[str, None] = {}
+        # The clustering columns that rows may lack: see `_short_keys`.
+        self.short_keys: Mapping[str, bool] = {}
+        # Decodes pages, and keeps the bytes of these columns; None before the first page.
+        self._key_rows: PlainRows | None = None
         self._names: list[str] | None = None  # the columns of the first page
         # The current file: its final path, its number of rows, and the bytes of its pages.
         self._path: Path | None = None
@@ -187,6 +192,8 @@ class _Writer:
         :param result: the `ResultSet` whose current page is written.
         """
         self._check_columns(result)
+        if self.short_keys:
+            self._check_short_keys(result)
         if self._write is None:
             self._open(result)
         assert self._write is not None
@@ -211,6 +218,30 @@ class _Writer:
                 f"the columns changed between pages, from ({', '.join(self._names)}) to "
                 f"({', '.join(names)}): unload the table again"
             )
+
+    def _check_short_keys(self, result: Page) -> None:
+        """Raise ValueError if a load of the files would write a row of a page with another key.
+
+        Files cannot tell an empty number from null, and CSV may not tell an empty text from null.
+        """
+        names = result.column_names or []
+        if self._key_rows is None:
+            self._key_rows = PlainRows(lambda index, _: names[index] in self.short_keys)
+        null_of_csv = self._form.null if self._format == "csv" else "null"
+        rows = self._key_rows.tuples(result)
+        for position in sorted(self._key_rows.bytes_positions):
+            may_be_empty = self.short_keys[names[position]]
+            for number, row in enumerate(rows):
+                if row[position] == b"" and not may_be_empty:
+                    problem = "it is empty, and a load would read null: write copy(...) instead"
+                elif row[position] is None and may_be_empty and not null_of_csv:
+                    problem = (
+                        "it is null, and a load of CSV would read an empty value, so it would "
+                        "write another row: write null='NULL', also for the load"
+                    )
+                else:
+                    continue
+                raise ValueError(f'row {number}, column "{names[position]}" of the key: {problem}')
 
     def _open(self, result: Page) -> None:
         """Begin a file, and set `_write` for its format.
@@ -480,6 +511,25 @@ def _counted(rows: Sequence[Any]) -> Iterator[Iterator[Any]]:
         raise
 
 
+def _short_keys(scan: Scan | AsyncScan) -> dict[str, bool]:
+    """Return the clustering columns that rows of the table may lack, by name.
+
+    The values are True for columns in which a load of CSV reads an empty field as an empty value,
+    and not as null.
+
+    :param scan: the scan, which knows the table.
+    """
+    with suppress(KeyError, ValueError):  # the table may not exist
+        table = scan._table_metadata()
+        columns = [table.clustering_key[width] for width in short_key_widths(table)]
+        return {column.name: column.cql_type in _EMPTY_TYPES for column in columns}
+    return {}
+
+
+# The types of which an empty value differs from null in all files.
+_EMPTY_TYPES = ("ascii", "blob", "text", "varchar")
+
+
 def _with_quoted_mark(lines: bytes) -> bytes:
     """Quote the first field of a file if it begins with U+FEFF.
 
@@ -641,7 +691,8 @@ def unload(
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.UnloadOptions`.
-    :raises ValueError: for an unknown format, or an option that the format does not have.
+    :raises ValueError: for an unknown format, or an option that the format does not have, or if a
+        load of the files would write a row of a table with compact storage with another key.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
@@ -651,6 +702,7 @@ def unload(
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
         drive(mask_steps(session, table, columns, "the unload"), performer(session))
+        writer.short_keys = _short_keys(scan)
         for page in scan.pages():
             with scan.locating(page):
                 writer.add(page)
@@ -690,7 +742,8 @@ async def aunload(
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
     :param options: see `cassandra.bulk.UnloadOptions`.
-    :raises ValueError: for an unknown format, or an option that the format does not have.
+    :raises ValueError: for an unknown format, or an option that the format does not have, or if a
+        load of the files would write a row of a table with compact storage with another key.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
     """
@@ -700,6 +753,7 @@ async def aunload(
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
         await adrive(mask_steps(session, table, columns, "the unload"), performer(session))
+        writer.short_keys = _short_keys(scan)
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
                 # Compressing and writing may block for long, so do it in a thread.

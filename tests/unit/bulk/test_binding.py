@@ -18,7 +18,7 @@ import pytest
 
 from cassandra import _impl
 from cassandra.bulk import binding
-from cassandra.bulk.binding import Binder, Bound, StaticRows
+from cassandra.bulk.binding import Binder, Bound, ShortRows, StaticRows
 from cassandra.bulk.chunks import Chunk, Column, Position
 from cassandra.bulk.groups import Keys
 from cassandra.bulk.indexed_vectors import IndexedVector
@@ -398,6 +398,63 @@ def test_rows_whose_keys_only_differ_in_their_bytes_keep_their_order(
         for wave in result.waves
     ]
     assert rows_of_waves == [[0, 1, 3, 4], [2]]
+
+
+@pytest.mark.parametrize("is_dry", [False, True])
+def test_rows_without_their_last_clustering_columns_use_statements_of_their_own(
+    implementation: Implementation, is_dry: bool
+) -> None:
+    """Rows of compact storage that lack their last clustering columns are written without them.
+
+    A server refuses other rows without a clustering column.
+    """
+    columns = [
+        Column(name, lookup_cqltype("text"), is_key=name != "v")
+        for name in ("p", "c", "d", "e", "v")
+    ]
+    prepared = prepared_insert(implementation, columns, [0])
+    binder = binder_of(prepared, columns, Keys((0,), (1, 2, 3)))
+    short, longer = (
+        prepared_insert(implementation, [columns[index] for index in positions], [0])
+        for positions in ([0, 1, 4], [0, 1, 2, 4])
+    )
+    binder.short_rows = [
+        ShortRows(short, positions=[0, 1, 4], key=Keys((0,), [1]), missing=[2, 3]),
+        ShortRows(longer, positions=[0, 1, 2, 4], key=Keys((0,), [1, 2]), missing=[3]),
+    ]
+    binder.is_dry = is_dry
+    result = bound(
+        binder,
+        ("a", "b", "c", "d", "e"),
+        ("a", "b", None, None, "x"),
+        ("a", "b", "c", None, "y"),
+        ("a", "b", None, "d", "no"),
+        ("a", "b", "c", UNSET_VALUE, "no"),
+        ("a", None, None, None, "no"),
+        ("a", "b", None, None, "z"),
+        ("a", "b", "", "", None),
+    )
+    if is_dry:
+        assert (result.waves, result.row_count) == ([], 5)
+        assert [(number, str(error)) for number, error in result.failures] == [
+            (number, f"column {name!r} of the primary key has no value")
+            for number, name in ((3, "d"), (4, "e"), (5, "c"))
+        ]
+        return
+    numbers = {
+        statement: [
+            [number for number, _ in rows_to_send(result._replace(waves=[wave]))]
+            for wave in result.waves
+            if wave.prepared is statement and wave.groups
+        ]
+        for statement in (short, longer, prepared)
+    }
+    # Rows 1 and 6 have the same key, so one is sent after the other.
+    assert numbers == {short: [[1, 5], [6]], longer: [[2]], prepared: [[0, 3, 4, 7]]}
+    rows = dict(rows_to_send(result))
+    assert rows[1] == b"\0\0\0\1a\0\0\0\1b\0\0\0\1x"
+    assert rows[2] == b"\0\0\0\1a\0\0\0\1b\0\0\0\1c\0\0\0\1y"
+    assert (result.row_count, result.failures) == (8, [])
 
 
 def test_rows_with_only_static_columns_are_recognized(implementation: Implementation) -> None:

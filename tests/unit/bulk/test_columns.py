@@ -353,6 +353,15 @@ def test_named_markers_stand_for_the_columns_of_their_places() -> None:
     assert (binder.write_time, binder.ttl) == (4, None)
 
 
+def test_rows_without_their_last_clustering_columns_have_a_statement_of_their_own() -> None:
+    """A statement for rows without their last clustering columns binds the values that it has."""
+    table = table_metadata(p="int", c="int", d="int", e="int", r="text")
+    table.clustering_key += [table.columns["d"], table.columns["e"]]
+    columns = columns_of_table("r", "p", "c", "d", "e", table=table, key=(1,))
+    statement = prepared("p", "r", "c")
+    assert columns.short_rows(table, statement) == (statement, [1, 0, 2], Keys((0,), [2]), [3, 4])
+
+
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     """Rows that only have static columns are written by a separate statement."""
     columns = columns_of_table("p", "c", "s", "r")

@@ -513,6 +513,80 @@ async def test_times_to_live_of_pages_that_wait_get_shorter(
     assert ("expired meanwhile" in str(report)) == bool(expired)
 
 
+@pytest.mark.parametrize("is_target_compact", [True, False])
+@COPIERS
+def test_rows_of_compact_storage_without_their_last_clustering_columns(
+    copier: Any, is_target_compact: bool
+) -> None:
+    """A copy writes such rows without these columns, as tables with compact storage may have them.
+
+    Any other table refuses null there.
+    """
+    names = ["id", "c", "d", "v"]
+    columns = [(name, "int") for name in names]
+    source_rows = [(1, 2, 3, 4), (1, 2, None, 5), (1, 5, None, None)]
+    full, short = (
+        f"INSERT INTO ks.u ({', '.join(written)}) VALUES ({', '.join('?' * len(written))})"
+        for written in (names, ["id", "c", "v"])
+    )
+    select_query = SELECT.replace("id, c, v", "id, c, d, v")
+    with FakeNode() as node:
+        node.schema = {"system_schema.keyspaces": [keyspace("ks")]}
+        node.schema["system_schema.columns"] = [
+            column("ks", table, name, kind, position)
+            for table in "tu"
+            for name, kind, position in (
+                ("id", "partition_key", 0),
+                ("c", "clustering", 0),
+                ("d", "clustering", 1),
+                ("v", "regular", -1),
+            )
+        ]
+        compact = ["dense", "compound"]
+        node.schema["system_schema.tables"] = [
+            {"keyspace_name": "ks", "table_name": name, **OPTIONS, "id": uuid.uuid4(), **flags}
+            for name, flags in (
+                ("t", {"flags": compact}),
+                ("u", {"flags": compact} if is_target_compact else {}),
+            )
+        ]
+        select = node.prime_prepare(select_query, [("a", "bigint"), ("b", "bigint")], columns)
+        select.keyspace, select.table = "ks", "t"
+        for query, markers in ((full, columns), (short, [columns[0], columns[1], columns[3]])):
+            insert = node.prime_prepare(query, markers, pk_indexes=[0])
+            insert.keyspace, insert.table = "ks", "u"
+
+        def answer_scan(request: Request) -> Answer:
+            token_bounds: Any = request.values
+            start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
+            rows = source_rows if start < 0 <= end else []
+            return paged(columns, rows, keyspace="ks", table="t")
+
+        node.prime(select_query, answer_scan)
+        report = copier(node, lambda session: None)
+        requests: list[Any] = list(node.requests)
+    statements = [
+        statement for request in requests for statement in (request.statements or [request])
+    ]
+    written = {
+        query: [
+            [
+                int.from_bytes(value, "big") if isinstance(value, bytes) else value
+                for value in each.values
+            ]
+            for each in statements
+            if each.query == query and each.values
+        ]
+        for query in (full, short)
+    }
+    if is_target_compact:
+        assert written == {full: [[1, 2, 3, 4]], short: [[1, 2, 5], [1, 5, NOT_SET]]}
+    else:
+        assert written[full] == [[1, 2, 3, 4], [1, 2, None, 5], [1, 5, None, NOT_SET]]
+        assert not written[short]
+    assert (report.read, report.written) == (3, 3)
+
+
 def test_the_ttl_of_a_static_value_is_not_that_of_its_rows() -> None:
     """A static value's TTL applies only to the INSERT of the static value, not to its rows.
 

@@ -280,6 +280,42 @@ def rows_sent(request: Request) -> list[list[Any]]:
 
 
 @LOADERS
+def test_rows_of_compact_storage_may_lack_their_last_clustering_columns(
+    node: FakeNode, load: Load, tmp_path: Path
+) -> None:
+    """Rows with null there are written by an INSERT without these columns.
+
+    In CSV, an empty text is a value of the key, and the text of the option `null` means null.
+    """
+    node.schema = schema("a", tables=1)
+    node.schema["system_schema.tables"][0]["flags"] = ["dense", "compound"]
+    node.schema["system_schema.columns"] += [
+        column("a", "t0", name, "clustering", position, type="text")
+        for position, name in enumerate("xy")
+    ]
+    types = {"c0": "int", "id": "int", "x": "text", "y": "text"}
+    full, short = ["id", "x", "y", "c0"], ["id", "x", "c0"]
+    for names in (full, short):
+        query = f"INSERT INTO a.t0 ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        insert = node.prime_prepare(
+            query, [(name, types[name]) for name in names], pk_indexes=[names.index("id")]
+        )
+        insert.keyspace, insert.table = "a", "t0"
+    path = tmp_path / "rows.csv"
+    path.write_text("id,x,y,c0\n1,a,b,4\n1,a,,5\n1,a,NULL,6\n")
+    rows = [(1, "a", "b", 4), (1, "a", "", 5), (1, "a", None, 6)]
+    for source, options in ((path, {"null": "NULL"}), (rows, {"columns": full})):
+        begin = len(node.requests)
+        assert into_table(node, load, source, **options).written == 3
+        sent = [values for request in node.requests[begin:] for values in rows_sent(request)]
+        written = [[*values[:-1], values[-1][-1]] for values in sent if len(values) > 2]
+        one = b"\0\0\0\1"
+        assert sorted(written, key=lambda values: values[-1]) == [
+            [one, b"a", b"b", 4], [one, b"a", b"", 5], [one, b"a", 6],
+        ]  # fmt: skip
+
+
+@LOADERS
 @pytest.mark.parametrize(
     ("refusal", "batch_count", "error_text"),
     [

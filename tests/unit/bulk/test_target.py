@@ -19,6 +19,8 @@ from cassandra.bulk.target import (
     owners_in,
     plan_of,
     positions_in,
+    short_key_plans,
+    short_key_widths,
     static_plan,
     table_of,
     traits_of,
@@ -297,6 +299,31 @@ def test_markers_belong_to_columns(
         query_string=query, column_metadata=[SimpleNamespace(name=name) for name in markers]
     )
     assert names_of_markers(prepared, table) == names
+
+
+def test_rows_without_their_last_clustering_columns_have_statements_of_their_own() -> None:
+    """`short_key_plans` returns INSERTs without the last clustering columns for compact storage."""
+    table = table_metadata(customer="uuid", placed="int", line="int", part="int", total="int")
+    table.clustering_key += [table.columns["line"], table.columns["part"]]
+    using = {"TTL": (None, "ttl"), "TIMESTAMP": (5, None)}
+    plan = plan_of(table, (), **NO_OPTIONS)
+    assert not short_key_widths(table)
+    assert not short_key_plans(table, plan, using)
+    table.is_compact_storage = True
+    assert list(short_key_widths(table)) == [1, 2]
+    assert short_key_plans(table, plan, using) == [
+        f'INSERT INTO ks."Orders" ({names}) VALUES ({markers}) USING TTL ? AND TIMESTAMP 5'
+        for names, markers in (
+            ("customer, placed, total", "?, ?, ?"),
+            ("customer, placed, line, total", "?, ?, ?, ?"),
+        )
+    ]
+    assert short_key_plans(table, plan._replace(is_counter=True), using) == []
+    # A static table with compact storage has no clustering columns that CQL shows.
+    table.clustering_key = []
+    assert short_key_plans(table, plan, using) == []
+    view: Any = SimpleNamespace(clustering_key=[1, 2])
+    assert not short_key_widths(view)
 
 
 @pytest.mark.parametrize(

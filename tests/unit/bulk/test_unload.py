@@ -18,20 +18,32 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 import cassandra.bulk.signs as signs_module
 import cassandra.bulk.unload as unload_module
 from cassandra import aio
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.sources import files_of
 from cassandra.bulk.texts import json_of, text_of
 from cassandra.cluster import Cluster
 from cassandra.errors import DecodeError, InvalidRequest
 from cassandra.metadata import ColumnMetadata, TableMetadata
-from cassandra.testing.fake import Answer, ErrorCode, FakeCluster, Request, error, rows
+from cassandra.testing.fake import (
+    Answer,
+    Encoded,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Request,
+    error,
+    rows,
+)
 from cassandra.util import Date, SortedSet, Time
 from tests.unit.bulk.test_scan import EXPECTED, QUERY, Table, no_fault, nodes, settings
+from tests.unit.metadata.schema.rows import OPTIONS, column, keyspace
 
 __all__ = ["nodes"]
 
@@ -370,6 +382,68 @@ def test_empty_clustering_columns_are_warned_of_if_a_row_may_lack_them(is_static
     assert [str(record.message)[:31] for record in records] == (
         ["column 'c' has empty texts, whi"] if is_static else []
     )
+
+
+@pytest.mark.parametrize("cql_type", ["text", "int"])
+async def test_rows_of_compact_storage_without_their_last_clustering_columns(
+    tmp_path: Path, cql_type: str
+) -> None:
+    """CSV cannot tell a missing clustering column from an empty text, so this raises an error.
+
+    A load of the file would write a row with another key. It reads an empty field of another type
+    as null, and so it reads the text of the option `null`.
+    """
+    columns = [("id", "int"), ("c", "int"), ("d", cql_type)]
+    full = (1, 2, "" if cql_type == "text" else 3)
+    query = QUERY.replace('"id", "c0"', '"id", "c", "d"').replace("t0", "t")
+    message = (
+        r"table a\.t, the row with id = 1 and c = 2 and d = None: row 1, column \"d\" of the key: "
+        r"it is null, and a load of CSV would read an empty value, .* write null='NULL'"
+    )
+    options: Any = [{"format": "csv", "null": "NULL"}, {"format": "jsonl"}]
+    refused: Any = {"format": "csv"}
+    if cql_type == "int":
+        options.append(refused)
+    with FakeNode() as node:
+        node.schema = {"system_schema.keyspaces": [keyspace("a")]}
+        node.schema["system_schema.columns"] = [
+            column("a", "t", name, kind, max(position, 0), type=cql_type)
+            for position, ((name, cql_type), kind) in enumerate(
+                zip(columns, ("partition_key", "clustering", "clustering"), strict=True), -1
+            )
+        ]
+        node.schema["system_schema.tables"] = [
+            {
+                "keyspace_name": "a", "table_name": "t", **OPTIONS, "id": uuid4(),
+                "flags": ["dense", "compound"],
+            }
+        ]  # fmt: skip
+        select = node.prime_prepare(query, [("a", "bigint"), ("b", "bigint")], columns)
+        select.keyspace, select.table = "a", "t"
+        node.prime(query, rows(columns, [full, (1, 2, None)], keyspace="a", table="t"))
+        everything = [TokenRange(FIRST, LAST)]
+        settings: Any = {"contact_points": [node.address], "port": node.port}
+        with Cluster(**settings) as cluster, cluster.connect() as session:
+            for number, each in enumerate(options):
+                target = tmp_path / str(number)
+                assert session.unload("a.t", target, ranges=everything, **each).rows == 2
+            if cql_type == "text":
+                with pytest.raises(ValueError, match=message):
+                    session.unload("a.t", tmp_path / "csv", ranges=everything, **refused)
+            else:
+                # A number may be empty, which files cannot tell from null.
+                node.prime(query, rows(columns, [(1, 2, Encoded(b""))], keyspace="a", table="t"))
+                for each in options:
+                    with pytest.raises(ValueError, match='"d" of the key: it is empty, and'):
+                        session.unload("a.t", tmp_path / "new", ranges=everything, **each)
+        async with aio.Cluster(**settings) as async_cluster:
+            async_session = await async_cluster.connect()
+            if cql_type == "text":
+                with pytest.raises(ValueError, match=message):
+                    await async_session.unload(
+                        "a.t", tmp_path / "aio", ranges=everything, **refused
+                    )
+    assert {*os.listdir(tmp_path)} == {str(number) for number in range(len(options))}
 
 
 @pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
