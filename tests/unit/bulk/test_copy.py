@@ -413,6 +413,17 @@ def test_the_error_of_a_copy_names_the_tables_and_the_row(copier: Any) -> None:
 
 
 @COPIERS
+def test_the_error_of_static_values_names_the_partition(copier: Any) -> None:
+    """The error of a row that only has static values has its partition key alone."""
+    with FakeNode() as node:
+        kinds = {"id": "partition_key", "c": "clustering", "v": "static"}
+        prime(node, (1, None, "static"), kinds)
+        node.prime(STATIC, error(ErrorCode.INVALID, "refused"))
+        with pytest.raises(LoadError, match=r"table ks\.t, the row with id = 1: .*refused"):
+            copier(node, lambda session: None)
+
+
+@COPIERS
 def test_an_outage_during_a_copy_names_the_tables(copier: Any) -> None:
     """An error that is not about a row names the tables, too."""
     with FakeNode() as node:
