@@ -151,6 +151,11 @@ class LoadOptions:
                 "columns is a list of names, or a dict of fields and columns, not the text "
                 f"{self.columns!r}"
             )
+        if isinstance(self.columns, (set, frozenset)):
+            # Rows without names have their values in the order of `columns`.
+            raise TypeError(
+                f"columns is a list of names, and a set has no order: write {sorted(self.columns)}"
+            )
         # The class of a list is not checked: it may be the columns of a frame, for example.
         if self.columns is not None and hasattr(self.columns, "__len__") and not len(self.columns):
             raise ValueError(f"columns is empty ({self.columns!r}): leave it out for all columns")
@@ -162,7 +167,11 @@ class LoadOptions:
             raise TypeError(f"ignore is a list of names, not the text {self.ignore!r}")
         if not isinstance(self.ignore, (Iterable, NoneType)):
             raise TypeError(f"ignore is a list of names, but is {self.ignore!r}")
-        object.__setattr__(self, "ignore", tuple(self.ignore or ()))
+        # Sort a set: a checkpoint compares the names, and the order of a set differs between
+        # processes.
+        ignored = self.ignore or ()
+        is_set = isinstance(ignored, (set, frozenset))
+        object.__setattr__(self, "ignore", tuple(sorted(ignored) if is_set else ignored))
         # Replace the encoding by Python's name for it. The class is frozen, so `self.encoding =
         # ...` would raise an error.
         object.__setattr__(self, "encoding", check_encoding(self.encoding))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._forks import renew_in_child
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, are_different
+from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.options import DEFAULTS, Options
 
 if TYPE_CHECKING:
@@ -378,7 +379,10 @@ def _differs(column: Column[Any], value: object, old_value: object) -> bool:
         return are_different(value, old_value)
     if column.is_null(value) and column.is_null(old_value):
         return False
-    return are_different(column.to_python(value), column.to_python(old_value))
+    try:
+        return are_different(column.to_python(value), column.to_python(old_value))
+    except ValidationError:
+        return True  # the application has set an invalid value, which the write will refuse
 
 
 def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Written:

@@ -754,6 +754,7 @@ def test_request_options_apply_to_each_write(node: FakeNode, load: Load) -> None
         ({"quote": "\r"}, ValueError, "quote must not end a line"),
         ({"delimiter": "'", "quote": "'"}, ValueError, "delimiter and quote are both"),
         ({"columns": "id"}, TypeError, "columns is a list of names"),
+        ({"columns": {"id", "c0"}}, TypeError, r"a set has no order: write \['c0', 'id'\]"),
     ],
 )  # fmt: skip
 def test_wrong_options(

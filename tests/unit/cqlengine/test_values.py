@@ -112,6 +112,12 @@ def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: li
     assert changed_positions(state, ROW) == changed
 
 
+def test_an_invalid_value_is_a_change() -> None:
+    """A value that the column cannot have counts as a change; the error comes with the write."""
+    state = values(1, "x", 5, stored=(1, "x", {"a"}), explicit=TAGS)
+    assert changed_positions(state, ROW) == [2]
+
+
 def test_a_default_that_was_only_read_is_no_change() -> None:
     """Reading the default collection of a new instance does not make the next UPDATE write it.
 
