@@ -587,8 +587,11 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """
         options = self._options
         if options is not DEFAULTS:
-            # The options stay with the instance, except the timestamp.
+            # The options stay with the instance, except the timestamp, and the conditions of `iff`:
+            # an INSERT does not have them, so they were not meant for a later write.
             row.options = row.options.for_later(options.timestamp)
+            if row.options.conditionals:
+                row.options = row.options.with_changes(conditionals=())
         if options.batch is not None:
             options.batch.hold(row)
         return instance

@@ -153,6 +153,14 @@ def test_a_condition_that_an_earlier_write_has_used_does_not_warn(
     person.delete()
 
 
+def test_conditions_of_a_created_row_do_not_stay(session: FakeSession) -> None:
+    """`iff` before `create` has no effect, on later writes of the new instance, either."""
+    with pytest.warns(RuntimeWarning, match="no effect on INSERT"):
+        person = Person.iff(age=3).create(id=1)
+    person.update(age=4)
+    assert " IF " not in str(session.last_statement[0])
+
+
 class Visit(Model):
     """A model with IP addresses in its key and in another column."""
 
