@@ -649,8 +649,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     async def _on_connected(self, core: Core) -> None:
         """Called on the engine's loop: connect policies, metrics and user types with the engine."""
         warn_of_fallback()
-        # The servers may be replaced by servers of an earlier version later.
-        core.connector.on_version = self._on_version
+        # The servers may be replaced by servers of an earlier version later. Use a weak reference,
+        # so that the engine does not keep a cluster alive that the application drops.
+        core.connector.on_version = partial(_call_if_open, weakref.WeakMethod(self._on_version))
         self._on_version(core.protocol_version)
         core.user_types = self._user_types.classes
         # Raises an error if a registered type does not exist.
