@@ -119,6 +119,14 @@ def is_same_value(old: Any, old_data: bytes | None, new: Any, new_data: bytes | 
     if issubclass(old, (ListType, SetType, VectorType)):
         old_items, new_items = _raw_elements(old, old_data), _raw_elements(new, new_data)
         old_type, new_type = old.subtypes[0], new.subtypes[0]
+        if issubclass(old, SetType):
+            # The new bytes have the elements of the decoded set: sorted, and each once. The
+            # application may have bound them in any order. So bring the old bytes into this form,
+            # too. Elements that differ must not have become one, as 0.0 and -0.0 do.
+            if len(set(old_items)) != len(new_items):
+                return False
+            codec = old.codec()
+            old_items = _raw_elements(old, codec.encode(codec.decode(old_data)))
         return len(old_items) == len(new_items) and all(
             is_same_value(old_type, old_item, new_type, new_item)
             for old_item, new_item in zip(old_items, new_items, strict=True)

@@ -109,6 +109,12 @@ KEPT: list[Any] = [
     (vector_of(AsciiType, 2), ["", "a"], vector_of(UTF8Type, 2)),
     (vector_of(FloatType, 2), [0.5, NAN], vector_of(DoubleType, 2)),
     (set_of(Int32Type), {1, 2}, set_of(LongType)),
+    # Sets are bound in any order, and lists with duplicates may be bound to sets.
+    (set_of(Int32Type), [3, 1, 2, 1], set_of(LongType)),
+    (set_of(AsciiType), ["b", "a", ""], set_of(UTF8Type)),
+    (set_of(set_of(Int32Type)), [[2, 1], [1]], set_of(set_of(LongType))),
+    (map_of(set_of(Int32Type), AsciiType), {(2, 1): "a"}, map_of(set_of(LongType), UTF8Type)),
+    (list_of(set_of(DoubleType)), [[NAN, 2.0, 1.0]], list_of(set_of(FloatType))),
     (map_of(Int32Type, FloatType), {1: 0.5, 2: 1.5}, map_of(LongType, DoubleType)),
     (tuple_of(Int32Type, AsciiType), (1, "a"), tuple_of(LongType, UTF8Type)),
     (tuple_of(Int32Type), (1,), tuple_of(LongType, UTF8Type)),
