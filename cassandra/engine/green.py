@@ -55,9 +55,14 @@ async def run_in_thread(on_end: Callable[[], object], function: Callable[..., T]
             outcome.set_exception(error)
 
     def call_and_report() -> None:
-        result, error = None, None
+        result: Any = None
+        error: BaseException | None = None
         try:
             result = function(*args)
+        except StopIteration as caught:
+            # A future cannot have this error: the caller would wait forever.
+            error = RuntimeError("a function that the driver has called raised StopIteration")
+            error.__cause__ = caught
         except BaseException as caught:
             # Pass the error to the caller that awaits the result.
             error = caught

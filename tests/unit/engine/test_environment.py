@@ -143,6 +143,10 @@ async def test_blocking_calls_do_not_keep_the_process_alive() -> None:
     assert started == [True] * 3
     with pytest.raises(ZeroDivisionError):
         await environment.in_thread(divmod, 1, 0)
+    # A future cannot have a StopIteration, which `next` raises.
+    with pytest.raises(RuntimeError, match="raised StopIteration") as caught:
+        await asyncio.wait_for(environment.in_thread(next, iter(())), 60)
+    assert isinstance(caught.value.__cause__, StopIteration)
 
 
 # In these modules, blocking callers wait in real threads, whose waits do not use the loop's clock.
