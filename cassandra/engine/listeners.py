@@ -265,7 +265,8 @@ class _ListenerThread:
 
     def close(self) -> None:
         """Forget the functions that were not called yet."""
-        self._waiting.clear()
+        with self._guard:  # the thread may be about to take a function
+            self._waiting.clear()
 
 
 def _display(listener: object, event: str, host: Host) -> str:
