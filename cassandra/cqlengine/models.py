@@ -490,8 +490,12 @@ class BaseModel(metaclass=ModelMetaClass):
 
     def __copy__(self) -> Self:
         reduced: Any = self.__reduce_ex__(4)
-        rebuild, state = reduced[:2]
-        duplicate: Self = rebuild(*state)
+        rebuild, arguments, *rest = reduced
+        duplicate: Self = rebuild(*arguments)
+        # A model may override `__reduce__`, and return a state as well.
+        if rest and rest[0] is not None:
+            set_state: Any = getattr(duplicate, "__setstate__", None) or vars(duplicate).update
+            set_state(rest[0])
         row = self._row
         if type(row) is Values and row.options is not DEFAULTS:
             # The copy has the conditions, the TTL and the batch of the instance, too. A pickle does

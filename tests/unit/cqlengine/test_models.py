@@ -19,6 +19,7 @@ from cassandra.cqlengine.models import (
     PolymorphicModelException,
 )
 from cassandra.cqlengine.query import BatchQuery
+from cassandra.cqlengine.values import values_of
 
 from .conftest import FakeSession
 
@@ -251,6 +252,27 @@ def test_an_instance_behaves_like_a_mapping_of_its_values() -> None:
         assert vars(copied) == {"free": 1}
         assert copied.get_changed_columns() == person.get_changed_columns()
     assert Person(id=1).tags is not Person(id=1).tags
+
+
+class Noted(Person):
+    """A model that copies itself by its own rule."""
+
+    __table_name__ = "person"
+
+    def __reduce__(self) -> Any:
+        return (Noted._of, (self.id,), {"note": "copied"})
+
+    @classmethod
+    def _of(cls, number: int) -> Noted:
+        return cls(id=number)
+
+
+def test_a_copy_follows_the_model_s_own_rule() -> None:
+    """`copy.copy` of an instance uses all that the `__reduce__` of its model returns."""
+    duplicate = copy.copy(Noted(id=1).ttl(60))
+    assert duplicate.id == 1
+    assert vars(duplicate) == {"note": "copied"}
+    assert values_of(duplicate).options.ttl == 60
 
 
 def test_a_copy_has_the_options_of_the_instance(session: FakeSession) -> None:
