@@ -50,8 +50,8 @@ else:
         return False
 
 
-# Windows cannot delete an open file.
-_CLOSES_FIRST = sys.platform == "win32"
+# A sign is opened at most this often, until it is the file that has the name. Twice is rare.
+_ATTEMPTS = 10
 
 
 class Sign:
@@ -82,12 +82,14 @@ class Sign:
 
     def _locked(self) -> FileIO:
         """Create the sign, or take over a sign that was left, and return its file, locked."""
+        self.was_there = True
+        attempts = 0
         while True:
-            self.was_there = False
+            attempts += 1
             try:
                 file = FileIO(self._path, "x+")
+                self.was_there = False
             except FileExistsError:
-                self.was_there = True
                 try:
                     file = FileIO(self._path, "r+")
                 except FileNotFoundError:
@@ -99,9 +101,11 @@ class Sign:
                         f"{os.fspath(self._path.parent)!r}: an unload needs a new or empty folder"
                     )
                 # The other unload may have deleted the file after we have opened it. Then the lock
-                # is on a file without a name, which keeps nobody out.
+                # is on a file without a name, which keeps nobody out. Some file systems of networks
+                # number a file anew each time, so that no file is ever the same.
                 with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(file.fileno()), os.stat(self._path)):
+                    named = os.stat(self._path)
+                    if os.path.samestat(os.fstat(file.fileno()), named) or attempts >= _ATTEMPTS:
                         return file
             except BaseException:
                 file.close()
@@ -132,11 +136,14 @@ class Sign:
         """Delete the sign, and let other unloads into the folder."""
         if self._file.closed:
             return
-        if _CLOSES_FIRST:
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError:
+            # Windows cannot delete an open file, nor can some folders that it shares.
             self.release()
-        # On Windows, another unload may have opened the file meanwhile: then it is that one's sign.
-        with suppress(FileNotFoundError, *([PermissionError] if _CLOSES_FIRST else [])):
-            self._path.unlink()
+            # On Windows, another unload may have opened the file meanwhile: then it is its sign.
+            with suppress(*([PermissionError] if sys.platform == "win32" else [])):
+                self._path.unlink(missing_ok=True)
         self.release()
 
     def release(self) -> None:

@@ -456,7 +456,12 @@ class _Writer:
         """
         others = {path.name for path in self.folder.iterdir()} - self.row_counts.keys()
         foreign = sorted(name for name in others if name.startswith(("part-", ".part-", MANIFEST)))
-        changed = [path.name for path, size in self._sizes.items() if size != path.stat().st_size]
+        changed = []
+        for path, size in self._sizes.items():
+            # The application may move or delete complete files while the unload goes on.
+            with suppress(FileNotFoundError):
+                if path.stat().st_size != size:
+                    changed.append(path.name)
         if foreign or changed:
             raise FileExistsError(
                 f"another program has written {', '.join([*foreign, *changed])} into the folder "

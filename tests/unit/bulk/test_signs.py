@@ -129,3 +129,42 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
     second.remove()
     first.remove()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_system_without_lasting_numbers_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a file has another number each time, a sign is made all the same."""
+    calls = []
+
+    def is_same(*results: object) -> bool:
+        calls.append(results)
+        assert len(calls) < 100, "this would last for ever"
+        return False
+
+    monkeypatch.setattr("os.path.samestat", is_same)
+    sign = Sign(tmp_path, no_check)
+    assert not sign.was_there  # the sign is of this call
+    with pytest.raises(FileExistsError, match="another unload"):
+        Sign(tmp_path, no_check)
+    sign.release()
+    sign = Sign(tmp_path, no_check)
+    assert sign.was_there
+    sign.remove()
+
+
+def test_a_file_system_that_cannot_delete_open_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, a sign is closed before it is deleted."""
+    unlink = Path.unlink
+    sign = Sign(tmp_path, no_check)
+
+    def unlink_closed(path: Path, missing_ok: bool = False) -> None:
+        if not sign._file.closed:
+            raise OSError("text file busy")
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink_closed)
+    sign.remove()
+    assert not list(tmp_path.iterdir())

@@ -646,6 +646,26 @@ def test_an_unload_notices_another_one_in_a_folder_that_cannot_be_locked(
             path.unlink()
 
 
+def test_complete_files_may_be_moved_while_an_unload_runs(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An application may move files elsewhere as soon as they have their names."""
+    replace = os.replace
+    out, moved = tmp_path / "out", tmp_path / "moved"
+    moved.mkdir()
+
+    def replace_and_move(source: Any, target: Any) -> None:
+        replace(source, target)
+        if Path(target).name.startswith("part-"):
+            replace(target, moved / Path(target).name)
+
+    monkeypatch.setattr(os, "replace", replace_and_move)
+    report = session.unload("a.t0", out, format="csv", splits=4, file_bytes=1)
+    assert [path.name for path in out.iterdir()] == ["_manifest.json"]
+    assert sorted(path.name for path in moved.iterdir()) == [path.name for path in report.files]
+    assert report.bytes == sum(path.stat().st_size for path in moved.iterdir())
+
+
 async def test_a_file_is_not_closed_while_it_is_written_to(
     nodes: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
