@@ -266,7 +266,7 @@ class _JsonLines:
         values = values_by_name(row)
         # Without names, the values may be attributes of the row.
         if values is None and is_record(row):
-            values = values_to_show(row, self._fields)
+            values = values_to_show(row, self._fields, self._is_kept)
             if not values:
                 return {"_text": repr(row)}
         # A row without names: if it has a wrong number of values, we cannot tell which value

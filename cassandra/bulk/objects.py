@@ -9,7 +9,7 @@ SQLAlchemy), or else its slots and the public attributes of its ``__dict__``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 from types import MemberDescriptorType
@@ -134,11 +134,15 @@ class Attributes:
         """The names of these fields and of all other fields of the object."""
 
 
-def values_to_show(row: object, fields: Sequence[str]) -> dict[str, Any]:
-    """Return the values of all fields of an object by name, except those that raise an error.
+def values_to_show(
+    row: object, fields: Sequence[str], is_kept: Callable[[str], bool]
+) -> dict[str, Any]:
+    """Return the values of the fields of an object by name, except those that it does not have.
 
     :param row: an object for which `is_record` is True.
     :param fields: the names of the fields that are written, which may be aliases of attributes.
+    :param is_kept: returns False for a field that is left out. Its value is not read: a deferred
+        column of SQLAlchemy would be queried, or raise an error because the object is detached.
     :returns: the values of the written fields first. Empty for an iterator, whose attributes are
         not its values.
     """
@@ -148,7 +152,9 @@ def values_to_show(row: object, fields: Sequence[str]) -> dict[str, Any]:
     used = {*attributes.values()}
     is_iterator = isinstance(row, Iterable) and fields_of_class(cls) is None
     if not is_iterator or any(hasattr(row, attribute) for attribute in used):
-        attributes.update({name: name for name in fields_of(row) if name not in used})
+        used.update(attribute for alias, attribute in aliases.items() if not is_kept(alias))
+        others = [name for name in fields_of(row) if name not in used]
+        attributes.update({name: name for name in others if is_kept(name)})
     values: dict[str, Any] = {}
     for name, attribute in attributes.items():
         with suppress(AttributeError):
@@ -159,9 +165,24 @@ def values_to_show(row: object, fields: Sequence[str]) -> dict[str, Any]:
 # -- values of user-defined types ------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def has_user_type(cql_type: Any) -> bool:
     """Return True if a type is a user-defined type, or contains one."""
     return issubclass(cql_type, UserType) or any(map(has_user_type, cql_type.subtypes or ()))
+
+
+@lru_cache(maxsize=1024)
+def _is_flat(cql_type: Any) -> bool:
+    """Return True for a user-defined type none of whose fields has a user-defined type."""
+    inner = bare(cql_type)
+    return issubclass(inner, UserType) and not any(map(has_user_type, inner.subtypes))
+
+
+@lru_cache(maxsize=1024)
+def _user_fields(cql_type: Any) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of a user-defined type that have user types themselves, as (name, type)."""
+    fields = zip(cql_type.fieldnames, cql_type.subtypes, strict=True)
+    return tuple((name, subtype) for name, subtype in fields if has_user_type(subtype))
 
 
 def check_value(cql_type: Any, value: object) -> None:
@@ -173,9 +194,12 @@ def check_value(cql_type: Any, value: object) -> None:
     :param value: the value of the application. A value that has a wrong type is accepted here: it
         cannot be bound.
     """
-    cql_type = bare(cql_type)
     if value is None or not has_user_type(cql_type):
         return
+    # The usual case: the value is no object, and has none. This is called for each value of a load.
+    if isinstance(value, (tuple, list, dict)) and _is_flat(cql_type):
+        return
+    cql_type = bare(cql_type)
     if issubclass(cql_type, UserType):
         _check_user_value(cql_type, value)
     elif issubclass(cql_type, MapType):
@@ -185,6 +209,8 @@ def check_value(cql_type: Any, value: object) -> None:
                     check_value(subtype, item)
     elif isinstance(value, (list, tuple, Set)):
         subtypes = cql_type.subtypes
+        if len(subtypes) == 1 and _is_flat(subtypes[0]):
+            value = [item for item in value if not isinstance(item, (tuple, list, dict))]
         # A list, a set or a vector has one type for all elements, and a tuple one for each.
         if len(subtypes) == 1:
             subtypes = subtypes * len(value)
@@ -215,6 +241,5 @@ def _check_user_value(cql_type: Any, value: Any) -> None:
             )
     else:
         return
-    for name, subtype in zip(names, cql_type.subtypes, strict=True):
-        if has_user_type(subtype):
-            check_value(subtype, values.get(name))
+    for name, subtype in _user_fields(cql_type):
+        check_value(subtype, values.get(name))

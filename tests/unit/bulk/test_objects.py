@@ -27,6 +27,11 @@ from cassandra.cqltypes.scalars import Int32Type, UTF8Type
 from cassandra.cqltypes.udt import UserType, mapped_classes
 
 
+def any_name(name: str) -> bool:
+    """Keep all fields."""
+    return True
+
+
 @dataclasses.dataclass
 class Data:
     id: int
@@ -135,7 +140,7 @@ def test_fields_of_objects(row: Any) -> None:
     assert tuple(fields_of(row)) == ("id", "nmae")
     attributes = Attributes(row, ["id", "name"])
     assert (attributes.names, attributes.values) == (["id", "nmae"], {"id": 1})
-    assert values_to_show(row, ["id", "name"]) == {"id": 1, "nmae": "x"}
+    assert values_to_show(row, ["id", "name"], any_name) == {"id": 1, "nmae": "x"}
 
 
 def test_fields_of_slots() -> None:
@@ -143,7 +148,7 @@ def test_fields_of_slots() -> None:
     assert fields_of_class(Slots) is None
     assert tuple(fields_of(OneSlot(1))) == ("more", "id", "nmae", "unset")
     assert attribute_of(Slots(1), "unset") is ABSENT
-    assert values_to_show(Slots(1), ["id", "unset"]) == {"id": 1, "nmae": "x"}
+    assert values_to_show(Slots(1), ["id", "unset"], any_name) == {"id": 1, "nmae": "x"}
 
 
 def test_aliases_stand_for_their_attributes() -> None:
@@ -153,7 +158,10 @@ def test_aliases_stand_for_their_attributes() -> None:
     assert (attributes.names, attributes.values) == (["id", "name"], {"id": 1, "name": "x"})
     assert Attributes(row, ["id"]).names == ["id", "full"]
     assert Attributes(row, ["id"], ignored=["name"]).names == ["id"]
-    assert values_to_show(row, ["id", "name"]) == {"id": 1, "name": "x"}
+    assert values_to_show(row, ["id", "name"], any_name) == {"id": 1, "name": "x"}
+    # An attribute is left out by its name and by its alias.
+    for ignored in ("full", "name"):
+        assert values_to_show(row, ["id"], lambda name: name != ignored) == {"id": 1}  # noqa: B023
 
 
 def test_properties_that_raise_are_errors() -> None:
@@ -167,7 +175,27 @@ def test_properties_that_raise_are_errors() -> None:
     with pytest.raises(ValueError, match=r"'name' of Lazy raises AttributeError: .*'missing'"):
         attribute_of(Lazy(), "name")
     assert attribute_of(Lazy(), "other") is ABSENT
-    assert values_to_show(Lazy(), ["name"]) == {}
+    assert values_to_show(Lazy(), ["name"], any_name) == {}
+
+
+def test_fields_that_are_left_out_are_not_read() -> None:
+    """A deferred column of SQLAlchemy would be queried, or its object may be detached."""
+
+    @dataclasses.dataclass
+    class Detached:
+        id: int
+        big: str = ""
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "big":
+                raise RuntimeError("not bound to a Session")
+            return super().__getattribute__(name)
+
+    row = Detached.__new__(Detached)
+    row.id = 1
+    assert values_to_show(row, ["id"], lambda name: name != "big") == {"id": 1}
+    with pytest.raises(RuntimeError, match="not bound"):
+        values_to_show(row, ["id"], any_name)
 
 
 def test_iterators_have_no_fields_to_show() -> None:
@@ -180,8 +208,8 @@ def test_iterators_have_no_fields_to_show() -> None:
         def __iter__(self) -> Any:
             return iter([1, 2])
 
-    assert values_to_show(Numbers(), ["id"]) == {}
-    assert values_to_show(Numbers(), ["position"]) == {"position": 0}
+    assert values_to_show(Numbers(), ["id"], any_name) == {}
+    assert values_to_show(Numbers(), ["position"], any_name) == {"position": 0}
 
 
 ADDRESS = UserType.make_udt_class("ks", "addr", ("street", "zip"), (UTF8Type, Int32Type))
