@@ -120,19 +120,15 @@ def copy(
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
-    :raises ValueError: if the target lacks a column or has it with another type, if a column has no
-        single TTL or write time that could be kept, or if rows of the source would replace each
-        other, because the key of the target has fewer columns. With `where`, which may choose one
-        row for each key, this is only a warning.
+    :raises ValueError: if the target lacks a column or has it with another type, or if a column has
+        no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
     _check_switches(keep_ttl=keep_ttl, keep_write_time=keep_write_time, dry_run=dry_run)
     for each, name, with_views in ((session, table, True), (other, other_table, False)):
         drive(_table_steps(each, name, columns, with_views), performer(each))
-    copying = _Copy(
-        session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
-    )
+    copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time, dry_run)
     drive(mask_steps(session, table, columns, "the copy"), performer(session))
     # Prepare the statements of the target before anything is read, so that errors show at once.
     copying.set_statements([other.prepare(text) for text in copying.texts])
@@ -177,19 +173,15 @@ async def acopy(
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
-    :raises ValueError: if the target lacks a column or has it with another type, if a column has no
-        single TTL or write time that could be kept, or if rows of the source would replace each
-        other, because the key of the target has fewer columns. With `where`, which may choose one
-        row for each key, this is only a warning.
+    :raises ValueError: if the target lacks a column or has it with another type, or if a column has
+        no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
     """
     _check_sessions(session, other)
     _check_switches(keep_ttl=keep_ttl, keep_write_time=keep_write_time, dry_run=dry_run)
     for each, name, with_views in ((session, table, True), (other, other_table, False)):
         await adrive(_table_steps(each, name, columns, with_views), performer(each))
-    copying = _Copy(
-        session, table, other, other_table, columns, where, keep_ttl, keep_write_time, dry_run
-    )
+    copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time, dry_run)
     await adrive(mask_steps(session, table, columns, "the copy"), performer(session))
     copying.set_statements([await other.prepare(text) for text in copying.texts])
     writing = _load_options(write_concurrency, dry_run, options)
@@ -277,7 +269,6 @@ class _Copy:
     :param other: the session that writes.
     :param other_table: the table to write.
     :param columns: the names of the columns to copy; None for all.
-    :param where: as for `copy`.
     :param keep_ttl: as for `copy`.
     :param keep_write_time: as for `copy`.
     :param dry_run: as for `copy`.
@@ -290,7 +281,6 @@ class _Copy:
         other: Session | AsyncSession,
         other_table: str,
         columns: Sequence[str] | None,
-        where: str | None,
         keep_ttl: bool,
         keep_write_time: bool,
         dry_run: bool,
@@ -299,7 +289,7 @@ class _Copy:
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
         copied_names = list(source.columns) if columns is None else list(columns)
         _check_columns(source, target, copied_names)
-        _check_keys(source, target, copied_names, where)
+        _warn_of_lost_keys(source, target, copied_names)
         types = [source.columns[name].cql_type for name in copied_names]
         user_types = _user_types(session.cluster.metadata, source.keyspace_name)
         _check_fields(
@@ -672,16 +662,14 @@ def _check_columns(
             raise ValueError(f"the key column {column.name!r} is not among the columns to copy")
 
 
-def _check_keys(
-    source: TableMetadata, target: TableMetadata, copied_names: Sequence[str], where: str | None
+def _warn_of_lost_keys(
+    source: TableMetadata, target: TableMetadata, copied_names: Sequence[str]
 ) -> None:
-    """Raise ValueError if rows of the source would replace each other in the target.
+    """Warn if rows of the source may replace each other in the target.
 
     Rows that only differ in columns of the source's key which the target's key lacks have the same
-    key in the target. Only the last one that is written would remain.
-
-    :param where: the condition of the copy. If there is one, it may choose one row for each key, so
-        this only warns.
+    key in the target. Only the last one that is written would remain. This is no error, because the
+    application may know that the rows also differ in the key of the target.
     """
     target_key = {column.name for column in target.primary_key}
     values = [name for name in copied_names if name not in target_key]
@@ -690,22 +678,14 @@ def _check_keys(
     if not all(source.columns[name].is_static for name in values):
         key = [column.name for column in source.primary_key]
     missing = [name for name in key if name not in target_key]
-    if not values or not missing:
-        return
-    message = (
-        f"rows of {full_name(source)} that differ only in {', '.join(map(repr, missing))} of its "
-        f"key have the same key in {full_name(target)}, and replace each other"
-    )
-    if where is None:
-        raise ValueError(
-            f"{message}: copy to a table whose key has all key columns of the source, or choose "
-            "one row for each key by where="
+    if values and missing:
+        names = ", ".join(column.name for column in target.primary_key)
+        warnings.warn(
+            f"rows of {full_name(source)} with the same {names} replace each other in "
+            f"{full_name(target)}, whose key lacks {', '.join(missing)}",
+            RuntimeWarning,
+            stacklevel=stack_level(),
         )
-    warnings.warn(
-        f"{message}, unless where= chooses one row for each key",
-        RuntimeWarning,
-        stacklevel=stack_level(),
-    )
 
 
 def _clustering_names(table: TableMetadata) -> list[str]:
