@@ -34,7 +34,10 @@ def fields_of(row: object) -> Sequence[str]:
     cls: Any = type(row)
     names = fields_of_class(cls)
     if names is None:
-        return _fields_of_instance(cls, tuple(getattr(row, "__dict__", ())))
+        names = _fields_of_instance(cls, tuple(getattr(row, "__dict__", ())))
+        slots = _slots_of(cls)
+        # A slot without a value is no field of this object.
+        return [name for name in names if name not in slots or _has_value(slots[name], row)]
     # A pydantic model with extra="allow" has further fields.
     extra = getattr(row, "__pydantic_extra__", None)
     return (*names, *extra) if extra else names
@@ -60,7 +63,12 @@ def fields_of_class(cls: Any) -> tuple[str, ...] | None:
         return fields
     pydantic_fields: Any = getattr(cls, "model_fields", None)
     if isinstance(pydantic_fields, Mapping) and hasattr(cls, "model_validate"):
-        return tuple(pydantic_fields)
+        # A field with exclude=True is not for storage or transport.
+        return tuple(
+            name
+            for name, field in pydantic_fields.items()
+            if getattr(field, "exclude", None) is not True
+        )
     struct_fields = getattr(cls, "__struct_fields__", None)
     return struct_fields if isinstance(struct_fields, tuple) else None
 
@@ -79,6 +87,26 @@ def _fields_of_instance(cls: type[Any], attributes: tuple[str, ...]) -> tuple[st
         if not hasattr(static, "__get__") or hasattr(static, "__set__"):
             names.append(name)
     return tuple(name for name in dict.fromkeys(names) if not name.startswith("_"))
+
+
+@lru_cache(maxsize=1024)
+def _slots_of(cls: type[Any]) -> dict[str, MemberDescriptorType]:
+    """Return the descriptors of the slots of a class by name."""
+    return {
+        name: value
+        for each in reversed(cls.__mro__)
+        for name, value in vars(each).items()
+        if isinstance(value, MemberDescriptorType)
+    }
+
+
+def _has_value(slot: MemberDescriptorType, row: object) -> bool:
+    """Return True if a slot of an object has a value, without calling code of its class."""
+    try:
+        slot.__get__(row)
+    except AttributeError:
+        return False
+    return True
 
 
 def _static_attribute(cls: type[Any], name: str) -> Any:

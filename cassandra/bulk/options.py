@@ -157,7 +157,12 @@ class LoadOptions:
                 f"columns is a list of names, and a set has no order: write {sorted(self.columns)}"
             )
         # The class of a list is not checked: it may be the columns of a frame, for example.
-        if self.columns is not None and hasattr(self.columns, "__len__") and not len(self.columns):
+        if (
+            self.columns is not None
+            and not isinstance(self.columns, Mapping)  # {} renames no field
+            and hasattr(self.columns, "__len__")
+            and not len(self.columns)
+        ):
             raise ValueError(f"columns is empty ({self.columns!r}): leave it out for all columns")
         # A single string means the same as a list with this string.
         nulls = (self.null,) if isinstance(self.null, str) else self.null

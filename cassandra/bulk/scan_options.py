@@ -306,6 +306,8 @@ def switch(name: str, value: object) -> bool:
     :param value: the value of the option.
     :raises TypeError: for any other value. A string would be true, also "false".
     """
-    if not isinstance(value, bool):
+    # Also accept the booleans of NumPy, and 0 and 1, which are equal to False and True.
+    is_number = isinstance(value, int) and value in (0, 1)
+    if not is_number and type(value).__name__ not in ("bool", "bool_"):
         raise TypeError(f"{name} is True or False, but is {value!r}")
-    return value
+    return bool(value)

@@ -64,6 +64,12 @@ class ModelWithAlias(pydantic.BaseModel):
     full: str = pydantic.Field("x", alias="name")
 
 
+class ModelWithExcluded(pydantic.BaseModel):
+    id: int
+    nmae: str = "x"
+    cache: str = pydantic.Field("c", exclude=True)
+
+
 class Struct(msgspec.Struct):
     id: int
     nmae: str = "x"
@@ -122,6 +128,7 @@ OBJECTS = [
     Attrs(1),
     Model(id=1),
     OpenModel(id=1, nmae="x"),  # type: ignore[call-arg]
+    ModelWithExcluded(id=1),  # type: ignore[call-arg]
     Struct(1),
     Plain(1),
     Mapped(1),
@@ -146,7 +153,7 @@ def test_fields_of_objects(row: Any) -> None:
 def test_fields_of_slots() -> None:
     """Slots of all base classes are fields; a slot without a value is absent."""
     assert fields_of_class(Slots) is None
-    assert tuple(fields_of(OneSlot(1))) == ("more", "id", "nmae", "unset")
+    assert tuple(fields_of(OneSlot(1))) == ("id", "nmae")
     assert attribute_of(Slots(1), "unset") is ABSENT
     assert values_to_show(Slots(1), ["id", "unset"], any_name) == {"id": 1, "nmae": "x"}
 
