@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from cassandra.engine import happy_path
     from cassandra.engine.awaited import is_changed_by_user_code
     from cassandra.engine.prepare.first_execution import PreparingRequest
-    from cassandra.engine.prepare.statements import PreparedTexts
+    from cassandra.engine.prepare.statements import PreparedTexts, has_types_of_schema
     from cassandra.engine.request import Request
     from cassandra.engine.request_bodies import (
         AnyBody,
@@ -113,6 +113,7 @@ else:
         message_of="cassandra.client.messages",
         snapshot="cassandra.query.snapshots",
         copy_parameters="cassandra.engine.resolving",
+        has_types_of_schema="cassandra.engine.prepare.statements",
         routed="cassandra.client.batches",
         texts_of="cassandra.client.batches",
         warn_of_borrowed_keyspace="cassandra.client.batches",
@@ -421,7 +422,10 @@ class RequestMaker:
                     try:
                         bound = self._bind_text(query, prepared, parameters)
                     except ENCODE_ERRORS:
-                        bound = None
+                        if has_types_of_schema(
+                            self._engine.core.metadata, prepared.column_metadata
+                        ):
+                            raise
                 if bound is None:  # the request must prepare the CQL first
                     return self._first_execution(query, parameters, options, on_done, prepared)
                 query, parameters = bound, None
@@ -611,7 +615,11 @@ class RequestMaker:
             try:
                 target, body = make_target_and_body(cached_statements)
             except ENCODE_ERRORS:
-                if not texts:
+                if all(
+                    has_types_of_schema(self._engine.core.metadata, prepared.column_metadata)
+                    for prepared in cached_statements
+                    if prepared is not None
+                ):
                     raise
                 is_outdated = True  # as for a single string, prepare the strings again
             else:

@@ -96,7 +96,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # The engine and the thread that runs it; None unless the cluster is connected.
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
-        self._has_failed = False  # True if the latest call of `connect` has failed
+        self._has_failed = False  # True after a `connect` that has failed, and after `shutdown`
         # The finalizer, and the object whose method it calls. They close the engine if the
         # application drops the cluster without `shutdown`.
         self._finalizer: weakref.finalize[..., Cluster] | None = None

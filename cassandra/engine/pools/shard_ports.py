@@ -26,7 +26,7 @@ else:
 _PORT_IN_USE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)
 
 # With these results of `connect_ex`, the socket is being connected.
-_CONNECTING = (errno.EINPROGRESS, errno.EWOULDBLOCK)
+_CONNECTING = (errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EINTR)
 
 # The default range: the ephemeral ports of RFC 6335.
 DEFAULT_LOCAL_PORT_LOW = 49152

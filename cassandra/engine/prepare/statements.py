@@ -546,6 +546,22 @@ async def all_or_first_error(
     return outcomes  # type: ignore[return-value]
 
 
+def has_types_of_schema(metadata: Metadata, markers: Sequence[ColumnMetadata]) -> bool:
+    """Return True if the schema is known to have the type of each bind marker.
+
+    Then values that do not fit the statement would not fit either if it was prepared again.
+
+    :returns: False if a marker is not the value of a column, or if its table is not known.
+    """
+    for marker in markers:
+        keyspace = metadata.keyspaces.get(marker.keyspace_name)
+        table = keyspace.tables.get(marker.table_name) if keyspace is not None else None
+        column = table.columns.get(marker.name) if table is not None else None
+        if column is None or column.cql_type != marker.type.cql_parameterized_type():
+            return False
+    return True
+
+
 def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) -> list[int] | None:
     """Return for each column of the partition key, in order, the index of its bind marker.
 

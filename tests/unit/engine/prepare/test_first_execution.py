@@ -17,6 +17,7 @@ from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.query import BatchStatement, HostTargetingStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode
+from tests.unit.metadata.schema.rows import schema
 
 WRITE = "INSERT INTO t (a) VALUES (?)"
 
@@ -364,3 +365,41 @@ def test_values_that_do_not_fit_at_the_first_execution_are_refused_at_once(
         with pytest.raises(EncodeTypeError):
             session.execute(*call_with(form, "x"))
     assert prepares(node) == [WRITE, WRITE]
+
+
+@pytest.mark.parametrize("form", ["query string", "batch"])
+def test_values_are_refused_at_once_if_the_schema_has_the_types(form: str) -> None:
+    """A string is not prepared again if the schema shows that its types have not changed.
+
+    Otherwise, each wrong value would cost the servers a PREPARE.
+    """
+    insert = "INSERT INTO ks.t0 (id, c0) VALUES (?, ?)"
+
+    def call(*values: Any) -> tuple[Any, Any]:
+        if form == "query string":
+            return insert, values
+        batch = BatchStatement()
+        batch.add(insert, values)
+        return batch, None
+
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prepared = node.prime_prepare(insert, [("id", "int"), ("c0", "int")])
+        prepared.keyspace, prepared.table = "ks", "t0"
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            session.execute(*call(1, 2))
+            for _ in range(3):
+                with pytest.raises(EncodeTypeError, match='column "c0"'):
+                    session.execute_async(*call(1, "x"))
+            assert prepares(node) == [insert]
+            # The table has other types now. The driver learns this from the schema, too.
+            prepared = node.prime_prepare(insert, [("id", "int"), ("c0", "text")])
+            prepared.keyspace, prepared.table = "ks", "t0"
+            assert node.schema is not None
+            node.schema["system_schema.columns"] = [
+                {**row, "type": "text"} if row["column_name"] == "c0" else row
+                for row in node.schema["system_schema.columns"]
+            ]
+            cluster.refresh_schema_metadata()
+            session.execute(*call(1, "x"))
+            assert prepares(node) == [insert, insert]
