@@ -7,8 +7,6 @@ import datetime
 import gc
 import json
 import os
-import subprocess
-import sys
 import uuid
 import weakref
 from collections import Counter
@@ -41,6 +39,7 @@ from cassandra.testing.fake import (
     rows,
 )
 from cassandra.util import SortedSet
+from tests.processes import run_python
 from tests.unit.metadata.schema.rows import schema
 from tests.waiting import cancelled_after, until_on_loop
 
@@ -498,16 +497,9 @@ class Slotted(Plain):
 def test_a_scan_with_a_set_is_resumed_by_another_process() -> None:
     """The hash seed of a process does not matter for a checkpoint."""
     code = "from cassandra.bulk.scan import _description as d; print(d({'aa', 'bb', 'cc', 'dd'}))"
-    descriptions = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": str(seed)},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in (1, 2)
-    }
-    assert len(descriptions) == 1
+    processes = [run_python(code, {"PYTHONHASHSEED": str(seed)}) for seed in (1, 2)]
+    assert [process.stderr for process in processes] == ["", ""]
+    assert processes[0].stdout == processes[1].stdout != ""
 
 
 def test_a_range_may_end_at_the_first_token(nodes: FakeCluster) -> None:

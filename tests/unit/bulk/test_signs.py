@@ -12,6 +12,7 @@ import pytest
 
 from cassandra.bulk import signs
 from cassandra.bulk.signs import Sign
+from tests.processes import HOME
 
 NAME = ".unfinished-unload"
 
@@ -65,6 +66,9 @@ def test_a_killed_process_does_not_block(tmp_path: Path) -> None:
         [sys.executable, "-c", code, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        # In this folder, no file hides an installed module.
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": HOME},
     )
     assert process.stdout is not None
     with process:
