@@ -38,11 +38,13 @@ from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unknown_options import FOR_READING, FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
 from cassandra.bulk.unload_form import FileForm, FileText
 from cassandra.client.columnar import columnar_module, rows_message
+from cassandra.cqltypes.containers import TupleType
 from cassandra.errors import DecodeError
 
 if TYPE_CHECKING:
     from cassandra.bulk import csv_texts
     from cassandra.bulk.sessions import AsyncSession, Page, Session
+    from cassandra.cqltypes.base import _CassandraType
 else:
     from cassandra._impl import csv_texts
 
@@ -177,6 +179,12 @@ class _Writer:
         self.short_keys: Mapping[str, bool] = {}
         # Decodes pages, and keeps the bytes of these columns; None before the first page.
         self._key_rows: PlainRows | None = None
+        # The columns of the primary key; empty if none can have values without their last fields.
+        self.key_names: Sequence[str] = ()
+        # The columns of the key that have such values: see `_note_values_without_fields`.
+        self.completed_keys: dict[str, None] = {}
+        # Decodes pages, and keeps the bytes of columns that can have such values.
+        self._field_rows: PlainRows | None = None
         self._names: list[str] | None = None  # the columns of the first page
         # The current file: its final path, its number of rows, and the bytes of its pages.
         self._path: Path | None = None
@@ -194,6 +202,8 @@ class _Writer:
         self._check_columns(result)
         if self.short_keys:
             self._check_short_keys(result)
+        if self.key_names:
+            self._note_values_without_fields(result)
         if self._write is None:
             self._open(result)
         assert self._write is not None
@@ -242,6 +252,31 @@ class _Writer:
                 else:
                     continue
                 raise ValueError(f'row {number}, column "{names[position]}" of the key: {problem}')
+
+    def _note_values_without_fields(self, result: Page) -> None:
+        """Remember columns of the key with values that lack their last fields.
+
+        These are tuples and values of user-defined types. Files have nulls for the fields. To a
+        server, a key with nulls is another key.
+        """
+        names = result.column_names or []
+        if self._field_rows is None:
+            self._field_rows = PlainRows(
+                lambda index, cql_type: names[index] in self.key_names and _has_fields(cql_type)
+            )
+        codecs = self._plain_rows.codecs(result)
+        self._field_rows.codecs(result)  # sets the positions
+        positions = self._field_rows.bytes_positions
+        if not positions:
+            self.key_names = ()
+            return
+        rows = self._field_rows.tuples(result)
+        for position in sorted(positions):
+            codec = codecs[position]
+            values = (row[position] for row in rows)
+            if any(data and codec.encode(codec.decode(data)) != data for data in values):
+                self.completed_keys[names[position]] = None
+                self.key_names = ()  # one column is enough for the warning
 
     def _open(self, result: Page) -> None:
         """Begin a file, and set `_write` for its format.
@@ -516,6 +551,18 @@ def _counted(rows: Sequence[Any]) -> Iterator[Iterator[Any]]:
         raise
 
 
+def _has_fields(cql_type: type[_CassandraType]) -> bool:
+    """Return True if a type is a tuple or a user-defined type, or contains one."""
+    return issubclass(cql_type, TupleType) or any(map(_has_fields, cql_type.subtypes or ()))
+
+
+def _key_names(scan: Scan | AsyncScan) -> list[str]:
+    """Return the columns of the table's primary key; [] if the table does not exist."""
+    with suppress(KeyError, ValueError):
+        return scan._key_names()
+    return []
+
+
 def _short_keys(scan: Scan | AsyncScan) -> dict[str, bool]:
     """Return the clustering columns that rows of the table may lack, by name.
 
@@ -707,12 +754,13 @@ def unload(
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
         drive(mask_steps(session, table, columns, "the unload"), performer(session))
-        writer.short_keys = _short_keys(scan)
+        writer.short_keys, writer.key_names = _short_keys(scan), _key_names(scan)
         for page in scan.pages():
             with scan.locating(page):
                 writer.add(page)
         report = writer.end(table)
         _warn_of_empty_texts(scan, writer.empty_text_columns)
+        _warn_of_completed_keys(writer.completed_keys)
         return report
     finally:
         writer.abandon()  # removes the incomplete file if the unload has failed
@@ -758,7 +806,7 @@ async def aunload(
     writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
         await adrive(mask_steps(session, table, columns, "the unload"), performer(session))
-        writer.short_keys = _short_keys(scan)
+        writer.short_keys, writer.key_names = _short_keys(scan), _key_names(scan)
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
                 # Compressing and writing may block for long, so do it in a thread.
@@ -766,9 +814,19 @@ async def aunload(
                     await _in_thread(writer.add, page)
         report = await _in_thread(writer.end, table)
         _warn_of_empty_texts(scan, writer.empty_text_columns)
+        _warn_of_completed_keys(writer.completed_keys)
         return report
     finally:
         writer.abandon()  # removes the incomplete file if the unload has failed
+
+
+def _warn_of_completed_keys(columns: Iterable[str]) -> None:
+    """Warn if values of the key lack their last fields, for which files have nulls."""
+    for column in columns:
+        warn(
+            f"column {column!r} of the key has values that lack their last fields, and the files "
+            "have nulls for these: a load writes such rows with another key. copy(...) keeps them"
+        )
 
 
 def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None:

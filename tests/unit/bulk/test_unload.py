@@ -362,6 +362,39 @@ def test_empty_texts_that_no_load_takes_for_nulls_are_not_warned_of(
         assert warnings_of_unload(nodes, session, tmp_path / name, text, **options) == []
 
 
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_keys_without_their_last_fields_are_warned_of(
+    session: Any, nodes: FakeCluster, tmp_path: Path, file_format: str
+) -> None:
+    """Files have nulls for the last fields that a tuple lacks, and servers distinguish both."""
+    pytest.importorskip("pyarrow")
+    one, null = b"\0\0\0\4\0\0\0\1", b"\xff\xff\xff\xff"
+    columns = [("id", "tuple<int, list<tuple<int, int>>>"), ("c0", "tuple<int, int>")]
+    # The key has both fields, and other columns are not compared.
+    whole = [Encoded(one + null), Encoded(one)]
+    lists = [
+        b"\0\0\0\x14" + b"\0\0\0\1\0\0\0\x0c" + one + null,
+        b"\0\0\0\x10" + b"\0\0\0\1" + b"\0\0\0\x08" + one,
+    ]
+    cases: list[tuple[list[Any], int]] = [
+        ([whole], 0),
+        ([[Encoded(one + lists[0]), None]], 0),
+        ([whole, [Encoded(one), None]], 1),
+        ([whole, [Encoded(one + lists[1]), None]], 1),
+    ]
+    for number, (page, count) in enumerate(cases):
+        for node in nodes.nodes:
+            node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], columns)
+            node.prime(QUERY, rows(columns, page, keyspace="a", table="t0"))
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always")
+            session.unload("a.t0", tmp_path / str(number), format=file_format)
+        messages = [str(record.message) for record in records]
+        assert len(messages) == count
+        for message in messages:
+            assert message.startswith("column 'id' of the key has values that lack their last")
+
+
 @pytest.mark.parametrize("is_static", [True, False])
 def test_empty_clustering_columns_are_warned_of_if_a_row_may_lack_them(is_static: bool) -> None:
     """An unload warns of empty strings in a clustering column only if the table has static columns.
