@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 try:
-    from cassandra import DriverException, InvalidRequest, aio
+    from cassandra import DriverException, InvalidRequest, ReadFailure, aio
     from cassandra.cluster import Cluster, NoHostAvailable, Session
     from cassandra.concurrent import execute_concurrent_with_args
     from cassandra.protocol import SyntaxException
@@ -37,6 +37,7 @@ except ImportError as missing:
     )
 
 DIMENSION = 384
+INDEX_TIMEOUT = 60.0  # seconds
 TOPICS = [
     "astronomy",
     "baking",
@@ -206,7 +207,16 @@ def nearest(session: Session, topic: str, embedding: array[float]) -> list[tuple
         "SELECT title, topic, similarity_cosine(embedding, ?) AS similarity "
         "FROM texts ORDER BY embedding ANN OF ? LIMIT 3"
     )
-    rows = session.execute(query, (embedding, embedding)).all()
+    deadline = time.monotonic() + INDEX_TIMEOUT
+    while True:
+        try:
+            rows = session.execute(query, (embedding, embedding)).all()
+            break
+        except ReadFailure:
+            # A busy server builds the index of a new table for some seconds (INDEX_NOT_AVAILABLE).
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
     strangers = [row.title for row in rows if row.topic != topic]
     if len(rows) != 3 or strangers:
         raise RuntimeError(
