@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._later_warnings import warn
 from cassandra.bulk.plain import PlainRows
-from cassandra.bulk.scan_plan import known_table_steps
+from cassandra.bulk.scan_plan import known_table_steps, system_query
 from cassandra.bulk.target import full_name, names_in
-from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException, InvalidRequest, Unauthorized
-from cassandra.query.statement import SimpleStatement
 from cassandra.util.cql_text import cql_string, protect_name
 
 if TYPE_CHECKING:
@@ -85,15 +83,15 @@ def _lacks_permission(
         if role is not None:
             with suppress(InvalidRequest):  # there is no such role
                 # These queries also return the permissions and rights of the role's own roles.
-                page = yield _query(f"{permissions} OF {cql_string(role)}")
+                page = yield system_query(f"{permissions} OF {cql_string(role)}")
                 # The result for no permissions has no columns.
                 if page.column_names and PlainRows().tuples(page):
                     return False
-                page = yield _query(f"LIST ROLES OF {cql_string(role)}")
+                page = yield system_query(f"LIST ROLES OF {cql_string(role)}")
                 is_superuser = (page.column_names or []).index("super")
                 return not any(row[is_superuser] for row in PlainRows().tuples(page))
         # Only superusers, who read values, may list the permissions of everyone.
-        yield _query(permissions)
+        yield system_query(permissions)
     except InvalidRequest:
         return False  # this server has no permissions: anyone reads values
     except Unauthorized as error:
@@ -102,12 +100,3 @@ def _lacks_permission(
     except (DriverException, ValueError):
         return None
     return False
-
-
-def _query(text: str) -> Callable[[Any], Any]:
-    """Return a function that executes a query. The function is called with a session."""
-    # As for system tables, the settings of the session and its profile do not apply.
-    statement = SimpleStatement(
-        text, consistency_level=ConsistencyLevel.ONE, fetch_size=None, is_idempotent=True
-    )
-    return lambda session: session.execute(statement, timeout=10.0)

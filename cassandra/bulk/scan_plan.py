@@ -279,7 +279,7 @@ def current_table_steps(
         cql_string(table.name),
     )
     try:
-        page = yield _system_query(query)
+        page = yield system_query(query)
         names = {column_name for (column_name,) in PlainRows().tuples(page)}
         if not names or names == set(table.columns):
             return table
@@ -472,11 +472,13 @@ def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]
     The function is called with a session.
     """
     # `host` says which node must respond, because each node only has estimates of its own ranges.
-    return _system_query(_ESTIMATES.format(cql_string(keyspace), cql_string(table)), host=host)
+    return system_query(_ESTIMATES.format(cql_string(keyspace), cql_string(table)), host=host)
 
 
-def _system_query(query: str, **options: Any) -> Callable[[Any], Any]:
-    """Return a function that reads a system table. The function is called with a session.
+def system_query(query: str, **options: Any) -> Callable[[Any], Any]:
+    """Return a function that asks a server about the schema, a table or a role.
+
+    The function is called with a session.
 
     :param query: the query, without parameters: these would be encoded by the session's encoder,
         which the application may have replaced.
