@@ -53,6 +53,7 @@ class EndpointResolver:
             return (await self.of_rows([row]))[0]
         host_id = row.get("host_id")
         host = self._find_host(host_id) if host_id is not None else None
+        advertised: EndPoint | None = None
         if ip_address is not None and _is_name(endpoint) and not self._connector.may_check_names:
             # The name may lead to another node later, although it leads to a single node now.
             (advertised,) = await self.of_rows([row])
@@ -61,7 +62,8 @@ class EndpointResolver:
         has_one_address = await _has_one_address(endpoint)
         if has_one_address and (host is None or host.endpoint == endpoint):
             return endpoint
-        (advertised,) = await self.of_rows([row])
+        if advertised is None:
+            (advertised,) = await self.of_rows([row])
         # If the node is known neither by `endpoint` nor by its advertised address, use `endpoint`,
         # because the connection was opened to it.
         if has_one_address and host is not None and host.endpoint != advertised:
