@@ -331,7 +331,7 @@ def _query_of(
             if column not in table.columns:
                 _refuse_unknown_name(table, column, columns)
         selectors = ", ".join(escape_name(column) for column in columns)
-    conditions = []
+    conditions, clause = [], ""
     # The condition for a token range, then the condition of the application.
     if has_tokens:
         key = ", ".join(escape_name(column.name) for column in table.partition_key)
@@ -346,13 +346,15 @@ def _query_of(
                 f"where has {marker[0]}, but the markers of a condition are written ?, and "
                 f"parameters= has their values; where is {where!r}"
             )
+        # `where` may have no condition, but a clause that follows the conditions.
+        if _CLAUSE.match(where):
+            clause = f" {where}"
+        else:
+            conditions.append(where)
     query = f"SELECT {selectors} FROM {escape_name(table.keyspace_name)}.{escape_name(table.name)}"
-    if where and not _CLAUSE.match(where):
-        conditions.append(where)
     if conditions:
         query += f" WHERE {' AND '.join(conditions)}"
-    if where and _CLAUSE.match(where):
-        query += f" {where}"
+    query += clause
     if where:
         # The scan reads the whole table anyway, so servers need not protect it from a slow
         # condition.
@@ -390,7 +392,7 @@ _PERCENT_MARKER = re.compile(r"%s|%\(\w+\)s")
 _LIMIT = re.compile(r"(\bper\s+partition\s+)?\blimit\b", re.IGNORECASE)
 _SEARCH = re.compile(r"\border\s+by\b.*\bann\s+of\b", re.IGNORECASE | re.DOTALL)
 _GROUPS = re.compile(r"\bgroup\s+by\b", re.IGNORECASE)
-# The beginning of a `where` that has no condition, but a clause that follows the conditions.
+# The beginning of a clause that follows the conditions.
 _CLAUSE = re.compile(r"\s*(group\s+by|per\s+partition\s+limit)\b", re.IGNORECASE)
 # A name in CQL, with or without quotes; and a call of a function (its name is group 1) or a name
 # without a call, which is matched so that the search does not begin inside its quotes.

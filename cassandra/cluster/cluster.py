@@ -96,7 +96,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # The engine and the thread that runs it; None unless the cluster is connected.
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
-        self._has_failed = False  # True after a `connect` that has failed, and after `shutdown`
+        self._was_stopped = False  # True after a `connect` that has failed, and after `shutdown`
         # The finalizer, and the object whose method it calls. They close the engine if the
         # application drops the cluster without `shutdown`.
         self._finalizer: weakref.finalize[..., Cluster] | None = None
@@ -248,7 +248,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Start the engine's threads, and connect the engine."""
         # The constructor has checked this, too, but the application may have changed the settings.
         self._check_loops()
-        if self._has_failed and self._cloud is None:
+        if self._was_stopped and self._cloud is None:
             # The names of the contact points may have other addresses by now. If they have none at
             # the moment, try the addresses that they had.
             with suppress(UnresolvableContactPoints):
@@ -475,7 +475,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _stop(self) -> None:
         """Close the engine and end its threads. Does nothing if there is no engine."""
         core, thread = self._core, self._loop_thread
-        self._has_failed = True
+        self._was_stopped = True
         if self._finalizer is not None:
             self._finalizer.detach()
         if self._dropped is not None and not self._dropped.claim_closing():
