@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Sequence
-from functools import cache
 from keyword import iskeyword
 from typing import Any
 
@@ -100,28 +99,6 @@ def _raise_read_only(row: Any, name: str, value: object) -> None:
     )
 
 
-@cache
-def _base_with_advice(row_base: type[Any]) -> type[Any]:
-    """Return the base class of all named tuple classes of rows, which has the errors with advice.
-
-    A column with the name of an advice replaces the advice, because it is an attribute of the
-    subclass.
-
-    :param row_base: the compiled or the pure class `RowBase`, which has the error for
-        ``row["name"]``.
-    """
-    members = {
-        **_ROW_HABITS,
-        "__slots__": (),
-        "__dir__": names_of,  # leaves out the names that only give advice
-        # The compiled `RowBase` calls this for an attribute that the row lacks.
-        "_raise_missing": _raise_missing,
-        "__setattr__": _raise_read_only,
-        "__module__": "cassandra.query",
-    }
-    return type("RowBase", (row_base,), members)
-
-
 def row_class(names: Sequence[str]) -> type[Any]:
     """Return the named tuple class `Row` for columns with these names.
 
@@ -139,16 +116,22 @@ def row_class(names: Sequence[str]) -> type[Any]:
         # Pickle the names and values, because pickle cannot find a class that was made at run time.
         return row_of, (key, tuple(row))
 
-    # Rows need the errors of their base class. So copy the members of the named tuple class, whose
-    # base class is `tuple`.
+    # The base class of rows must be `RowBase`, which has the error for ``row["name"]``. So copy the
+    # members of the named tuple class, whose base class is `tuple`.
     members = {
+        # Advice comes first, so that a column with the same name replaces it.
+        **_ROW_HABITS,
         **vars(named_tuple),
+        "__dir__": names_of,  # leaves out the names that only give advice
         # No field begins with an underscore, so this name cannot clash with a field.
         "_column_names": key,
+        # The compiled `RowBase` calls this for an attribute that the row lacks.
+        "_raise_missing": _raise_missing,
+        "__setattr__": _raise_read_only,
         "__module__": "cassandra.query",  # shown in errors and reprs
         "__reduce__": reduce,
     }
-    cls = type("Row", (_base_with_advice(implementations.rows.RowBase),), members)
+    cls = type("Row", (implementations.rows.RowBase,), members)
     # An estimate of the class's memory in bytes. Count the names three times, because about three
     # copies of them are kept.
     size = _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key)
