@@ -17,6 +17,7 @@ from collections.abc import (
     Set,
     ValuesView,
 )
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -357,19 +358,8 @@ class Binder:
         ):
             return rows, row_numbers
         known_fields = {field for _, field in self._fields} if self.is_closed else None
-        values_by_marker: list[Any] = []
-        bound_numbers: list[int] = []
-        for number, row in zip(row_numbers, rows, strict=True):
-            try:
-                marker_values = self._marker_values(row, known_fields)
-            except MemoryError:
-                raise
-            except Exception as error:  # rows of the application may raise anything
-                failures.append((number, error))
-                continue
-            values_by_marker.append(marker_values)
-            bound_numbers.append(number)
-        return values_by_marker, bound_numbers
+        convert = partial(self._marker_values, known_fields=known_fields)
+        return _converted(rows, row_numbers, failures, convert)
 
     def _without_bad_objects(
         self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]
@@ -382,24 +372,20 @@ class Binder:
         """
         if not self._user_columns:
             return rows, row_numbers
-        good_rows: list[Any] = []
-        good_numbers: list[int] = []
-        for number, row in zip(row_numbers, rows, strict=True):
+        return _converted(rows, row_numbers, failures, self._without_unknown_fields)
+
+    def _without_unknown_fields(self, row: Any) -> Any:
+        """Return the row, unless an object in it has a field that its user-defined type lacks.
+
+        :raises ValueError: if there is such a field.
+        """
+        for index, name, cql_type in self._user_columns:
+            value = value_in_row(row, name, index)
             try:
-                for index, name, cql_type in self._user_columns:
-                    value = value_in_row(row, name, index)
-                    try:
-                        check_value(cql_type, value)
-                    except ValueError as error:
-                        raise ValueError(f"column {name!r}: {error}") from error
-            except MemoryError:
-                raise
-            except Exception as error:  # values of the application may raise anything
-                failures.append((number, error))
-                continue
-            good_rows.append(row)
-            good_numbers.append(number)
-        return good_rows, good_numbers
+                check_value(cql_type, value)
+            except ValueError as error:
+                raise ValueError(f"column {name!r}: {error}") from error
+        return row
 
     def _marker_values(self, row: Any, known_fields: Set[str] | None) -> object:
         """Convert a row that the application passed in to a form that the statement can bind.
@@ -810,34 +796,18 @@ class Binder:
         assert static_rows is not None
         # An empty field means null in CSV files only, and only chunks of CSV files have `names`.
         is_empty_null = chunk.names is not None and self.is_empty_null
-        rows: list[bytes] = []
-        # The indexes in the block of rows that only have static columns, and of all other rows.
-        static_indexes: list[int] = []
-        other_indexes: list[int] = []
-        for row_index, row in enumerate(block.rows()):
-            data = row.data
-            spans = spans_of(data, block.width)
-            sizes = [size for _, size in spans]
-            if not static_rows.has_only_static_values(sizes, is_empty_null) or (
-                is_empty_null and self._has_written_empty(chunk, row_numbers[row_index], sizes)
-            ):
-                other_indexes.append(row_index)
-                continue
-            # The main statement binds each value as 4 bytes of length, followed by the value's
-            # bytes. Take the values of the second statement's columns.
-            values = [value_at(data, span) for span in spans]
-            rows.append(b"".join([values[index] for index in static_rows.positions]))
-            static_indexes.append(row_index)
-        if not rows:
-            return block, row_numbers, []
+
+        def is_static(number: int, sizes: Sequence[int]) -> bool:
+            return static_rows.has_only_static_values(sizes, is_empty_null) and not (
+                is_empty_null and self._has_written_empty(chunk, number, sizes)
+            )
+
         # The key of these requests is the partition key: they have no clustering columns.
         prepared = static_rows.prepared
         keys = Keys(partition=tuple(prepared.routing_key_indexes or ()), clustering=())
-        static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
-        numbers = [row_numbers[row_index] for row_index in static_indexes]
-        errors = self._request_rows(prepared, static_block, keys, numbers, waves)
-        other_numbers = [row_numbers[row_index] for row_index in other_indexes]
-        return block.take(other_indexes), other_numbers, errors
+        return self._take_rows(
+            prepared, static_rows.positions, keys, is_static, block, row_numbers, waves
+        )
 
     def _take_short_rows(
         self,
@@ -852,45 +822,60 @@ class Binder:
         :param waves: gets these requests, unless this is a dry run.
         :returns: as for `_take_static_rows`.
         """
+        return self._take_rows(
+            short_rows.prepared,
+            short_rows.positions,
+            short_rows.key,
+            lambda _, sizes: short_rows.has_short_key(sizes),
+            block,
+            row_numbers,
+            waves,
+        )
+
+    def _take_rows(
+        self,
+        prepared: PreparedStatement,
+        positions: Sequence[int],
+        keys: Keys,
+        is_taken: Callable[[int, Sequence[int]], bool],
+        block: Any,
+        row_numbers: Sequence[int],
+        waves: list[Wave],
+    ) -> tuple[Any, Sequence[int], list[tuple[int, BaseException]]]:
+        """Make the requests of rows that another statement writes, and take them out of the block.
+
+        :param prepared: the other statement.
+        :param positions: for each bind marker of `prepared`, the index of its value in a row of the
+            block.
+        :param keys: the positions of the key among the bind markers of `prepared`.
+        :param is_taken: takes the number of a row and the sizes of its values in bytes, and returns
+            True if `prepared` writes the row.
+        :param waves: gets these requests, unless this is a dry run.
+        :returns: as for `_take_static_rows`.
+        """
         rows: list[bytes] = []
-        short_numbers: list[int] = []
+        taken_numbers: list[int] = []
         other_indexes: list[int] = []  # the indexes in the block of all other rows
         for row_index, row in enumerate(block.rows()):
             data = row.data
             spans = spans_of(data, block.width)
-            if short_rows.has_short_key([size for _, size in spans]):
-                rows.append(b"".join(value_at(data, spans[i]) for i in short_rows.positions))
-                short_numbers.append(row_numbers[row_index])
-            else:
+            if not is_taken(row_numbers[row_index], [size for _, size in spans]):
                 other_indexes.append(row_index)
+                continue
+            # The main statement binds each value as 4 bytes of length, followed by the value's
+            # bytes. Take the values of the other statement's columns.
+            rows.append(b"".join([value_at(data, spans[index]) for index in positions]))
+            taken_numbers.append(row_numbers[row_index])
         if not rows:
             return block, row_numbers, []
-        short_block = bind.RowsBlock(len(short_rows.positions), rows, block.has_unset)
-        errors = self._request_rows(
-            short_rows.prepared, short_block, short_rows.key, short_numbers, waves
-        )
+        taken_block = bind.RowsBlock(len(positions), rows, block.has_unset)
+        errors: list[tuple[int, BaseException]] = []
+        if self.is_dry:
+            errors = self._refused_rows(prepared, taken_block, keys, taken_numbers)
+        else:
+            waves += self._waves(prepared, taken_block, keys, taken_numbers)
         other_numbers = [row_numbers[row_index] for row_index in other_indexes]
         return block.take(other_indexes), other_numbers, errors
-
-    def _request_rows(
-        self,
-        prepared: PreparedStatement,
-        block: Any,
-        keys: Keys,
-        row_numbers: Sequence[int],
-        waves: list[Wave],
-    ) -> list[tuple[int, BaseException]]:
-        """Add the requests of rows to `waves`; in a dry run, return the rows that servers refuse.
-
-        :param prepared: the statement that writes the rows.
-        :param block: the rows, as the statement binds them.
-        :param keys: the positions of the key among the bind markers.
-        :param row_numbers: the number of each row in its chunk.
-        """
-        if self.is_dry:
-            return self._refused_rows(prepared, block, keys, row_numbers)
-        waves += self._waves(prepared, block, keys, row_numbers)
-        return []
 
     def _has_written_empty(self, chunk: Chunk, number: int, sizes: Sequence[int]) -> bool:
         """Return True if a CSV row has an empty clustering column whose field is not empty.
@@ -910,6 +895,33 @@ class Binder:
             return False
         texts = chunk.raw[number]
         return any(texts[chunk.names.index(field)].strip() for field in fields)
+
+
+def _converted(
+    rows: list[Any],
+    row_numbers: Sequence[int],
+    failures: list[tuple[int, BaseException]],
+    convert: Callable[[Any], Any],
+) -> tuple[list[Any], Sequence[int]]:
+    """Convert the application's rows.
+
+    :param failures: gets (row number, error) for each row that cannot be converted.
+    :param convert: returns the converted row, or raises the error of the row.
+    :returns: (converted rows, row numbers) of all other rows.
+    """
+    converted_rows: list[Any] = []
+    converted_numbers: list[int] = []
+    for number, row in zip(row_numbers, rows, strict=True):
+        try:
+            converted = convert(row)
+        except MemoryError:
+            raise
+        except Exception as error:  # rows of the application may raise anything
+            failures.append((number, error))
+            continue
+        converted_rows.append(converted)
+        converted_numbers.append(number)
+    return converted_rows, converted_numbers
 
 
 def times_in(names: Sequence[str | None]) -> tuple[int | None, int | None]:
