@@ -16,8 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from cassandra._threads import simulation
-from cassandra.engine.green import run_in_thread
+from cassandra._threads import new_thread, simulation
 from cassandra.engine.pools.shard_ports import connected, connected_to_shard
 
 T = TypeVar("T")
@@ -144,7 +143,7 @@ class Environment:
         """
         await self._free_threads.acquire()
         # Release the semaphore when the thread ends, which may be later than the end of this wait.
-        return await run_in_thread(self._free_threads.release, function, *args)
+        return await _run_in_thread(self._free_threads.release, function, *args)
 
 
 def new_id() -> uuid.UUID:
@@ -172,3 +171,49 @@ def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
         loop, "cassandra_environment", None
     )
     return make_environment() if make_environment is not None else Environment(loop)
+
+
+async def _run_in_thread(on_end: Callable[[], object], function: Callable[..., T], *args: Any) -> T:
+    """Call `function` in a new real thread, and return its result.
+
+    We use no thread pool of `concurrent.futures`, for two reasons. At its exit, the interpreter
+    waits for the threads of such a pool, even if user code blocks them forever. And if threads are
+    patched, the pool would start greenlets.
+
+    :param on_end: called on the loop when `function` has ended, even if this wait was cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+
+    def set_outcome(result: Any, error: BaseException | None) -> None:
+        on_end()
+        if outcome.done():  # the caller was cancelled
+            return
+        if error is None:
+            outcome.set_result(result)
+        else:
+            outcome.set_exception(error)
+
+    def call_and_report() -> None:
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            result = function(*args)
+        except StopIteration as caught:
+            # A future cannot have this error: the caller would wait forever.
+            error = RuntimeError("a function that the driver has called raised StopIteration")
+            error.__cause__ = caught
+        except BaseException as caught:
+            # Pass the error to the caller that awaits the result.
+            error = caught
+        try:
+            loop.call_soon_threadsafe(set_outcome, result, error)
+        except RuntimeError:  # the loop was closed during the call
+            pass
+
+    try:
+        new_thread(call_and_report, "cassandra-blocking").start()
+    except BaseException:  # for example, the system allows no more threads
+        on_end()
+        raise
+    return await outcome
