@@ -163,6 +163,7 @@ cdef extern from "objects.h":
     Py_ssize_t turbocql_unpack_floats(
         object, Py_ssize_t, const uint8_t*, Py_ssize_t, int
     ) except -1
+    int turbocql_release_arenas(bint)
     object turbocql_int_of(const uint8_t*, size_t, int)
     Py_ssize_t turbocql_int_room(object) except -1
     int turbocql_int_to_signed(object, uint8_t*, Py_ssize_t) except -1
@@ -609,6 +610,15 @@ cdef class TypeCalls:
 cdef Codec _NOTHING = nothing()
 
 
+def release_vector_memory(even_if_used=False):
+    """Give back the memory that is kept for large vectors; see `kept_arenas.h`.
+
+    :param even_if_used: False keeps the memory if vectors were decoded since the last call.
+    :returns: about how many MiB are still kept.
+    """
+    return turbocql_release_arenas(even_if_used)
+
+
 __all__ = sorted([
     "Codec",
     "TypeCalls",
@@ -617,6 +627,7 @@ __all__ = sorted([
     "from_functions",
     "list_of",
     "map_of",
+    "release_vector_memory",
     "set_of",
     "tuple_of",
     "udt",

@@ -10,6 +10,7 @@
 
 #include "beyond_api.h"
 #include "byteswap.h"
+#include "kept_arenas.h"
 
 /* Reads and writes an attribute in a slot of another module's object. `member` is the descriptor
  * that the object's class has for the slot. */
@@ -219,6 +220,8 @@ TURBOCQL_UNUSED static Py_ssize_t turbocql_unpack_floats(
             return -1;
         PyList_SET_ITEM(list, i, item);
     }
+    if (model != NULL && i >= TURBOCQL_LARGE_VECTOR)
+        turbocql_keep_arena(PyList_GET_ITEM(list, 0));
     return i;
 }
 

@@ -48,12 +48,13 @@ from cassandra.metadata.host import Host
 from cassandra.timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes import codecs
     from cassandra.engine import happy_path
     from cassandra.engine.events import WakeQueue
     from cassandra.engine.pools.shards import ShardTarget
     from cassandra.engine.workers import WorkerCore
 else:
-    from cassandra._impl import happy_path
+    from cassandra._impl import codecs, happy_path
 
 T = TypeVar("T")
 
@@ -320,6 +321,7 @@ class Core(Observers):
         await self.listeners.close()
         await self.notify_shutdown(observers)
         await self.connector.settle()
+        codecs.release_vector_memory(even_if_used=True)
 
     def _detach_throttler(self, sessions: Iterable[EngineSession]) -> None:
         """Detach the throttler, so that it is not notified about requests that end later."""

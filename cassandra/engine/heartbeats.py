@@ -13,6 +13,9 @@ then reconnects, as after any other loss of a connection.
   connections get a heartbeat, too. So if a host hangs, the pools and the control connection lose
   all connections to the host at about the same time, and not one interval after another.
 
+Each interval also gives back the memory that the codecs keep for large vectors, if no vectors were
+decoded during the interval.
+
 At most one check of a host runs at a time, and thus at most one heartbeat on a connection. `check`
 sends no heartbeat on a connection that has received something within the last SILENCE seconds, so
 that many timeouts cause at most one check a second.
@@ -30,9 +33,12 @@ from cassandra.errors import ConnectionException, ProtocolError
 from cassandra.protocol.opcodes import OPTIONS
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes import codecs
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
     from cassandra.metadata.host import Host
+else:
+    from cassandra._impl import codecs
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -74,6 +80,7 @@ class Heartbeats:
     async def _run(self, interval: float) -> None:
         while True:
             await asyncio.sleep(interval)
+            codecs.release_vector_memory()
             for host, connections in self._connections().items():
                 self._start_check(host, _silent_for(interval, connections))
 

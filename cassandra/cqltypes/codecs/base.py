@@ -297,6 +297,11 @@ def length_fields(bodies: list[bytes]) -> list[bytes]:
         return [*map(pack_length, map(len, bodies))]
 
 
+def release_vector_memory(even_if_used: bool = False) -> int:
+    """Do nothing and return 0: only the compiled version keeps memory for vectors."""
+    return 0
+
+
 def read_element(codec: Codec, data: bytes, size: int) -> Any:
     """Decode an element of a container.
 

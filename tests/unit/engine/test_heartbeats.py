@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cassandra._impl import codecs
 from cassandra.engine.heartbeats import LATE, Heartbeats, is_silent
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.protocol.opcodes import OPTIONS, READY, SUPPORTED
@@ -272,3 +273,14 @@ async def test_no_interval_disables_all_heartbeats(interval: Any) -> None:
     harness.heartbeats.start()
     harness.heartbeats.check(HOST)
     assert harness.tasks == []
+
+
+async def test_intervals_give_back_the_memory_of_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each interval asks the codecs once; they know whether vectors were read meanwhile."""
+    calls = []
+    monkeypatch.setattr(codecs, "release_vector_memory", lambda: calls.append("release"))
+    harness = HeartbeatHarness(interval=30.0)
+    harness.heartbeats.start()
+    await asyncio.sleep(75.0)
+    assert calls == ["release"] * 2
+    await harness.stop()

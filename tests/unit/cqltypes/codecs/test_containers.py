@@ -20,6 +20,7 @@ from cassandra.util.sortedset import SortedSet
 from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ADDRESS,
+    FLOAT,
     INT,
     TEXT,
     list_of,
@@ -351,3 +352,28 @@ def test_codecs_of_containers_are_named_after_their_elements(
     assert codecs.map_of(int_codec, int_codec).cql_name == "map<int, int>"
     assert codecs.tuple_of([int_codec, int_codec]).cql_name == "tuple<int, int>"
     assert codecs.vector_of(int_codec, 2).cql_name == "vector<int, 2>"
+
+
+def test_memory_of_vectors_is_given_back_when_it_is_unused(implementation: Implementation) -> None:
+    """The compiled codec keeps memory for the next vectors, but only while it reads some.
+
+    The vectors are equal before and after the memory was given back.
+    """
+    codecs = implementation.codecs
+    codec = vector_of(FLOAT, 256).build_codec(codecs)
+    vectors = [[float(row)] * 256 for row in range(300)]
+    encoded = [codec.encode(vector) for vector in vectors]
+
+    def read_all() -> None:
+        assert [codec.decode(data) for data in encoded] == vectors
+
+    codecs.release_vector_memory(even_if_used=True)
+    for _ in range(3):
+        read_all()
+    while_used = codecs.release_vector_memory()
+    # Only builds that copy the headers of floats keep memory; see beyond_api.h.
+    assert 0 <= while_used <= 128
+    assert codecs.release_vector_memory() == 0
+    read_all()
+    assert codecs.release_vector_memory(even_if_used=True) == 0
+    read_all()
