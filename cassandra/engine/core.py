@@ -252,8 +252,10 @@ class Core(Observers):
 
     def _on_schema_event(self, event: Mapping[str, Any]) -> None:
         """Called when the server reports a schema change."""
-        self.schema.on_event(event)
-        self.changed_types.on_event(event)
+        try:
+            self.schema.on_event(event)
+        finally:
+            self.changed_types.on_event(event)
 
     @property
     def protocol_version(self) -> int:

@@ -20,7 +20,7 @@ class Debouncer:
     :param random: chooses the random part of the delay; None uses the process-wide generator.
     """
 
-    __slots__ = ("_action", "_handle", "_latest_call", "_random", "_window")
+    __slots__ = ("_action", "_due", "_handle", "_latest_call", "_random", "_window")
 
     def __init__(
         self,
@@ -33,12 +33,14 @@ class Debouncer:
         self._action = action
         # The timer of the call; None if no event was recorded.
         self._handle: asyncio.TimerHandle | None = None
+        # The loop's time at which the timer ends. uvloop's handles do not always know it.
+        self._due = 0.0
         self._latest_call = 0.0  # the loop's time at which `action` is called at the latest
 
     @property
     def due(self) -> float | None:
         """The loop's time at which `action` will be called; None if no event was recorded."""
-        return self._handle.when() if self._handle is not None else None
+        return self._due if self._handle is not None else None
 
     def add(self) -> None:
         """Record an event; call `action` after the delay, which begins again with each event."""
@@ -53,7 +55,8 @@ class Debouncer:
         delay = min(
             REFRESH_DELAY + spread(window, self._random), max(self._latest_call - loop.time(), 0.0)
         )
-        self._handle = loop.call_later(delay, self._act)
+        self._due = loop.time() + delay
+        self._handle = loop.call_at(self._due, self._act)
 
     def _act(self) -> None:
         """Call `action`. Called at the end of the delay; the next event begins a new burst."""

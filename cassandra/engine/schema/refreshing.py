@@ -125,6 +125,8 @@ class SchemaRefresher:
         # The targets that wait for `_timer`. The timer is None if no target waits.
         self._pending = PendingTargets()
         self._timer: asyncio.TimerHandle | None = None
+        # The loop's time at which `_timer` ends. uvloop's handles do not always know it.
+        self._due = 0.0
         self._failures = 0  # the number of failed readings in a row
         # For each target of the next round: the connection to read through (None for the control
         # connection), and the futures of the callers that wait for the reading.
@@ -181,10 +183,10 @@ class SchemaRefresher:
         loop = asyncio.get_running_loop()
         due = loop.time() + delay
         if self._timer is not None:
-            if self._timer.when() <= due:
+            if self._due <= due:
                 return
             self._timer.cancel()
-        self._timer = loop.call_at(due, self._start_pending)
+        self._timer, self._due = loop.call_at(due, self._start_pending), due
 
     def _start_pending(self) -> None:
         """Read the pending targets in the background. The timer calls this."""

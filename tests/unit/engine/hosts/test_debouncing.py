@@ -34,6 +34,26 @@ async def test_events_in_quick_succession_cause_one_action(monkeypatch: pytest.M
     assert timer.due is None
 
 
+def test_the_due_time_is_known_on_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvloop's handle of a call without a delay does not know when it is due."""
+    uvloop = pytest.importorskip("uvloop")
+    monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
+
+    async def add_event() -> None:
+        loop = asyncio.get_running_loop()
+        timer = Debouncer(lambda: 0.0, lambda: None)
+        timer.add()
+        assert timer.due is not None
+        assert timer.due <= loop.time() + 0.001
+        timer.cancel()
+
+    loop = uvloop.new_event_loop()
+    try:
+        loop.run_until_complete(add_event())
+    finally:
+        loop.close()
+
+
 async def test_the_action_waits_for_further_events() -> None:
     """The action is due REFRESH_DELAY seconds after the last event."""
     timer = Debouncer(lambda: LONG_WINDOW, lambda: None)

@@ -128,6 +128,27 @@ async def test_many_events_in_one_window_cause_one_reading() -> None:
     assert harness.reader.targets == [Target("TABLE", "a", "t")]
 
 
+def test_events_in_one_turn_of_uvloop_cause_one_reading() -> None:
+    """A second event finds out when the timer of the first one ends.
+
+    For a delay under half a millisecond, uvloop returns a handle that cannot say when it is due.
+    """
+    uvloop = pytest.importorskip("uvloop")
+
+    async def report_events() -> list[Target]:
+        harness = RefresherHarness()
+        for _ in range(3):
+            harness.refresher.on_event(TABLE)
+        await until_on_loop(lambda: harness.reader.readings)
+        return harness.reader.targets
+
+    loop = uvloop.new_event_loop()
+    try:
+        assert loop.run_until_complete(report_events()) == [Target("TABLE", "a", "t")]
+    finally:
+        loop.close()
+
+
 async def test_events_are_ignored_if_their_target_is_not_read() -> None:
     """Schema events are ignored if their target is not read.
 
