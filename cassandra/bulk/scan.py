@@ -61,7 +61,7 @@ from cassandra.client.columnar import (
 )
 from cassandra.client.ignored_errors import ignored_error
 from cassandra.consistency import level_of
-from cassandra.errors import DecodeError
+from cassandra.errors import DecodeError, DriverException
 
 if TYPE_CHECKING:
     import pandas
@@ -168,6 +168,8 @@ class _ScanBase:
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
         self._saved_checkpoint: Checkpoint | None = None
+        # The id of the table when the scan began; None if it is not known.
+        self._table_id: str | None = None
         # The latest page from `pages`; None while the application does not use a page.
         self._latest: _UsedPage | None = None
 
@@ -220,6 +222,13 @@ class _ScanBase:
     def _table_metadata(self) -> TableMetadata:
         metadata = self.session.cluster.metadata
         return table_of(metadata, self.table, self.session.keyspace, with_views=True)
+
+    def _current_table_id(self) -> str | None:
+        """Return the table's id as the metadata has it now; None if the table is not known."""
+        try:
+            return describe_id(self._table_metadata())
+        except (KeyError, ValueError):
+            return None
 
     def age_of(self, page: Page) -> float:
         """Return how many seconds ago the request for a page was sent.
@@ -322,6 +331,7 @@ class _ScanBase:
                 f"ranges= cannot be used here: {self.table} is not read by token ranges"
             )
         queue = PageQueue(ranges, self.concurrency, self.max_bytes, self.in_order)
+        self._table_id = self._current_table_id()
         self._saved_checkpoint = self._opened_checkpoint()
         if self._saved_checkpoint is not None:
             queue.resume(self._saved_checkpoint)
@@ -383,7 +393,15 @@ class _ScanBase:
         """Record that a page has arrived, and return the paging state of the next page.
 
         :param page: the page, which was in flight.
+        :raises DriverException: if the table was dropped and created again since the scan began.
         """
+        # The server prepares the statement again for the new table, without an error.
+        table_id = self._current_table_id()
+        if table_id != self._table_id and table_id is not None and self._table_id is not None:
+            raise DriverException(
+                f"{self.table} was dropped and created again during the scan, so the pages read so "
+                "far may have rows of both tables: scan it again from the beginning"
+            )
         state = page.paging_state
         if statement.is_local and fetch.state is None:
             queue.pin(fetch, str(_host_that_answered(page).endpoint))

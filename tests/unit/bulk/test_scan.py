@@ -22,7 +22,7 @@ from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.scan import _description, _without_ellipsis
 from cassandra.bulk.tasks import scan_tasks
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.errors import InvalidRequest
+from cassandra.errors import DriverException, InvalidRequest
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.policies.retry import Decision, RetryPolicy
 from cassandra.testing.fake import (
@@ -666,6 +666,43 @@ def test_a_permanent_error_ends_the_scan(nodes: FakeCluster) -> None:
         pytest.raises(InvalidRequest, match="no such thing"),
     ):
         list(session.scan("a.t0"))
+
+
+async def test_a_scan_of_a_table_that_is_created_again_fails(nodes: FakeCluster) -> None:
+    """After the table was dropped and created again, a scan fails at its next page.
+
+    The server prepares the statement again for the new table, so that no request fails.
+    """
+    nodes.prime(QUERY, Table(no_fault))
+
+    def create_again() -> None:
+        for node in nodes.nodes:
+            for row in node.schema["system_schema.tables"]:
+                row["id"] = uuid.uuid4()
+
+    create_again()
+    expected_error = r"a\.t0 was dropped and created again during the scan"
+
+    def scan_blocking() -> None:
+        with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+            pages = session.scan("a.t0", splits=9, concurrency=1).pages()
+            next(pages)
+            cluster.refresh_table_metadata("a", "t0")  # the same table
+            next(pages)
+            create_again()
+            cluster.refresh_table_metadata("a", "t0")
+            with pytest.raises(DriverException, match=expected_error):
+                list(pages)
+
+    await asyncio.to_thread(scan_blocking)
+    async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
+        pages = session.scan("a.t0", splits=9, concurrency=1).pages()
+        await anext(pages)
+        create_again()
+        await cluster.refresh_table_metadata("a", "t0")
+        with pytest.raises(DriverException, match=expected_error):
+            async for _page in pages:
+                pass
 
 
 @pytest.mark.parametrize(
