@@ -218,7 +218,7 @@ def _password(options: argparse.Namespace) -> str:
     if options.password_file is not None:
         path: Path = options.password_file
         return path.read_text().rstrip("\n")
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise ValueError(
             f"user {options.user!r} needs a password: give --password-env or --password-file"
         )

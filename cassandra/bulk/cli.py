@@ -11,7 +11,7 @@ import ssl
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -377,6 +377,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :param arguments: the arguments of the command; None for ``sys.argv[1:]``.
     """
+    if sys.stderr is None:
+        # Without a stream, `print(file=sys.stderr)` would print to the standard output.
+        with open(os.devnull, "w") as sink, redirect_stderr(sink):
+            return main(arguments)
     parser, parsers = _parser()
     for each in (parser, *parsers.values()):
         each.typed = sys.argv[1:] if arguments is None else arguments
@@ -550,7 +554,7 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     shows_progress = options.progress
     # If neither the command line nor the TOML file sets `progress`, show it only on a terminal.
     if shows_progress is None:
-        shows_progress = sys.stderr.isatty()
+        shows_progress = sys.stderr is not None and sys.stderr.isatty()
     if shows_progress:
         scan_options["progress"] = True
     return scan_options

@@ -29,8 +29,11 @@ class Progress:
         total: int | None = None,
         unit: str = "rows",
     ) -> None:
-        self._stream: TextIO = sys.stderr
-        self._shown = self._stream.isatty() if is_shown is None else is_shown
+        # None in a process without a standard error stream, such as one of pythonw.
+        self._stream: TextIO | None = sys.stderr
+        self._shown = self._stream is not None and (
+            self._stream.isatty() if is_shown is None else is_shown
+        )
         self._title = title
         self._unit = unit
         self._count = 0
@@ -62,8 +65,14 @@ class Progress:
         seconds = max(monotonic() - self._start, 1e-9)
         title = f"{self._title}: " if self._title else ""
         rate = self._count / seconds
-        self._stream.write(f"{begin}{title}{self._count:,} {self._unit}, {rate:,.0f} a second{end}")
-        self._stream.flush()
+        line = f"{begin}{title}{self._count:,} {self._unit}, {rate:,.0f} a second{end}"
+        assert self._stream is not None
+        # The work must not fail because nobody reads its progress any more.
+        try:
+            self._stream.write(line)
+            self._stream.flush()
+        except (OSError, ValueError):
+            self._shown = False
 
     def close(self) -> None:
         """Show the final count, and end the display."""

@@ -309,6 +309,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         ) from error
 
 
+_STANDARD_ERROR = 2  # the highest descriptor of the standard streams
 _LOOP_DESCRIPTORS = 6  # the maximum number of file descriptors that an event loop opens
 
 
@@ -331,8 +332,21 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
         uvloop = import_module("uvloop")
     except (ImportError, RuntimeError):  # RuntimeError: the interpreter is ending
         return asyncio.SelectorEventLoop(new_selector())
+    _fill_standard_descriptors()
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     return loop
+
+
+def _fill_standard_descriptors() -> None:
+    """Open the null device as standard input, output or error if the process has closed them.
+
+    The next file that a process opens gets the lowest free descriptor. If uvloop closes a socket
+    with the descriptor 0, 1 or 2, it aborts the process. Also, output of the application would go
+    into the socket.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+        pass
+    os.close(descriptor)
 
 
 class LoopThread:

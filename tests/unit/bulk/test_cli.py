@@ -503,3 +503,13 @@ def test_commands_of_other_tools_get_advice(
     with pytest.raises(SystemExit):
         cli.main([command, "a.csv"])
     assert f"; {advice}" in capsys.readouterr().err
+
+
+def test_a_process_without_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Errors are not printed to the standard output instead, among the results."""
+    monkeypatch.setattr(sys, "stderr", None)
+    arguments = ["count", "ks.t", "--hosts", "127.0.0.1", "--port", "1"]
+    assert cli.main(arguments) == 1
+    assert capsys.readouterr().out == ""

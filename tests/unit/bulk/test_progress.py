@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import pytest
@@ -35,3 +36,24 @@ def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
     with Progress() as not_on_terminal:
         not_on_terminal.add(10)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process without a standard error stream shows no progress, whatever was asked for."""
+    monkeypatch.setattr(sys, "stderr", None)
+    for is_shown in (None, True):
+        with Progress(is_shown=is_shown) as bar:
+            bar.add(10)
+
+
+def test_progress_ends_if_its_stream_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work goes on if its progress cannot be written any more."""
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(progress, "_INTERVAL", 0.0)
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Progress(is_shown=True) as bar:
+        bar.add(1)
+        stream.close()
+        bar.add(1)
+        bar.add(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -638,3 +639,29 @@ def test_without_descriptors_no_host_is_available(loop_name: str) -> None:
         # With 6 or more descriptors, the loop can be created, and only the connection fails.
         if count < 6:
             assert "the driver's event loop cannot be made: [Errno 24] Too many open" in message
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="tests the descriptors of POSIX")
+def test_the_descriptors_of_closed_standard_streams_are_not_used() -> None:
+    """A process whose standard streams are closed can use a cluster, and ends as usual.
+
+    uvloop aborts a process in which a socket has the descriptor 0, 1 or 2.
+    """
+    code = """if True:
+        import os, sys
+        from cassandra.cluster import Cluster
+        from cassandra.testing.fake import FakeCluster
+        with FakeCluster(1) as nodes:
+            # Duplicate the standard output, through which the test reads the result.
+            output = os.dup(1)
+            for descriptor in (0, 1, 2):
+                os.close(descriptor)
+            with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+                cluster.connect().execute("SELECT cluster_name FROM system.local").one()
+        null = os.stat(os.devnull)
+        assert all(os.path.samestat(os.fstat(descriptor), null) for descriptor in (0, 1, 2))
+        os.write(output, b"done")
+        sys.stdout = sys.stderr = None
+    """
+    process = run_python(code)
+    assert (process.returncode, process.stdout) == (0, "done")

@@ -35,7 +35,7 @@ async def test_events_in_quick_succession_cause_one_action(monkeypatch: pytest.M
 
 
 def test_the_due_time_is_known_on_uvloop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """uvloop's handle of a call without a delay does not know when it is due."""
+    """The due time does not come from uvloop's handle, which does not always know it."""
     uvloop = pytest.importorskip("uvloop")
     monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
 
