@@ -192,6 +192,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     """
 
     __slots__ = (
+        "__weakref__",
         "_complaints",
         "_frame_options",
         "_held_up_since",

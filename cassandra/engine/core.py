@@ -104,7 +104,8 @@ class Core(Observers):
             self.connector,
             lambda: self.closed,
             self.on_draining,
-            lambda: self.control.schedule_refresh(),
+            self._on_wrong_node,
+            self.check_cluster,
         )
         # Requests are rendered before a connection is chosen, for the wire format of the control
         # connection. If the chosen connection has another wire format, the request is rendered
@@ -210,7 +211,10 @@ class Core(Observers):
         settings, metadata = self.settings, self.metadata
         find_host = metadata.get_host_by_host_id
         assert settings.endpoint_factory is not None  # the cluster makes a default
-        resolver = EndpointResolver(settings.endpoint_factory, self.connector, find_host)
+        self._resolver = EndpointResolver(settings.endpoint_factory, self.connector, find_host)
+        self._node_lists = NodeListReader(
+            settings, metadata, self._resolver, self.internal_queries.rows, self._routes
+        )
         return ControlConnection(
             settings,
             self._open_control,
@@ -218,7 +222,7 @@ class Core(Observers):
             Contacts(
                 settings, metadata, self.connector.in_thread, self.sessions.ignore, self.random
             ),
-            NodeListReader(settings, metadata, resolver, self.internal_queries.rows, self._routes),
+            self._node_lists,
             self.hosts,
             self.schema,
             self.spawn,
@@ -392,6 +396,24 @@ class Core(Observers):
     ) -> Connection:
         """Open a connection; see `ConnectionOpener.open`."""
         return await self._opener.open(endpoint, target, is_control)
+
+    def may_mislead(self, endpoint: EndPoint) -> bool:
+        """See `EndpointResolver.may_mislead`. Any thread may call this."""
+        return self._resolver.may_mislead(endpoint)
+
+    def _on_wrong_node(self, endpoint: EndPoint) -> bool:
+        """Called when a connection to the end point of a host has reached another node.
+
+        :returns: True if the connection may be used nevertheless.
+        """
+        if self.may_mislead(endpoint):
+            return True
+        self.control.schedule_refresh()
+        return False
+
+    async def check_cluster(self, connection: Connection, endpoint: EndPoint) -> None:
+        """Check which cluster a connection has reached; see `NodeListReader.check_cluster`."""
+        await self._node_lists.check_cluster(connection, endpoint)
 
     async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host`; see `ConnectionOpener.open_to`."""

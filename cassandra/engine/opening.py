@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakSet
 
 from cassandra.engine.compat_names import open_by_factory
 from cassandra.errors import ConnectionException, ConnectionShutdown
@@ -36,8 +37,9 @@ class ConnectionOpener:
     :param is_closed: returns True when no connection may be opened any more.
     :param on_draining: called with the host and a connection when the host announces on that
         connection that it will stop soon.
-    :param on_wrong_node: called when a connection to the address of a host has reached another
-        node.
+    :param on_wrong_node: called when a connection to the end point of a host has reached another
+        node. Returns True if the connection may be used nevertheless.
+    :param check_cluster: raises ConnectionException if a connection has reached another cluster.
     """
 
     def __init__(
@@ -47,7 +49,8 @@ class ConnectionOpener:
         connector: Connector,
         is_closed: Callable[[], bool],
         on_draining: Callable[[Host, Connection], None],
-        on_wrong_node: Callable[[], None],
+        on_wrong_node: Callable[[EndPoint], bool],
+        check_cluster: Callable[[Connection, EndPoint], Awaitable[None]],
     ) -> None:
         self._settings = settings
         self._metadata = metadata
@@ -55,6 +58,9 @@ class ConnectionOpener:
         self._is_closed = is_closed
         self._on_draining = on_draining
         self._on_wrong_node = on_wrong_node
+        self._check_cluster = check_cluster
+        # The connections that `open_to` has opened to each host; closed ones may be missing.
+        self._connections: WeakKeyDictionary[Host, WeakSet[Connection]] = WeakKeyDictionary()
 
     async def open(
         self,
@@ -81,7 +87,8 @@ class ConnectionOpener:
 
         Another node may be reached with a wrong proxy or address translator, or if the address now
         belongs to another node. Only ScyllaDB nodes can be checked, because they send their host id
-        in SUPPORTED.
+        in SUPPORTED. If all earlier connections to the host were lost, its address may have been
+        given to a node of another cluster meanwhile, so ask the node for the name of its cluster.
 
         :param target: the shard of a ScyllaDB node to connect to; None for any shard.
         :raises ConnectionException: if another node was reached; the node list is then read again.
@@ -97,7 +104,15 @@ class ConnectionOpener:
         reached_id = connection.features.host_id if connection.features is not None else None
         # Without both ids there is nothing to compare, so accept the connection: Cassandra sends no
         # host id, and the node list may have none for this host.
-        if reached_id is None or host.host_id is None or reached_id == host.host_id:
+        if (
+            reached_id is None
+            or host.host_id is None
+            or reached_id == host.host_id
+            or self._on_wrong_node(host.endpoint)
+        ):
+            if reached_id is None:
+                await self._check_after_loss(host, connection)
+            self._connections.setdefault(host, WeakSet()).add(connection)
             return connection
         reached_host = self._metadata.get_host_by_host_id(reached_id)
         error = ConnectionException(
@@ -107,5 +122,15 @@ class ConnectionOpener:
         )
         log.warning("%s; the connection is closed, and the node list is read again", error)
         connection.close(error)
-        self._on_wrong_node()
         raise error
+
+    async def _check_after_loss(self, host: Host, connection: Connection) -> None:
+        """Check the cluster of a new connection, unless an earlier connection to `host` is open."""
+        earlier = self._connections.get(host)
+        if earlier is None or any(not known.closed for known in earlier):
+            return
+        try:
+            await self._check_cluster(connection, host.endpoint)
+        except BaseException:
+            connection.close()
+            raise

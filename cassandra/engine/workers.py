@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.core import Core
+    from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.pools.shards import ShardTarget
     from cassandra.engine.request import Request
@@ -257,7 +258,8 @@ class WorkerCore(Observers):
             self.connector,
             lambda: self.closed,
             self._on_draining,
-            lambda: self.first_loop.call(core.control.schedule_refresh),
+            self._on_wrong_node,
+            core.check_cluster,
         )
         self.heartbeats = Heartbeats(
             self.sessions.connections,
@@ -297,6 +299,16 @@ class WorkerCore(Observers):
         # The first loop may have lowered the protocol version, because a server has rejected it.
         self.connector.version = self._core.connector.version
         return await self._opener.open_to(host, target)
+
+    def _on_wrong_node(self, endpoint: EndPoint) -> bool:
+        """Called when a connection to the end point of a host has reached another node.
+
+        :returns: True if the connection may be used nevertheless.
+        """
+        if self._core.may_mislead(endpoint):
+            return True
+        self.first_loop.call(self._core.control.schedule_refresh)
+        return False
 
     def _on_draining(self, host: Host, connection: Connection) -> None:
         """Called when `host` announces on a connection that it will stop soon."""

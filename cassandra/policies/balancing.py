@@ -375,6 +375,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         # A policy in a module constant may be used by one cluster after another. Do not keep the
         # data centre of the previous cluster: the new cluster may have no node in a data centre
         # with that name.
+        control_host = None
         if self.local_dc and self.local_dc == self._found_dc and self._found_in() is not cluster:
             self.local_dc = ""
         if not self.local_dc:
@@ -387,11 +388,19 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._contact_addresses = frozenset(str(endpoint.address) for endpoint in endpoints)
             get_control_host = getattr(cluster, "get_control_connection_host", None)
             control_host = get_control_host() if get_control_host is not None else None
-            if control_host is not None and control_host.datacenter:
+            hosts = list(hosts)
+            # A control host without data (a zero-token node of ScyllaDB) is not among the hosts.
+            is_used = not hosts or control_host in hosts
+            if control_host is not None and control_host.datacenter and is_used:
                 self.local_dc = self._found_dc = control_host.datacenter
         super().populate(cluster, hosts)
         for host in self._hosts:
             self._adopt_datacenter(host)
+        if not self.local_dc and control_host is not None and control_host not in self._hosts:
+            # All contact points are nodes without data.
+            self._contact_addresses = frozenset()
+            for host in self._hosts:
+                self._adopt_datacenter(host)
 
     def _adopt_datacenter(self, host: Host) -> None:
         """Use a contact point's data centre as the local data centre, unless one is set already."""

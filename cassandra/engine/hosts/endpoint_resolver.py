@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ class EndpointResolver:
     :param by_host_id: returns the host with an id, or None if there is no such host.
     """
 
-    __slots__ = ("_connector", "_factory", "_find_host")
+    __slots__ = ("_connector", "_factory", "_find_host", "_misleading", "_shared")
 
     def __init__(
         self,
@@ -34,22 +35,29 @@ class EndpointResolver:
         self._factory = factory
         self._connector = connector
         self._find_host = by_host_id
+        # The end points of hosts at which another node was reached, such as the address of a load
+        # balancer that was given as a contact point.
+        self._misleading: set[EndPoint] = set()
+        # The end points that the factory returns for several nodes, such as one proxy for all.
+        self._shared: frozenset[EndPoint] = frozenset()
 
     async def of_local(
         self, endpoint: EndPoint, row: Mapping[str, Any], ip_address: str | None = None
     ) -> EndPoint:
         """Return the end point of the node that the control connection is connected to.
 
-        Usually this is `endpoint`, to which the connection was opened. In three cases it is the
+        Usually this is `endpoint`, to which the connection was opened. In four cases it is the
         node's advertised address: if `endpoint` is a host name with several addresses, if it is a
-        host name and the node was reached at its advertised address, or if the node is already
-        known by its advertised address.
+        host name and the node was reached at its advertised address, if `endpoint` has led to
+        several nodes, or if the node is already known by its advertised address.
 
         :param endpoint: the end point of the control connection.
         :param row: the row of system.local.
         :param ip_address: the IP address at which the node was reached; None if it is unknown.
         """
         if getattr(self._factory, "names_each_node", False):
+            return (await self.of_rows([row]))[0]
+        if endpoint in self._misleading:
             return (await self.of_rows([row]))[0]
         host_id = row.get("host_id")
         host = self._find_host(host_id) if host_id is not None else None
@@ -69,6 +77,26 @@ class EndpointResolver:
         if has_one_address and host is not None and host.endpoint != advertised:
             return endpoint
         return advertised
+
+    def note_nodes(self, endpoints: Sequence[EndPoint]) -> None:
+        """Note which end points several nodes have.
+
+        :param endpoints: the end point of each node.
+        """
+        counts = Counter(endpoints)
+        self._shared = frozenset(endpoint for endpoint in endpoints if counts[endpoint] > 1)
+
+    def may_mislead(self, endpoint: EndPoint) -> bool:
+        """Called if a connection to the end point of a host has reached another node.
+
+        :returns: True if that is normal, because several nodes have the end point. Otherwise, if
+            this is the end point of a contact point, the node gets its advertised address when the
+            node list is read next.
+        """
+        if endpoint in self._shared:
+            return True
+        self._misleading.add(endpoint)
+        return False
 
     async def of_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[EndPoint]:
         """Return the end points of rows of the system tables.

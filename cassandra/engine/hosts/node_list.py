@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.hosts.topology import (
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
 
 log = logging.getLogger("cassandra.cluster")
+
+IDENTITY_QUERY = "SELECT cluster_name, host_id FROM system.local WHERE key = 'local'"
 
 
 class NodeListReader:
@@ -84,6 +87,7 @@ class NodeListReader:
                 f"{endpoint} has an empty system.local table: it is not ready", endpoint
             )
         local = local_rows[0]
+        self._refuse_other_cluster(endpoint, local)
         self._metadata.cluster_name = local.get("cluster_name")
         self._store_partitioner(local.get("partitioner"))
         peers = [row for row in peer_rows if is_complete(row)]
@@ -91,10 +95,48 @@ class NodeListReader:
             await self._resolver.of_local(endpoint, local, connection.ip_address),
             *await self._resolver.of_rows(peers),
         ]
+        self._resolver.note_nodes(endpoints)
         rows = zip(endpoints, [local, *peers], strict=True)
+        # A ScyllaDB node without tokens stores no data, and has no row in the peers tables of other
+        # nodes. (The rows in `peers` have tokens.) In Cassandra such nodes are coordinators, which
+        # applications choose on purpose.
+        features = connection.features
+        is_scylla = features is not None and features.is_scylla
+        has_local = bool(local.get("tokens") or not peers or not is_scylla)
         new_conviction_policy = self._settings.conviction_policy_factory
         return NodeList(
-            rows, self._metadata.all_hosts(), lambda endpoint: Host(endpoint, new_conviction_policy)
+            rows,
+            self._metadata.all_hosts(),
+            lambda endpoint: Host(endpoint, new_conviction_policy),
+            has_local,
+        )
+
+    async def check_cluster(self, connection: Connection, endpoint: EndPoint) -> None:
+        """Check that `connection`, which is connected to `endpoint`, has reached this cluster.
+
+        :raises ConnectionException: if a node of another cluster has the address now.
+        """
+        for local in await self._read_rows(connection, IDENTITY_QUERY):
+            self._refuse_other_cluster(endpoint, local)
+
+    def _refuse_other_cluster(self, endpoint: EndPoint, local: Mapping[str, Any]) -> None:
+        """Raise ConnectionException if a node does not belong to the cluster that we know.
+
+        Addresses are reused, for example those of pods in Kubernetes. A node of another cluster may
+        have a table of the same name, so it would accept our requests.
+
+        A renamed cluster still has some of its nodes, and the nodes of a cluster may all be
+        replaced. So a node is refused only if we know neither the name of its cluster nor its id.
+
+        :param local: the row of system.local of the node at `endpoint`.
+        """
+        expected, name = self._metadata.cluster_name, local.get("cluster_name")
+        known_ids = {host.host_id for host in self._metadata.all_hosts()} - {None}
+        if expected in (None, name) or not known_ids or local.get("host_id") in known_ids:
+            return
+        raise ConnectionException(
+            f"{endpoint} leads to a node of the cluster {name!r} now, and not of {expected!r}",
+            endpoint,
         )
 
     def _store_partitioner(self, name: str | None) -> None:

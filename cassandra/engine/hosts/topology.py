@@ -82,6 +82,8 @@ class NodeList:
         then the pairs of its peers.
     :param previous: the hosts after the previous reading.
     :param make_host: creates a `Host` for an end point.
+    :param has_local: False leaves the queried node out of the hosts, because it has no data. It is
+        `local` nevertheless.
     """
 
     __slots__ = ("added", "hosts", "local", "relocated", "removed")
@@ -91,6 +93,7 @@ class NodeList:
         rows: Iterable[tuple[EndPoint, Row]],
         previous: Sequence[Host],
         make_host: Callable[[EndPoint], Host],
+        has_local: bool = True,
     ) -> None:
         by_id = {host.host_id: host for host in previous if host.host_id is not None}
         by_endpoint = {host.endpoint: host for host in previous}
@@ -123,6 +126,10 @@ class NodeList:
                 self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
+        if not has_local:
+            for hosts in (self.hosts, self.added, self.relocated):
+                if hosts and hosts[0] is self.local:
+                    del hosts[0]
         # Compare by identity: a removed host may be equal to the new host at the same address.
         current_ids = set(map(id, self.hosts))
         self.removed = [host for host in previous if id(host) not in current_ids]

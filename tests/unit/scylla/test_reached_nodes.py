@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from cassandra import aio
 from cassandra.cluster import Cluster, Session
 from cassandra.connection import DefaultEndPoint, DefaultEndPointFactory, EndPoint
 from cassandra.errors import ConnectionException
-from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, Scylla
-from tests.proxies import Proxy
-from tests.waiting import until
+from tests.proxies import Proxy, Relay
+from tests.waiting import until, until_on_loop
 
 
 @pytest.fixture
@@ -105,3 +107,74 @@ def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
 
         until(have_swapped)
         until(do_all_answer)
+
+
+class Balancer(Relay):
+    """A balancer in front of `nodes`, to which connections lead in turn."""
+
+    def __init__(self, nodes: FakeCluster) -> None:
+        turns = itertools.cycle([(node.address, node.port) for node in nodes.nodes])
+        super().__init__(lambda _writer: next(turns))
+
+
+async def test_a_balancer_as_a_contact_point_is_replaced_by_the_node_behind_it(
+    nodes: FakeCluster,
+) -> None:
+    """If a contact point leads to several nodes, the node gets its own address as its end point.
+
+    So all nodes are used.
+    """
+    balancer = Balancer(nodes)
+    await balancer.start("127.0.0.1")
+    settings: dict[str, Any] = {
+        "reconnection_policy": ConstantReconnectionPolicy(0.01, max_attempts=None),
+        "topology_event_refresh_window": 0,
+        "port": nodes.port,
+    }
+    try:
+        contact_point = (balancer.address, balancer.port)
+        async with aio.Cluster([contact_point], **settings) as cluster:
+            session = await cluster.connect()
+
+            def all_are_up() -> bool:
+                hosts = cluster.metadata.all_hosts()
+                addresses = {node.address for node in nodes.nodes}
+                return {host.address for host in hosts if host.is_up} == addresses
+
+            await until_on_loop(all_are_up)
+            asked = [
+                (await session.execute("SELECT host_id FROM system.local")).one()[0]
+                for _ in range(9)
+            ]
+            assert len(set(asked)) == 3
+    finally:
+        await balancer.stop()
+
+
+class OneAddressFactory(DefaultEndPointFactory):
+    """Returns the same end point for all nodes, such as the address of a balancer."""
+
+    def __init__(self, address: str, port: int) -> None:
+        super().__init__()
+        self.endpoint = DefaultEndPoint(address, port)
+
+    def create(self, row: Any) -> EndPoint:
+        return self.endpoint
+
+
+async def test_one_end_point_for_all_nodes_may_lead_to_any_of_them(nodes: FakeCluster) -> None:
+    """If all nodes have the same end point, any node that a connection reaches is right."""
+    balancer = Balancer(nodes)
+    await balancer.start("127.0.0.1")
+    factory = OneAddressFactory(balancer.address, balancer.port)
+    settings: dict[str, Any] = {
+        "endpoint_factory": factory,
+        "load_balancing_policy": RoundRobinPolicy(),
+    }
+    try:
+        for _ in range(4):
+            async with aio.Cluster([factory.endpoint], **settings) as cluster:
+                session = await cluster.connect()
+                await session.execute("SELECT host_id FROM system.local")
+    finally:
+        await balancer.stop()

@@ -136,3 +136,28 @@ async def test_prepare_reads_the_routes_and_read_reads_them_again() -> None:
     assert routes.calls == ["read"]
     await reader.read(connection, connection.endpoint)
     assert routes.calls == ["read", "read again"]
+
+
+async def test_a_node_of_another_cluster_is_refused() -> None:
+    """A node is refused if neither the name of its cluster nor its id is known.
+
+    Both the reading of its node list and `check_cluster` fail. The metadata is not changed.
+    """
+    first, *_ = new_nodes()
+    tables = Tables(first)
+    reader = new_reader(tables)
+    connection = fake_connection(first.address)
+    node_list = await reader.read(connection, connection.endpoint)
+    reader._metadata._replace_hosts(node_list.hosts)
+    await reader.check_cluster(connection, connection.endpoint)
+    # Another node of a cluster of the same name, and the same node after its cluster was renamed.
+    own_id, own_name, new_id = first.host_id, first.cluster_name, uuid.uuid4()
+    for host_id, name in ((new_id, own_name), (own_id, "renamed")):
+        first.host_id, first.cluster_name = host_id, name
+        await reader.check_cluster(connection, connection.endpoint)
+    first.host_id, first.cluster_name = new_id, "staging"
+    expected = f"leads to a node of the cluster 'staging' now, and not of '{own_name}'"
+    for call in (reader.read, reader.check_cluster):
+        with pytest.raises(ConnectionException, match=expected):
+            await call(connection, connection.endpoint)
+    assert reader._metadata.cluster_name == own_name

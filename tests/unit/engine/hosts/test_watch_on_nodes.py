@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import ExecutionProfile
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.errors import ConnectionException
+from cassandra.errors import ConnectionException, NoHostAvailable
 from cassandra.metadata.host import Host
 from cassandra.observers import RequestObserver
 from cassandra.policies import (
@@ -309,3 +310,42 @@ async def test_which_answers_count_as_latencies(answer: Any, is_latency: bool) -
             entry = (node.address, True)
             assert latencies == ([entry] if is_latency else [])
             assert refusals == ([] if is_latency else [entry])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_a_node_of_another_cluster_at_a_known_address_gets_no_requests(
+    nodes: FakeCluster, count: int
+) -> None:
+    """A node of another cluster that gets the address of a lost node is not used.
+
+    The host stays down, with that reason, until its own node is back.
+
+    :param count: the number of nodes that are lost, of three.
+    """
+    intruders = [
+        FakeNode(node.address, nodes.port, cluster_name="staging") for node in nodes.nodes[:count]
+    ]
+    async with connected(nodes) as (cluster, session):
+        host = cluster.metadata.get_host(nodes.nodes[0].address, nodes.port)
+        assert host is not None
+        for node, intruder in zip(nodes.nodes, intruders, strict=False):
+            await call_in_thread(nodes.stop_node, node)
+            await call_in_thread(intruder.start)
+        try:
+            await until_on_loop(
+                lambda: "leads to a node of the cluster 'staging' now" in str(host.last_failure)
+            )
+            for _ in range(20):
+                with suppress(NoHostAvailable):
+                    await session.execute(READ)
+            assert host.is_up is False
+            assert not any(intruder.queries(READ) for intruder in intruders)
+        finally:
+            for intruder in intruders:
+                await call_in_thread(intruder.stop)
+        for node in nodes.nodes[:count]:
+            await call_in_thread(nodes.start_node, node)
+        await until_on_loop(lambda: all(host.is_up for host in cluster.metadata.all_hosts()))
+        assert cluster.metadata.cluster_name == nodes.nodes[0].cluster_name
+        assert len(cluster.metadata.all_hosts()) == 3
+        await session.execute(READ)
