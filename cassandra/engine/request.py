@@ -449,18 +449,17 @@ class Request(RequestBase):
 
         For each host that is down, the error says why the session has no connection to it.
         """
-        # A host that is down has no pool. Say why, and if all hosts are down, say since when.
         hosts = self.session.core.metadata.all_hosts()
         errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
         reason = ""
-        if hosts and len(errors) == len(hosts):
+        if unknown := unknown_local_datacenter([self.policy], hosts):
+            reason = f"; {unknown}"
+        # A host that nobody has tried to reach (`is_up` is None) is not down, but ignored.
+        elif hosts and all(host.is_up is False for host in hosts):
             reason = "; every host is down"
             times = [host.down_since for host in hosts if host.down_since is not None]
             if times:
                 reason += f" since {max(times).isoformat(timespec='seconds')}"
-        # Otherwise a wrong local data centre, or the policy itself, is the reason.
-        elif unknown := unknown_local_datacenter([self.policy], hosts):
-            reason = f"; {unknown}"
         elif hosts:
             reason = f"; {type(self.policy).__name__} returned none of the hosts"
         return NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)

@@ -823,6 +823,26 @@ async def test_no_host_available_says_why_the_plan_is_empty(
     assert str(failure) == f"Unable to complete the operation: the query plan is empty; {reason}"
 
 
+async def test_hosts_that_the_policy_ignores_are_not_called_down(
+    two_datacenters: FakeCluster,
+) -> None:
+    """If the local data centre has left, NoHostAvailable says so: its policy ignores other hosts.
+
+    Nobody has tried to reach these hosts, so it is not known whether they are up.
+    """
+    settings = {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}
+    async with connected(two_datacenters, settings, topology_event_refresh_window=0) as (
+        cluster,
+        session,
+    ):
+        await session.execute(READ)
+        await call_in_thread(two_datacenters.remove_node, two_datacenters[0])
+        await until_on_loop(lambda: len(cluster.metadata.all_hosts()) == 2)
+        assert {host.is_up for host in cluster.metadata.all_hosts()} == {None}
+        failure = await exception_of(session.execute(READ))
+    assert "is empty; no node is in the data centre 'east', the local_dc" in str(failure)
+
+
 async def test_no_host_available_says_if_the_statement_is_not_idempotent(
     nodes: FakeCluster,
 ) -> None:
