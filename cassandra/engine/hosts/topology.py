@@ -41,7 +41,8 @@ def is_complete(row: Row) -> bool:
     missing = [
         column for column in ("host_id", "data_center", "rack", "tokens") if not row.get(column)
     ]
-    address = row.get("native_address") or row.get("rpc_address")
+    # `advertised_address` takes `peer` if the others are null.
+    address = row.get("native_address") or row.get("rpc_address") or row.get("peer")
     if not missing and address:
         return True
     # Log why the row is ignored, because the node is then missing in the cluster's hosts.

@@ -41,7 +41,8 @@ def hosts_from(*rows: Any) -> list[Any]:
 def test_a_row_with_a_missing_column_is_incomplete(missing: str) -> None:
     _, complete_row = endpoint_and_row(ID_1, "10.0.0.1")
     assert is_complete(complete_row)
-    assert is_complete({**complete_row, "rpc_address": None, "native_address": "10.0.0.1"})
+    for other_address in ("native_address", "peer"):
+        assert is_complete({**complete_row, "rpc_address": None, other_address: "10.0.0.1"})
     assert not is_complete({**complete_row, missing: None})
 
 
