@@ -6,10 +6,10 @@ requested ahead, so that a slow reader does not fill the memory.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cassandra._threads import Lock
 from cassandra.errors import QueryExhausted
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ class NextPage:
     """The request for the next page, which `start` sends.
 
     The loop completes the request. Consumers in any thread may wait for the request, even if it is
-    complete already.
+    complete already. There is no lock: a signal handler may execute a request while the thread that
+    it interrupts holds a lock, and the loop must not wait for that thread.
 
     :param request: the request of the current page.
     :param paging_state: the paging state in the response to `request`; None if there is no further
@@ -29,7 +30,7 @@ class NextPage:
     :raises QueryExhausted: if `paging_state` is None.
     """
 
-    __slots__ = ("_callbacks", "_lock", "_start_request", "readers", "request")
+    __slots__ = ("_callbacks", "_is_over", "_start_request", "readers", "request")
 
     def __init__(
         self,
@@ -39,11 +40,11 @@ class NextPage:
     ) -> None:
         if paging_state is None:
             raise QueryExhausted("there are no more pages")
-        # The functions to call when the request is over; None if it is over already.
-        self._callbacks: list[Callable[[Request], object]] | None = []
-        # Protects `_callbacks`, because `_complete` and `add_callback` may run in different
-        # threads.
-        self._lock = Lock()
+        # The functions to call when the request is over. `add_callback` first adds a function and
+        # then reads `_is_over`; `_complete` first sets it and then looks for functions. So at least
+        # one of the two sees the other, and only one can take a function out of the queue.
+        self._callbacks: deque[Callable[[Request], object]] = deque()
+        self._is_over = False
         # The number of asynchronous iterations that have read the current page and wait for the
         # next page.
         self.readers = 0
@@ -59,27 +60,32 @@ class NextPage:
         self._start_request(self.request)
 
     def _complete(self, request: Request) -> None:
-        with self._lock:
-            callbacks, self._callbacks = self._callbacks, None
-        # Call these functions without holding the lock, because they may call user code.
-        for callback in callbacks or ():
-            callback(request)
+        self._is_over = True
+        self._call_all()
+
+    def _call_all(self) -> None:
+        while True:
+            try:
+                callback = self._callbacks.popleft()
+            except IndexError:  # the last one was taken, perhaps by another thread
+                return
+            callback(self.request)
 
     def add_callback(self, callback: Callable[[Request], object]) -> None:
         """Call `callback` with the request when the request is over, or at once if it is over."""
-        with self._lock:
-            if self._callbacks is not None:
-                self._callbacks.append(callback)
-                return
-        callback(self.request)
+        self._callbacks.append(callback)
+        if self._is_over:
+            self._call_all()
 
     def remove_callback(self, callback: Callable[[Request], object]) -> bool:
         """Undo `add_callback`, because the consumer has stopped waiting.
 
         :returns: True if the request is not over, and no other callback waits for it.
         """
-        with self._lock:
-            if self._callbacks is None:
-                return False
+        if self._is_over:
+            return False
+        try:
             self._callbacks.remove(callback)
-            return not self._callbacks
+        except (ValueError, IndexError):  # the request is over since, and the callback was taken
+            return False
+        return not self._callbacks and not self._is_over

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from cassandra._forks import renew_in_child
-from cassandra._threads import Lock
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import row_class
@@ -54,18 +52,17 @@ class EncodedRows:
     :param count: the number of rows.
     """
 
-    __slots__ = ("_decoded", "body", "count", "offset")
-
-    # Held only to store decoded rows. Decoding needs no lock.
-    _guard = Lock()
+    __slots__ = ("_error", "_rows", "body", "count", "offset")
 
     def __init__(self, body: bytes, offset: int, count: int) -> None:
         self.body = body
         self.offset = offset
         self.count = count
-        # None until the rows are decoded. Then (name of the row plan's method, decoded rows), or
-        # (None, error) if decoding failed.
-        self._decoded: tuple[str | None, Any] | None = None
+        # The decoded rows by the name of the row plan's method; at most one entry, but for a
+        # moment. There is no lock: a signal handler may decode the same rows while the thread that
+        # it interrupts holds the lock.
+        self._rows: dict[str, list[Any]] = {}
+        self._error: DecodeError | None = None  # if decoding failed
 
     def decode(self, row_plan: Any, method: str) -> list[Any]:
         """Return the rows that a row plan's method decodes.
@@ -78,37 +75,32 @@ class EncodedRows:
         :param method: the name of a method of the row plan, for example "tuples".
         :raises DecodeError: if a value cannot be decoded; then also at each later call.
         """
-        decoded = self._decoded
+        decoded = self._rows.get(method)
         if decoded is not None:
-            if decoded[0] == method:
-                return decoded[1]  # type: ignore[no-any-return]
-            self.check()
+            return decoded
+        self.check()
         try:
             rows: list[Any] = getattr(row_plan, method)(self.body, self.offset, self.count)
         except DecodeError as error:
-            self._decoded = (None, error)
+            self._error = error
+            self._rows.clear()
             raise
-        with self._guard:
-            decoded = self._decoded
-            if decoded is None or decoded[0] != method:
-                decoded = self._decoded = (method, rows)
-        return decoded[1]
+        rows = self._rows.setdefault(method, rows)
+        # Drop the rows that another method has made.
+        for other in list(self._rows):
+            if other != method:
+                self._rows.pop(other, None)
+        return rows
 
     def check(self) -> None:
         """If an earlier `decode` has failed, raise its error again."""
-        decoded = self._decoded
-        if decoded is not None and decoded[0] is None:
+        if self._error is not None:
             # Reset the traceback: otherwise, each access would add its frames to the traceback.
-            raise decoded[1].with_traceback(None)
+            raise self._error.with_traceback(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The rows are decoded again, because their class may not exist in the other process.
         return type(self), (self.body, self.offset, self.count)
-
-
-@renew_in_child
-def _renew_lock() -> None:
-    EncodedRows._guard = Lock()
 
 
 class RowPlan:

@@ -12,8 +12,6 @@ ROOT = Path(cassandra.__file__).parent
 # A forked child never needs the locks of these files, because they live for one call only, or
 # belong to objects that only the parent uses. A comment at each file says which.
 NOT_NEEDED_IN_CHILDREN = {
-    # This is a lock for one page that is requested ahead, through the connections of the parent.
-    "client/paging.py",
     # This is a lock for one call of execute_concurrent.
     "concurrent.py",
     # This is a lock for one execution.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -238,6 +240,32 @@ def test_all_callbacks_of_a_page_get_it() -> None:
     assert responses == []
     request.complete(request)
     assert responses == ["first", "second"]
+
+
+def test_the_loop_does_not_wait_for_a_thread_that_adds_a_callback() -> None:
+    """A page may arrive at any moment while a thread adds a callback, and calls it once.
+
+    A signal handler may interrupt this thread, and wait for another request: the loop must go on.
+    """
+    responses: list[Any] = []
+    request = fake_request()
+    page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
+
+    class InterruptedQueue(deque[Any]):
+        def append(self, callback: Any, /) -> None:
+            complete_on_loop()
+            super().append(callback)
+
+    def complete_on_loop() -> None:
+        loop = threading.Thread(target=request.complete, args=(request,))
+        loop.start()
+        loop.join(timeout=20)
+        assert not loop.is_alive()
+
+    page._callbacks = InterruptedQueue()
+    page.add_callback(responses.append)
+    assert responses == [request]
+    assert not page.remove_callback(responses.append)
 
 
 def test_removing_the_last_callback_before_the_page_has_come_returns_true() -> None:
