@@ -483,7 +483,9 @@ class _Run:
                 self._start_sending_ahead()
             yield None
             self._end_sending_ahead()
-            yield from self.outcomes()
+            # Do not call `outcomes`: each result would pass through one more generator.
+            for outcomes in self._batches():
+                yield from outcomes
         except GeneratorExit:
             # The caller has dropped the generator, so nobody reads the results any more. But
             # `execute_concurrent` promises to send all statements.
@@ -576,6 +578,11 @@ class _Run:
 
         A second call continues after the results that the first call has yielded.
         """
+        for outcomes in self._batches():
+            yield from outcomes
+
+    def _batches(self) -> Iterator[Iterable[ExecutionResult]]:
+        """Yield the results in order, several at a time; see `outcomes`."""
         collector = self._collector
         while True:
             with self._lock:
@@ -591,9 +598,9 @@ class _Run:
                 if self._ahead:
                     ready, self._ahead = self._ahead + ready, []
             if collector.has_failed and self._fail_fast:
-                yield from self._yield_until_failure(ready)
+                yield self._yield_until_failure(ready)
             elif ready:
-                yield from ready
+                yield ready
             elif collector.is_over:
                 return
             else:

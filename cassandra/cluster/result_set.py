@@ -199,14 +199,6 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._full_message = message
         self._rows_answer = None
 
-    def _get_row_factory(self) -> Callable[..., Any]:
-        """Return the function that makes the rows. This does not make the future."""
-        future_arguments = self._future_arguments
-        if future_arguments is None or self._future is not None:
-            row_factory: Callable[..., Any] = self.response_future.row_factory
-            return row_factory
-        return future_arguments[2]
-
     def _set_page(self, response: Any) -> None:
         """Make `response` the current page.
 
@@ -279,24 +271,33 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def current_rows(self) -> Any:
         """The rows of the current page: a list, or the row factory's result."""
-        if self._page is None:
-            page: Any
-            answer = self._rows_answer
-            # Decode the rows without making a full message, if possible: `rows` returns None if the
-            # row factory is not one of the driver's own row factories.
-            if answer is not None:
-                page = answer.rows(self._get_row_factory())
-                if page is not None:
-                    self._page = page
-                    return page
-            message = self._message
-            assert message is not None
-            page = []
-            if message.kind == RESULT_KIND_ROWS:
-                page = message.decode(self._get_row_factory())
+        page = self._page
+        if page is not None:
+            return page
+        answer = self._rows_answer
+        if answer is None:
+            assert self._message is not None
+            if self._message.kind != RESULT_KIND_ROWS:
+                self._page = page = []
+                return page
+        # Do not make the future to get its row factory.
+        future_arguments = self._future_arguments
+        row_factory: Callable[..., Any] = (
+            self.response_future.row_factory
+            if future_arguments is None or self._future is not None
+            else future_arguments[2]
+        )
+        # Decode the rows without making a full message, if possible: `rows` returns None if the row
+        # factory is not one of the driver's own row factories.
+        if answer is not None:
+            page = answer.rows(row_factory)
+        if page is None:
+            assert self._message is not None
+            page = self._message.decode(row_factory)
             # Check for a list here, which is the usual case, to save a call.
-            self._page = page if type(page) is list else rows_of_page(page)
-        return self._page
+            page = page if type(page) is list else rows_of_page(page)
+        self._page = page
+        return page
 
     @property
     def has_more_pages(self) -> bool:
