@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Iterable
 
 # These are packages here, but single modules in all other drivers (cluster.py,
@@ -90,13 +91,18 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
     :raises ImportError: if there are files of another driver, or if ``__init__.py`` is missing. The
         message has the commands to repair the installation.
     """
+    # A program may have the package in an archive: a zip file, or that of PyInstaller, which only
+    # writes the compiled modules to the directory. Nobody installs another driver there.
+    # Programs such as PyInstaller set `sys.frozen`.
+    if getattr(sys, "frozen", False) or not os.path.isdir(directory):
+        return
     # This runs at every start, so it must be quick: it only lists one directory.
     entries = os.listdir(directory)
     foreign_names = foreign_files(entries)
     # There is no file of another driver. But another driver may have been uninstalled, and its
     # uninstallation may have removed our files of the same names.
     if not foreign_names:
-        if "__init__.py" not in entries:
+        if not {"__init__.py", "__init__.pyc"}.intersection(entries):
             raise ImportError(lost_files(os.path.join(directory, "__init__.py")))
         return
     owners = _owners(foreign_names)

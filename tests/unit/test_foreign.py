@@ -232,3 +232,31 @@ def test_missing_files_raise_an_error_at_each_import(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(ImportError, match="not there, which is a part"):
             check_files(str(tmp_path))
+
+
+def test_the_package_can_be_imported_from_a_zip_file(tmp_path: Path) -> None:
+    """The package may be in a zip file, such as one of zipapp or of Spark's ``--py-files``."""
+    install_ours(tmp_path / "files")
+    archive = shutil.make_archive(str(tmp_path / "dependencies"), "zip", tmp_path / "files")
+    code = (
+        "import cassandra.aio, cassandra.bulk, cassandra.query\n"
+        "from cassandra.cluster import Cluster\n"
+        "Cluster(['127.0.0.1']).shutdown()\n"
+        "print(cassandra.__file__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": archive, "CASS_DRIVER_IMPL": "python"}
+    result = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True, text=True, env=environment, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert (result.stderr, result.stdout.startswith(archive)) == ("", True)
+
+
+def test_the_directory_of_a_frozen_program_is_not_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a program of PyInstaller, the directory of the package has only the compiled modules."""
+    with pytest.raises(ImportError, match=r"__init__\.py is not there"):
+        check_files(str(tmp_path))
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    check_files(str(tmp_path))
