@@ -28,22 +28,53 @@ _importers: list[int] = []  # the identity of the importing thread for each runn
 _waiting: list[Callable[[], object]] = []  # functions that import what the first cluster needs
 _imported = 0  # the number of functions in `_waiting` that were called
 
+# The package, and its modules that were imported for the first cluster and later.
+_package = sys.modules[__package__ or ""]
+_known: dict[str, ModuleType] = {}
+
 
 def import_module(name: str) -> ModuleType:
     """Import a module by name, or return it if it is already imported.
 
     :raises ImportError: if there is no such module.
     """
+    is_new = name not in sys.modules
+    if is_new:
+        _put_back()
     thread = get_ident()
     # Register the import before Python locks the module, so that a fork waits for it.
     with _lock:
         _importers.append(thread)
     try:
-        return importlib.import_module(name)
+        module = importlib.import_module(name)
     finally:
         with _lock:
             # Remove only one entry, because the imports of a thread may be nested.
             _importers.remove(thread)
+    # The modules that the first cluster needs are remembered together, by `import_all`.
+    if is_new and _known:
+        _remember()
+    return module
+
+
+def _remember() -> None:
+    """Remember the modules of the package that are imported now."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("cassandra."):
+            _known.setdefault(name, module)
+
+
+def _put_back() -> None:
+    """Put modules of the package back into `sys.modules` that somebody has removed there.
+
+    ``mock.patch.dict(sys.modules, ...)`` removes all modules that were imported within its block,
+    for example by the first cluster. The modules that were imported before still use them. If the
+    next import made a second copy of one, its classes would be other ones.
+    """
+    # If the package itself was removed, somebody wants to import all of it again.
+    if sys.modules.get(_package.__name__) is _package:
+        for name, module in _known.items():
+            sys.modules.setdefault(name, module)
 
 
 class Deferred:
@@ -177,9 +208,13 @@ def import_all() -> None:
     # create clusters at the same time, both call all functions, so that everything is imported when
     # either call returns. Later clusters only call functions that were registered since.
     index = _imported
-    while index < len(_waiting):
-        _waiting[index]()
-        index += 1
+    if _known:
+        _put_back()
+    if index < len(_waiting):
+        while index < len(_waiting):
+            _waiting[index]()
+            index += 1
+        _remember()
     _imported = max(_imported, index)
 
 

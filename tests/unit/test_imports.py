@@ -200,3 +200,35 @@ def test_programs_without_a_cluster(program: str) -> None:
     """Each program must run without an error."""
     process = run_python(textwrap.dedent(PROGRAMS[program]))
     assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_modules_that_are_removed_from_sys_modules_are_not_imported_twice() -> None:
+    """`mock.patch.dict` removes the modules that were imported within its block.
+
+    If the first cluster is created there, later ones work all the same, and errors have the classes
+    that the application has imported.
+    """
+    code = """if True:
+        import sys
+        from unittest import mock
+        import cassandra.protocol
+        from cassandra.cluster import Cluster
+        from cassandra.testing.fake import ErrorCode, FakeCluster, error
+        with FakeCluster(1) as nodes:
+            nodes.prime("SELECT", error(ErrorCode.SYNTAX_ERROR, "no"))
+            settings = {"contact_points": nodes.contact_points, "port": nodes.port}
+            with mock.patch.dict(sys.modules, {"payments": mock.Mock()}):
+                with Cluster(**settings) as cluster:
+                    cluster.connect()
+            assert "payments" not in sys.modules
+            for _ in range(2):
+                with Cluster(**settings) as cluster:
+                    session = cluster.connect()
+                    session.execute("SELECT cluster_name FROM system.local").one()
+                    try:
+                        session.execute("SELECT")
+                    except cassandra.protocol.SyntaxException as error:
+                        print(type(error).__name__)
+    """
+    process = run_python(code)
+    assert (process.stderr, process.stdout) == ("", "SyntaxException\n" * 2)
