@@ -491,10 +491,14 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 stack.callback(_close_engine, worker.thread, worker)
 
     def _abandon_after_fork(self) -> None:
-        """Make this cluster unusable in a forked child, where the engine's threads do not exist."""
+        """Make a connected cluster unusable in a forked child, which has no engine's threads."""
         # Make a new lock. Another thread of the parent may have held the old lock at the fork. That
         # thread does not exist in the child, so nobody would release the old lock.
         self._lock = new_lock()
+        # A cluster that is not connected has neither a thread nor connections: the child may
+        # connect it. Servers that fork their workers often make their clusters before.
+        if self._core is None and self._loop_thread is None:
+            return
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
         for worker in self._core.workers if self._core is not None else ():
@@ -603,8 +607,8 @@ _dropped: set[_Dropped] = set()
 
 
 _FORKED = (
-    "this Cluster was made before the process was forked: its connections and its thread belong "
-    "to the parent. Make a Cluster in each child process, after the fork"
+    "this Cluster was connected before the process was forked: its connections and its thread "
+    "belong to the parent. Connect a Cluster in each child process, after the fork"
 )
 
 # All clusters that were created and not yet garbage collected, whether they are connected or not.

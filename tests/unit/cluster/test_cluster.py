@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import socket
 import threading
 import time
@@ -45,6 +46,7 @@ from cassandra.testing.fake import (
     rows,
     set_keyspace,
 )
+from tests.processes import run_python
 from tests.unit.cluster.conftest import READ
 from tests.waiting import WAIT, until
 
@@ -552,3 +554,53 @@ def test_a_listener_knows_the_hosts_when_connect_returns() -> None:
         cluster.register_listener(states)
         cluster.connect()
         assert sorted(states.seen) == [("add", node.address) for node in nodes.nodes]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.parametrize(
+    ("in_parent", "expected"),
+    [
+        ("pass", "the row of the child"),
+        # A connection that has failed leaves neither a thread nor connections.
+        ("fail_to_connect()", "the row of the child"),
+        ("cluster.connect()", "ConnectionShutdown: this Cluster was connected before the process"),
+        ("cluster.shutdown()", "ConnectionShutdown: the cluster is shut down: make a new one"),
+    ],
+)
+def test_a_forked_child_may_connect_a_cluster_that_is_not_connected(
+    in_parent: str, expected: str
+) -> None:
+    """Servers that fork their workers often make a cluster before, and connect it in the workers.
+
+    :param in_parent: what the parent does with its cluster before the fork.
+    :param expected: the beginning of what the child prints.
+    """
+    code = f"""if True:
+        import os
+        from cassandra.cluster import Cluster, NoHostAvailable
+        from cassandra.testing.fake import FakeCluster, rows
+        with FakeCluster(1) as nodes:
+            nodes.prime("SELECT v", rows([("v", "text")], [("the row of the child",)]))
+            cluster = Cluster(nodes.contact_points, port=nodes.port)
+
+            def fail_to_connect():
+                nodes.stop_node(nodes[0])
+                try:
+                    cluster.connect()
+                except NoHostAvailable:
+                    nodes.start_node(nodes[0])
+
+            {in_parent}
+            child = os.fork()
+            if child == 0:
+                try:
+                    print(cluster.connect().execute("SELECT v").one().v, flush=True)
+                    cluster.shutdown()
+                except Exception as error:
+                    print(type(error).__name__ + ": " + str(error), flush=True)
+                os._exit(0)
+            os.waitpid(child, 0)
+            cluster.shutdown()
+    """
+    process = run_python(code)
+    assert process.stdout.startswith(expected), process.stderr
