@@ -30,8 +30,8 @@ from cassandra.query.tables.rows import TableRows, is_array, rows_of
 from cassandra.sentinels import UNSET_VALUE
 
 # The names of the last fields of each line in a file of failed rows. In the file, the names begin
-# with an underscore.
-_NOTES = ("source", "row", "line", "error")
+# with an underscore. Loads without a checkpoint have no names, and no last note.
+_NOTES = ("source", "row", "line", "error", "load")
 
 # How many rows of a table to convert at a time. Converting a single row takes about as long as
 # converting this many.
@@ -72,6 +72,9 @@ class FailedRows:
         ignored: Collection[str] = (),
     ) -> None:
         self._path = path
+        # The name of the load, which all of its runs write into their lines. Several loads may
+        # append to one file, so another load may have a row with the same source and number.
+        self._load: str | None = None
         # The rows that an interrupted run of this load has already written to the file.
         self._existing: Collection[RowKey] = ()
         self._json_lines = _JsonLines(columns, fields, mapping, nulls, types, is_closed, ignored)
@@ -89,12 +92,22 @@ class FailedRows:
         """The size of the file in bytes; 0 if there is no file yet."""
         return size_of(self._path)
 
+    def name_load(self, load: str) -> None:
+        """Write the name of the load to each row, so that a later run knows the rows of this load.
+
+        :param load: a name that no other load has.
+        """
+        self._load = load
+
     def skip_rows_after(self, size: int) -> None:
         """Do not write the rows again that an interrupted run has added after its checkpoint.
 
+        Call this after `name_load`. A load without a name writes all rows.
+
         :param size: the size of the file in bytes at the checkpoint.
         """
-        self._existing = rows_after(self._path, size)
+        if self._load is not None:
+            self._existing = rows_after(self._path, size, self._load)
 
     def keep(self, chunk: Chunk, index: int, location: RowLocation, reason: str) -> None:
         """Write a failed row to the file.
@@ -120,8 +133,10 @@ class FailedRows:
                 _make_private(self._file.fileno(), self._path)
             if is_cut_off:
                 self._file.write("\n")
-        values = (location.source, location.row, location.line, reason)
-        notes = dict(zip(_NOTES, values, strict=True))
+        values = [location.source, location.row, location.line, reason]
+        if self._load is not None:
+            values.append(self._load)
+        notes = dict(zip(_NOTES, values, strict=False))
         self._file.write(self._json_lines.line(chunk, index, notes) + "\n")
         self._file.flush()
 
@@ -380,13 +395,14 @@ def size_of(path: str | os.PathLike[str]) -> int:
     return os.path.getsize(path) if os.path.isfile(path) else 0
 
 
-def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
+def rows_after(path: str | os.PathLike[str], size: int, load: str) -> set[RowKey]:
     """Return the rows that a load has added to a file of failed rows after its last checkpoint.
 
     If the load was killed, the next run reads these rows again, and most of them fail again.
 
     :param path: the file, which need not exist.
     :param size: the size of the file in bytes at the checkpoint.
+    :param load: the name of the load. Rows of other loads are left out.
     :returns: the source and the number of each row; nothing if the file has been replaced.
     """
     if size < 0 or size_of(path) <= size:
@@ -404,21 +420,24 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
         # Ignore an incomplete last line, and lines without notes, which somebody has edited.
         with suppress(ValueError, RecursionError):
             fields = parsed_json(line.decode())
-            if isinstance(fields, dict) and (notes := _notes_in(fields)) is not None:
-                keys.add(_key_of(*notes))
+            if isinstance(fields, dict) and (key := _key_in(fields, load)) is not None:
+                keys.add(key)
     return keys
 
 
-def _notes_in(fields: Mapping[str, Any]) -> tuple[str | None, int] | None:
-    """Return the source and number of a failed row; None if the last fields are not notes."""
+def _key_in(fields: Mapping[str, Any], load: str) -> RowKey | None:
+    """Return the key of a failed row; None if its last fields are not the notes of a load.
+
+    :param load: the name of the load.
+    """
     last_names = list(fields)[-len(_NOTES) :]
     # The names of notes begin with underscores, as many as were needed to be unique.
     prefix = last_names[0].removesuffix(_NOTES[0]) if last_names else ""
     if prefix.strip("_") or last_names != [prefix + note for note in _NOTES]:
         return None
-    source, row = fields[last_names[0]], fields[last_names[1]]
+    source, row, _, _, name = map(fields.__getitem__, last_names)
     is_valid = type(row) is int and (source is None or isinstance(source, str))
-    return (source, row) if is_valid else None
+    return _key_of(source, row) if is_valid and name == load else None
 
 
 def _key_of(source: str | None, row: int) -> RowKey:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # The names of notes in a file of failed rows. A note has more than one leading underscore if a
 # field of the row has the same name.
-_NOTE = re.compile(r"_+(?:source|row|line|error)")
+_NOTE = re.compile(r"_+(?:source|row|line|error|load)")
 _STRING = frozenset({str})  # to check that all names of a row are strings
 # In a file of failed rows, a row that could not be split into fields is stored under one of these
 # names. A load of the file refuses such a row until somebody corrects it.
@@ -44,7 +44,9 @@ UNSPLIT_FIELDS = ("_text", "_fields")
 
 
 def is_note(name: str) -> bool:
-    """Return True for a field that `failed_rows` has added to a row: the row's location or error.
+    """Return True for a field that `failed_rows` has added to a row.
+
+    These are the row's location, its error, and the name of the load.
 
     :param name: the name of the field.
     """

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from cassandra._clocks import monotonic
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files, describe_id
@@ -143,9 +144,15 @@ class LoadCheckpoint:
         # checkpoint stores it: rows beyond this size have failed after the checkpoint was saved, so
         # another run reads them again.
         self._failed_size = 0
+        # The name of this load in the file of failed rows.
+        self._load = uuid4().hex[:12]
         if failed_rows is not None:
             self._failed_size = failed_rows.size
             file_state = state.get("failed_rows") or {}
+            # The file of failed rows may have rows of other loads, also with the same numbers.
+            self._load = file_state.get("load", self._load)
+            if file.path is not None:
+                failed_rows.name_load(self._load)
             if file_state.get("path") == failed_rows.path:
                 self._failed_size = int(file_state["size"])
                 failed_rows.skip_rows_after(self._failed_size)
@@ -227,7 +234,7 @@ class LoadCheckpoint:
             not_applied=done.not_applied,
             failed_rows=None
             if failed_rows is None
-            else {"path": failed_rows.path, "size": self._failed_size},
+            else {"path": failed_rows.path, "size": self._failed_size, "load": self._load},
         )
 
     def remove(self) -> None:

@@ -456,11 +456,11 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     """A resumed load does not write failed rows again that the interrupted load has written.
 
     The checkpoint has the size of the file. Rows after this size are identified by source and row
-    number.
+    number, and by the name of the load.
     """
     path = tmp_path / "f"
     assert size_of(path) == 0
-    assert rows_after(path, 0) == set()
+    assert rows_after(path, 0, "a") == set()
     chunk = Chunk(
         [("x", "a")],
         size=1,
@@ -472,13 +472,16 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
         names=("_row", "id"),
     )
 
-    def keep(source: str | None, row: int, size_at_checkpoint: int | None = None) -> None:
-        """Write a failed row to the file.
+    def keep(
+        source: str | None, row: int, size_at_checkpoint: int | None = None, load: str = "a"
+    ) -> None:
+        """Write a failed row of a load to the file.
 
         With `size_at_checkpoint` (bytes), a row that is already in the file after this size is not
         written again.
         """
         file = FailedRows(path, COLUMNS, ["id", "name"], mapping={}, nulls=("",))
+        file.name_load(load)
         if size_at_checkpoint is not None:
             file.skip_rows_after(size_at_checkpoint)
         file.keep(chunk, 0, RowLocation(source, row, 7), "is wrong")
@@ -489,9 +492,11 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     keep("a.csv", 5)
     keep(source=None, row=6)
     with path.open("a") as file:
-        file.write('{"id": 1}\n{"_source": "a.csv", "_row": 7}\n[]\n\xff\n{"id": 2, "_sou')
+        file.write('{"id": 1}\n{"_source": 5, "_row": 5, "_line": 5, "_error": "", "_load": "a"}\n')
+        file.write('{"_source": null, "_row": 8, "_line": 5, "_error": ""}\n')
+        file.write('{"_source": "a.csv", "_row": 7}\n[]\n\xff\n{"id": 2, "_sou')
     # Only complete rows with notes count, and only rows that begin after `size`.
-    existing = rows_after(path, size)
+    existing = rows_after(path, size, "a")
     assert existing == {(os.path.abspath("a.csv"), 5), (None, 6)}
     content_before = path.read_bytes()
     # The file has these two rows already, so `keep` does not write them again. The first path is
@@ -500,8 +505,11 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     keep(source=None, row=6, size_at_checkpoint=size)
     assert path.read_bytes() == content_before
     keep("b.csv", row=5, size_at_checkpoint=size)
-    assert rows_after(path, size) - existing == {(os.path.abspath("b.csv"), 5)}
+    assert rows_after(path, size, "a") - existing == {(os.path.abspath("b.csv"), 5)}
+    # A row of another load is no row of this load, even with the same source and number.
+    keep("b.csv", row=5, size_at_checkpoint=size, load="b")
+    assert rows_after(path, size, "b") == {(os.path.abspath("b.csv"), 5)}
     # If the file has no line end at the checkpoint's size, or is shorter, it was replaced since the
     # checkpoint. So no rows count as written.
-    assert rows_after(path, size - 1) == set()
-    assert rows_after(path, size_of(path) + 1) == set()
+    assert rows_after(path, size - 1, "a") == set()
+    assert rows_after(path, size_of(path) + 1, "a") == set()

@@ -12,7 +12,7 @@ import pytest
 
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Position, RowLocation
-from cassandra.bulk.failed_rows import FailedRows
+from cassandra.bulk.failed_rows import FailedRows, size_of
 from cassandra.bulk.load_checkpoint import (
     SAVE_SECONDS,
     LoadCheckpoint,
@@ -210,7 +210,10 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
     fail_row(file, 1)
     checkpoint.end_chunk(CHUNK)
     size = file.size
-    assert state_in(path)["failed_rows"] == {"path": os.path.realpath(failed_path), "size": size}
+    state = state_in(path)["failed_rows"]
+    load = state.pop("load")
+    assert state == {"path": os.path.realpath(failed_path), "size": size}
+    assert json.loads(failed_path.read_text())["_load"] == load
     # The process is killed after row 2 has failed, so row 2 is in the file but not in the
     # checkpoint.
     checkpoint.begin_chunk(CHUNK)
@@ -231,6 +234,39 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
     fail_row(file, 2)
     file.close()
     assert other_path.exists()
+
+
+def test_rows_of_other_loads_in_the_file_of_failed_rows_are_no_rows_of_this_load(
+    tmp_path: Path,
+) -> None:
+    """A row is written even if another load has added a row with the same number to the file.
+
+    Such rows were taken for rows that the interrupted run has written, and were in no file.
+    """
+    path, failed_path = tmp_path / "point", tmp_path / "failed"
+    file = failed_rows(failed_path)
+    checkpoint = run_of(path, file)
+    checkpoint.begin_chunk(CHUNK)
+    checkpoint.end_chunk(CHUNK)
+    fail_row(file, 2)
+    file.close()
+    # Two other loads of the same source append to the file. One of them has no checkpoint.
+    for other in (failed_rows(failed_path), failed_rows(failed_path)):
+        run_of(tmp_path / "other", other)
+        fail_row(other, 2)
+        fail_row(other, 3)
+        other.close()
+    other = failed_rows(failed_path)
+    fail_row(other, 4)
+    other.close()
+    size_before = size_of(failed_path)
+    file = failed_rows(failed_path)
+    run_of(path, file)
+    for row in (2, 3, 4):
+        fail_row(file, row)
+    file.close()
+    lines = failed_path.read_bytes()[size_before:].splitlines()
+    assert [json.loads(line)["_row"] for line in lines] == [3, 4]
 
 
 # -- which loads can resume ------------------------------------------------------------------------
