@@ -11,6 +11,8 @@ import concurrent.futures
 from collections.abc import AsyncIterable, Iterator
 from typing import Any
 
+from cassandra.bulk import chunks
+from cassandra.bulk.row_sizes import size_of_row
 from cassandra.query.snapshots import snapshot
 
 # The maximum number of rows that the event loop reads at a time. A higher number would keep the
@@ -19,6 +21,8 @@ _ROWS = 500
 # After this number of seconds, the loop hands over the rows that it has, so that rows of a slow
 # source are not held back until there are 500.
 _SECONDS = 1.0
+_LARGE = 10_000  # bytes of a row after which the next row is measured, too
+_MEASURED = 7  # of other rows, the size of one row of this number is measured
 _CHECK_INTERVAL = 1.0  # seconds between two checks that the event loop still runs
 
 
@@ -37,6 +41,9 @@ class AsyncRows:
         self._is_closed = False
         # The error of the source, from when it was raised until the rows before it are returned.
         self._error: Exception | None = None
+        # True after the end of the source. It may go on if it is asked again, like a consumer of a
+        # queue that ends when nothing has come for a while. Then the load would never end.
+        self._has_ended = False
 
     def __iter__(self) -> Iterator[Any]:
         """Yield the rows. Must not be called in the thread of the event loop."""
@@ -71,23 +78,34 @@ class AsyncRows:
     async def _next_rows(self) -> list[Any]:
         """Return the next rows; an empty list means the end. Runs on the event loop."""
         rows: list[Any] = []
-        if self._is_closed:
+        if self._is_closed or self._has_ended:
             return rows
         if self._error is not None:
             raise self._error
         self._task = asyncio.current_task()
         deadline = self._loop.time() + _SECONDS
+        # The estimated size of the rows, and the index of the next row to measure.
+        size = next_measured = 0
         while len(rows) < _ROWS and (not rows or self._loop.time() < deadline):
             try:
                 # Copy the row, because a generator may yield the same dict or array for each row.
                 rows.append(snapshot(await anext(self._rows)))
             except StopAsyncIteration:
+                self._has_ended = True
                 break
             except Exception as error:
                 if not rows:
                     raise
                 self._error = error
                 break
+            if len(rows) > next_measured:
+                # Measure each row while rows are large, or else some of them.
+                row_size = size_of_row(rows[-1])
+                weight = 1 if row_size > _LARGE else _MEASURED
+                next_measured += weight
+                size += row_size * weight
+                if size >= chunks.CHUNK_BYTES:
+                    break
         return rows
 
     async def aclose(self) -> None:

@@ -89,6 +89,26 @@ def _fields_of_instance(cls: type[Any], attributes: tuple[str, ...]) -> tuple[st
     return tuple(name for name in dict.fromkeys(names) if not name.startswith("_"))
 
 
+def stored_values(row: object) -> list[Any]:
+    """Return the values of an object's fields, without calling code of its class.
+
+    Values that only code of the class can get, such as those of properties, are left out.
+
+    :param row: an object.
+    """
+    attributes = getattr(row, "__dict__", {})
+    cls: Any = type(row)
+    slots = _slots_of(cls)
+    values: list[Any] = []
+    for name in fields_of(row):
+        if name in attributes:
+            values.append(attributes[name])
+        elif name in slots:
+            with suppress(AttributeError):
+                values.append(slots[name].__get__(row))
+    return values
+
+
 @lru_cache(maxsize=1024)
 def _slots_of(cls: type[Any]) -> dict[str, MemberDescriptorType]:
     """Return the descriptors of the slots of a class by name."""

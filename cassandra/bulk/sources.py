@@ -37,6 +37,7 @@ from cassandra.bulk.fields import check_arrow_column, select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, UNFINISHED, bare_name, is_pipe
+from cassandra.bulk.row_sizes import size_of_row
 from cassandra.cqltypes.failures import add_note
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
@@ -190,8 +191,10 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         # Convert a limited number of values at a time, to limit the memory of the converted values.
-        for start in range(0, self._count, chunks.OBJECT_ROWS):
-            numbers = range(start, min(start + chunks.OBJECT_ROWS, self._count))
+        size = sum(getattr(values, "nbytes", 0) for values in self._columns.values())
+        step = min(chunks.OBJECT_ROWS, rows_of_a_chunk(size, self._count))
+        for start in range(0, self._count, step):
+            numbers = range(start, min(start + step, self._count))
             columns = [self._items(name, numbers) for name in self._columns]
             for values in zip(*columns, strict=True):
                 yield dict(zip(self._columns, values, strict=True))
@@ -569,12 +572,14 @@ _COLUMNS_TO_CHECK = 10
 
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     """Yield the application's rows in parts."""
-    iterator = iter(rows)
     # A generator may yield the same dict or array for each row, but rows are bound only when a part
     # is full. So copy its rows. Lists and mappings of columns need no copies, because they hold all
-    # of their rows. `AsyncRows` has already made copies.
-    if not isinstance(rows, (list, tuple, RowsOfColumns, AsyncRows)):
-        iterator = map(snapshot, iterator)
+    # of their rows. `AsyncRows` has already made copies. The generators below end when the source
+    # ends for the first time: a consumer of a queue could go on later, and the load never end.
+    if isinstance(rows, (list, tuple, RowsOfColumns, AsyncRows)):
+        iterator: Iterator[Any] = (row for row in rows)
+    else:
+        iterator = (snapshot(row) for row in rows)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
         """Make the chunk of a part, without its first `cut` rows (processed by an earlier run).
@@ -624,7 +629,8 @@ def _warn_of_no_rows(source: object) -> None:
 def _next_rows(iterator: Iterator[Any], limit: int, first: int) -> list[Any]:
     """Return the rows of about the next `chunks.OBJECT_SECONDS`, but at most `limit` rows.
 
-    An empty list means that the rows have ended.
+    If the rows are large, return fewer: about `chunks.CHUNK_BYTES`, but at least one row. An empty
+    list means that the rows have ended.
 
     :param iterator: the rows.
     :param first: how many rows were returned before. If the iterator raises an error, a note on
@@ -632,6 +638,8 @@ def _next_rows(iterator: Iterator[Any], limit: int, first: int) -> list[Any]:
     """
     start = monotonic()
     rows: list[Any] = []
+    # The estimated size of the rows, and the size of the largest row that was measured.
+    size, largest = 0, 1
     count = 1
     while True:
         earlier_count = len(rows)
@@ -648,9 +656,19 @@ def _next_rows(iterator: Iterator[Any], limit: int, first: int) -> list[Any]:
         # look after 64 rows at the latest, because the next rows may be slower.
         rows_per_second = len(rows) / max(seconds, 1e-3)
         count = min(int(rows_per_second / 2) + 1, 64, limit - len(rows))
-        if not count or seconds >= chunks.OBJECT_SECONDS:
+        # Measure some of the rows. Their distance does not divide 64, so if the sizes of rows
+        # alternate, all sizes are measured.
+        sizes = [size_of_row(row) for row in rows[earlier_count::_MEASURED]]
+        size += sum(sizes) * (len(rows) - earlier_count) // len(sizes)
+        largest = max(largest, *sizes)
+        # The next rows may all be as large as the largest one.
+        count = min(count, (chunks.CHUNK_BYTES - size) // largest)
+        if count <= 0 or seconds >= chunks.OBJECT_SECONDS:
             break
     return rows
+
+
+_MEASURED = 7  # the size of one row of this number of rows is measured
 
 
 def _check_row(row: Any) -> None:

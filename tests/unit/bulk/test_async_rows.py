@@ -64,6 +64,42 @@ async def test_async_generators_are_read_as_rows_are_sent(
         assert furthest < 1000
 
 
+class _Consumer:
+    """Yields rows of a size, and goes on after its end, like a consumer of a queue."""
+
+    def __init__(self, size: int, count: int) -> None:
+        self.size, self.count = size, count
+        self.read = 0
+
+    def __aiter__(self) -> Any:
+        return self
+
+    async def __anext__(self) -> Any:
+        self.read += 1
+        if self.read == self.count + 1:
+            raise StopAsyncIteration
+        return self.read, "x" * self.size
+
+
+async def test_large_rows_are_handed_over_in_small_numbers() -> None:
+    """The event loop reads about 12 MB of rows at a time (CHUNK_BYTES), and not 500 rows."""
+    rows = AsyncRows(_Consumer(1_000_000, 30), asyncio.get_running_loop())
+    counts = [len(await rows._next_rows()) for _ in range(4)]
+    assert sum(counts) == 30
+    assert max(counts) <= 19  # the first of these rows stands for seven
+    small_rows = AsyncRows(_Consumer(10, 600), asyncio.get_running_loop())
+    assert [len(await small_rows._next_rows()) for _ in range(3)] == [500, 100, 0]
+
+
+async def test_a_source_that_goes_on_after_its_end_is_read_to_its_end() -> None:
+    """A source ends when it raises StopAsyncIteration for the first time."""
+    source = _Consumer(1, 30)
+    rows = AsyncRows(source, asyncio.get_running_loop())
+    assert len(await asyncio.to_thread(list, rows)) == 30
+    assert source.read == 31
+    assert await rows._next_rows() == []
+
+
 async def test_async_generators_may_use_a_dict_again(node: FakeNode) -> None:
     """A generator may yield the same dict with new values: the load copies the values in time."""
 

@@ -20,6 +20,7 @@ from cassandra.bulk.objects import (
     fields_of,
     fields_of_class,
     has_user_type,
+    stored_values,
     values_to_show,
 )
 from cassandra.cqltypes.containers import ListType, MapType, TupleType
@@ -284,3 +285,26 @@ def test_values_that_are_not_checked() -> None:
 
     mapped_classes.add(Registered)
     check_value(ADDRESS, Registered(street="x", zip=1, label="x 1"))
+
+
+def test_stored_values_are_read_without_calling_code_of_the_class() -> None:
+    """`stored_values` returns attributes and slots, and leaves properties and empty slots out."""
+
+    class Slots:
+        __slots__ = ("_c", "a", "b")
+
+        def __init__(self) -> None:
+            self.a, self._c = 1, 3
+
+    class Computed:
+        def __init__(self) -> None:
+            self.id = 5
+
+        @property
+        def name(self) -> str:
+            raise AssertionError
+
+    assert stored_values(Slots()) == [1]
+    assert stored_values(Computed()) == [5]
+    assert stored_values(Data(7)) == [7, "x"]
+    assert stored_values(5) == []

@@ -8,7 +8,7 @@ import io
 import json
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +17,14 @@ import pytest
 
 from cassandra.bulk import chunks, sources
 from cassandra.bulk.chunks import Chunk, Position
-from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, format_of, is_unloaded
+from cassandra.bulk.sources import (
+    RowsOfColumns,
+    chunks_of,
+    fields_of_each,
+    files_of,
+    format_of,
+    is_unloaded,
+)
 from cassandra.bulk.texts import Formats
 from cassandra.sentinels import UNSET_VALUE
 from tests.unit.bulk.readings import reading
@@ -257,6 +264,95 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     # A chunk of an application's rows has at most 5000 rows (OBJECT_ROWS), even if the rows are
     # short.
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
+
+
+def test_large_rows_of_the_application_come_in_smaller_chunks() -> None:
+    """A chunk of an iterable has about 12 MB (CHUNK_BYTES), and always one row.
+
+    All rows of two chunks are in memory, and their number says nothing about their size.
+    """
+
+    def generate(*sizes: int) -> Iterator[Any]:
+        for number, size in enumerate(sizes):
+            yield number, "x" * size
+
+    for size, expected in ((100_000, 126), (1_000_000, 13), (20_000_000, 1)):
+        sizes = [chunk.size for chunk in read(generate(*[size] * 3 * expected))]
+        assert sum(sizes) == 3 * expected
+        assert len(sizes) >= 3
+        assert max(sizes) <= expected
+    # Lists are in memory already, but the requests with their values are not.
+    rows = list(generate(*[1_000_000] * 24))
+    assert len(read(rows)) >= 2
+    # If small and large rows alternate, both are measured; and large rows may follow small ones.
+    for pattern in ([10, 200_000] * 120, [10] * 300 + [200_000] * 120):
+        read_chunks = read(generate(*pattern))
+        assert [row for chunk in read_chunks for row in chunk.rows] == list(generate(*pattern))
+        assert max(sum(len(row[1]) for row in chunk.rows) for chunk in read_chunks) < 25_000_000
+    # A resumed run may begin at any row.
+    (*_, last) = read(generate(*[1_000_000] * 24), skip=Position(file=0, row=23))
+    assert (last.size, last.first) == (1, 23)
+
+
+def test_columns_of_large_values_are_converted_in_smaller_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of columns with large values, few rows are converted at a time."""
+    numpy = pytest.importorskip("numpy")
+    steps: list[int] = []
+    items = RowsOfColumns._items
+
+    def items_of(rows: RowsOfColumns, name: str, numbers: range) -> list[Any]:
+        steps.append(len(numbers))
+        return items(rows, name, numbers)
+
+    monkeypatch.setattr(RowsOfColumns, "_items", items_of)
+    rows = RowsOfColumns({"name": numpy.zeros((40, 100_000))})
+    assert len(list(rows)) == 40
+    assert max(steps) <= 16
+    assert sum(steps) == 40
+
+
+class _Consumer:
+    """An iterator that goes on after its end, like a consumer of a queue with a time limit."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        self.count += 1
+        if self.count % 4 == 0:
+            raise StopIteration
+        if self.count > 20:
+            raise AssertionError("it was read on after its end")
+        return self.count, ""
+
+
+def test_a_source_that_goes_on_after_its_end_is_read_to_its_end() -> None:
+    """A source ends when it raises StopIteration for the first time, as in a ``for`` loop."""
+    source = _Consumer()
+    assert rows_of(read(source)) == [(1, ""), (2, ""), (3, "")]
+    assert source.count == 4
+
+
+def test_a_row_that_raises_stop_iteration_does_not_end_the_source() -> None:
+    """If a row cannot be copied because its class raises StopIteration, no row is lost silently."""
+
+    class Row(Mapping[str, Any]):
+        def __iter__(self) -> Iterator[str]:
+            return iter(["id"])
+
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, name: str) -> Any:
+            raise StopIteration
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        read(iter([Row(), {"id": 1}]))
 
 
 def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
