@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from cassandra._clocks import monotonic
 from cassandra.bulk.opened import is_pipe
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ _CLUSTERS = ("cluster", "source_cluster")
 # changes. An id may be missing, or None if the metadata does not have it.
 _TABLE_IDS = ("table_id", "target_id")
 _DIGESTED = 1 << 16  # the digest covers this many bytes at each end of a file
+# Entries are appended to a file until they are longer than this number of bytes, and than the rest
+# of the file. Then the file is replaced, so that it does not grow with the number of entries.
+_MOST_APPENDED = 1 << 16
+SYNC_SECONDS = 1.0
+"""After a power cut, the entries of this time may be missing in a checkpoint."""
 
 
 def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> bytes:
@@ -139,10 +145,13 @@ def check_path(name: str, path: object) -> None:
 class Checkpoint:
     """The progress of a load or scan, in a small JSON file.
 
-    The file is replaced atomically, so it is never half written.
+    The file is replaced atomically, so it is never half written. Its first line has all of the
+    state. Each further line is an entry with a change of the state, because a scan of thousands of
+    ranges would otherwise write all of them after each page.
 
     The attribute `path` is the file; None if nothing is saved. `state` has the keyword arguments of
-    the last `save` of an earlier run. It is {} if no earlier run has saved anything.
+    the last `save` of an earlier run. It is {} if no earlier run has saved anything. `entries` has
+    what was appended since.
 
     :param path: the file; None saves nothing.
     :param subject: what the checkpoint belongs to, as JSON values (see the module's docstring).
@@ -150,6 +159,7 @@ class Checkpoint:
         refused.
     :param is_read_only: True never writes the file. Dry runs need this, because they do no work
         from which another run could resume.
+    :param clock: returns a monotonic time in seconds.
     :raises ValueError: if the file has another subject, or is not a checkpoint.
     """
 
@@ -160,6 +170,7 @@ class Checkpoint:
         *,
         restart: bool = False,
         is_read_only: bool = False,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         check_path("checkpoint", path)
         self.path = Path(path) if path is not None else None
@@ -168,8 +179,15 @@ class Checkpoint:
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
+        self.entries: list[Any] = []
         # The content of the file as this run has read or written it last; None if there was none.
-        self._content = self._content_now()
+        self._content: bytes | bytearray | None = self._content_now()
+        # The inode of the file that this run has written, and the length of its first line. None if
+        # this run has not written the file.
+        self._inode: int | None = None
+        self._length = 0
+        self._clock = clock
+        self._synced_at = 0.0  # when the file was written to disk
         if self.path is None or self._content is None:
             return
         # An empty file is not a valid checkpoint, but `restart` may replace it, because that loses
@@ -177,7 +195,7 @@ class Checkpoint:
         if restart and not self._content:
             return
         try:
-            content = json.loads(self._content.decode("utf-8"))
+            content, entries = _parsed(self._content)
             version, subject_in_file, state = (
                 content["version"],
                 content["subject"],
@@ -216,7 +234,7 @@ class Checkpoint:
             raise ValueError(
                 f"{self.path} is the checkpoint of something else: {difference}{self._restart_hint}"
             )
-        self.state = state
+        self.state, self.entries = state, entries
 
     @property
     def _restart_hint(self) -> str:
@@ -242,13 +260,60 @@ class Checkpoint:
         """
         if self.path is None or self._is_read_only:
             return
-        if self._content_now() not in (None, self._content):
+        self._check_no_other_run(self._content_now())
+        content = {"version": _VERSION, "subject": self._subject, "state": state}
+        self._content = bytearray(write_json(self.path, content))
+        self._length = len(self._content)
+        self._synced_at = self._clock()
+        # Without an inode, the next change of the state is saved, and not appended.
+        self._inode = None
+        with suppress(OSError):
+            self._inode = os.stat(self.path).st_ino
+
+    def append(self, entry: Any, is_last: bool = False) -> bool:
+        """Append a change of the state to the file; return False if all of it must be saved.
+
+        If the process ends after this, the entry is in the file. It is on disk, where a power cut
+        does not remove it, after `SYNC_SECONDS` and a further entry, or if it is the last one.
+
+        :param entry: a JSON value.
+        :param is_last: True if the state will not change any more.
+        :raises FileExistsError: if another run has written the file since.
+        """
+        if self.path is None or self._is_read_only:
+            return True
+        content = self._content
+        if self._inode is None or not isinstance(content, bytearray):
+            return False
+        if len(content) - self._length > max(self._length, _MOST_APPENDED):
+            return False
+        try:
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+        except FileNotFoundError:
+            return False
+        line = f"{json.dumps(entry)}\n".encode()
+        with os.fdopen(descriptor, "ab") as file:
+            status = os.fstat(descriptor)
+            # Reading the file would take longer, the more has been written.
+            if (status.st_ino, status.st_size) != (self._inode, len(content)):
+                self._check_no_other_run(self._content_now())
+                self._inode = status.st_ino
+            file.write(line)
+            file.flush()
+            content += line
+            now = self._clock()
+            if is_last or now - self._synced_at >= SYNC_SECONDS:
+                os.fsync(descriptor)
+                self._synced_at = now
+        return True
+
+    def _check_no_other_run(self, content: bytes | None) -> None:
+        """Raise FileExistsError if the content of the file is not what this run knows of it."""
+        if content not in (None, self._content):
             raise FileExistsError(
                 f"another run has written the checkpoint {self.path} since this one has read it: "
                 "each run needs a checkpoint file of its own"
             )
-        content = {"version": _VERSION, "subject": self._subject, "state": state}
-        self._content = write_json(self.path, content)
 
     def remove(self) -> None:
         """Delete the file, because all work is done. The file of another run is left as it is."""
@@ -256,6 +321,29 @@ class Checkpoint:
             return
         if self._content_now() == self._content:
             self.path.unlink(missing_ok=True)
+
+
+def _parsed(content: bytes) -> tuple[Any, list[Any]]:
+    """Return the JSON value of a checkpoint file, and the entries that were appended to it.
+
+    :param content: the content of the file.
+    :raises ValueError: if the file is not a checkpoint.
+    """
+    first_line, *lines = content.split(b"\n")
+    try:
+        value = json.loads(first_line.decode("utf-8"))
+    except ValueError:
+        return json.loads(content.decode("utf-8")), []  # somebody has formatted the file
+    entries: list[Any] = []
+    # After the last line end is nothing, or what a process has written when it was killed. After a
+    # power cut, lines may be damaged. Later entries are of no use then: they are changes of a state
+    # that is not known.
+    for line in lines[:-1]:
+        try:
+            entries.append(json.loads(line.decode("utf-8")))
+        except ValueError:
+            break
+    return value, entries
 
 
 def _is_same_cluster(recorded: Any, ours: Any) -> bool:

@@ -58,6 +58,7 @@ class PageQueue:
         # For each unfinished range, the paging state after the last used page.
         self.paging_states: dict[int, bytes] = {}
         self.finished: set[int] = set()
+        self._has_pinned = False  # True if a checkpoint lacks a range's only replica
 
     def to_send(self) -> Iterator[Fetch]:
         """Yield the pages that the caller must request now, as far as the limits allow.
@@ -124,6 +125,7 @@ class PageQueue:
         ranges = list(self.ranges)  # `Scan.ranges` keeps its list
         ranges[fetch.number] = ranges[fetch.number]._replace(replicas=(address,))
         self.ranges = ranges
+        self._has_pinned = True
 
     def used(self, fetch: Fetch, state: bytes | None) -> None:
         """Record that the application has used the rows of a page.
@@ -146,6 +148,20 @@ class PageQueue:
 
     # -- checkpoints -------------------------------------------------------------------------------
 
+    def save_used(self, checkpoint: Checkpoint, fetch: Fetch, state: bytes | None) -> None:
+        """Save in a checkpoint that the application has used a page, after `used`.
+
+        The time that this takes does not depend on the number of ranges, except at times.
+
+        :param checkpoint: the file of this scan.
+        :param fetch: the page whose rows were used.
+        :param state: the paging state of the next page; None for the last page of the range.
+        """
+        entry = [fetch.number, None if state is None else state.hex()]
+        is_last = len(self.finished) == len(self.ranges)
+        if self._has_pinned or not checkpoint.append(entry, is_last):
+            self.save(checkpoint)
+
     def save(self, checkpoint: Checkpoint) -> None:
         """Save in a checkpoint which pages the application has used.
 
@@ -159,6 +175,7 @@ class PageQueue:
             finished=sorted(self.finished),
             places={str(number): state.hex() for number, state in self.paging_states.items()},
         )
+        self._has_pinned = False
 
     def resume(self, checkpoint: Checkpoint) -> None:
         """Continue with the ranges and paging states of a checkpoint; do nothing if it is empty.
@@ -178,6 +195,14 @@ class PageQueue:
             paging_states = {
                 int(number): bytes.fromhex(state) for number, state in content["places"].items()
             }
+            for number, state in checkpoint.entries:
+                if number not in range(len(ranges)):
+                    raise ValueError(f"there is no range {number!r}")
+                if state is None:
+                    finished.add(number)
+                    paging_states.pop(number, None)
+                else:
+                    paging_states[number] = bytes.fromhex(state)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the checkpoint of the scan is damaged: {error!r}") from error
         # Use the ranges of the checkpoint, because its range numbers and paging states are only

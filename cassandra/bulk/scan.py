@@ -416,7 +416,7 @@ class _ScanBase:
         """
         queue.used(fetch, state)
         if self._saved_checkpoint is not None:
-            queue.save(self._saved_checkpoint)
+            queue.save_used(self._saved_checkpoint, fetch, state)
 
 
 def _without_ellipsis(value: Any) -> object:

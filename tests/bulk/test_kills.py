@@ -51,11 +51,17 @@ class KilledOperation:
         self.kills = 0
 
     def _state(self) -> object:
-        """Return the names and inode numbers of the files, which change at each step.
+        """Return the names and inode numbers of the files, and the size of the checkpoint.
 
-        At each step, the process creates or replaces a file.
+        They change at each step: the process creates or replaces a file, or appends to its
+        checkpoint.
         """
-        return sorted((path.name, path.stat().st_ino) for path in self._folder.rglob("*"))
+        state: list[tuple[str, int, int]] = []
+        for path in self._folder.rglob("*"):
+            status = path.stat()
+            size = status.st_size if path.name == "point" else 0
+            state.append((path.name, status.st_ino, size))
+        return sorted(state)
 
     def run(self, changes: int | None) -> bool:
         """Run the process once, and kill it after `changes` changes of its files.

@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.checkpoint import Checkpoint, check_path, describe_files, describe_id
+from cassandra.bulk.checkpoint import (
+    SYNC_SECONDS,
+    Checkpoint,
+    check_path,
+    describe_files,
+    describe_id,
+)
 
 # the load that the checkpoint belongs to: kind of work, table and options
 SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns": ("a", "b")}}
@@ -79,6 +85,91 @@ def test_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
     path.unlink()
     second.save(row=4)
     assert [file.name for file in tmp_path.iterdir()] == ["point"]
+
+
+def test_changes_are_appended_to_what_was_saved(tmp_path: Path) -> None:
+    """A later run finds the saved state, and the changes that were appended to it, in order.
+
+    Before this run has saved all of the state, and when the changes have become long, nothing is
+    appended.
+    """
+    path = tmp_path / "point"
+    checkpoint = Checkpoint(path, SUBJECT)
+    assert not checkpoint.append(1)
+    assert not path.exists()
+    checkpoint.save(row=10)
+    assert checkpoint.append([1, None])
+    assert checkpoint.append("x")
+    resumed = Checkpoint(path, SUBJECT)
+    assert (resumed.state, resumed.entries) == ({"row": 10}, [[1, None], "x"])
+    assert Checkpoint(path, SUBJECT, restart=True).entries == []
+    assert not resumed.append(2)
+    resumed.save(row=20)
+    assert (Checkpoint(path, SUBJECT).state, Checkpoint(path, SUBJECT).entries) == ({"row": 20}, [])
+    count = 0
+    while resumed.append("x" * 1000):
+        count += 1
+    assert 50 < count < 100
+    resumed.save(row=30)
+    assert resumed.append("y")
+    assert Checkpoint(path, SUBJECT).entries == ["y"]
+    # A file that somebody has deleted is written again.
+    path.unlink()
+    assert not resumed.append("z")
+    assert not path.exists()
+    resumed.save(row=40)
+    resumed.append("z")
+    resumed.remove()
+    assert not path.exists()
+    # Nothing needs to be saved where nothing is written.
+    for idle in (Checkpoint(None, SUBJECT), Checkpoint(path, SUBJECT, is_read_only=True)):
+        assert idle.append(1)
+    assert not path.exists()
+
+
+def test_runs_do_not_append_to_the_checkpoint_of_another_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run ends with an error if another run has saved the file, or has appended to it."""
+    path = tmp_path / "point"
+    first = Checkpoint(path, SUBJECT)
+    first.save(row=1)
+    first.append(1)
+    second = Checkpoint(path, SUBJECT)
+    second.save(row=2)
+    for change in (first.append, lambda entry: first.save(row=entry)):
+        with pytest.raises(FileExistsError, match=r"another run has written the checkpoint .*poi"):
+            change(2)
+    assert second.append(3)
+    with path.open("ab") as file:
+        file.write(b"4\n")
+    with pytest.raises(FileExistsError, match="another run"):
+        second.append(5)
+    third = Checkpoint(path, SUBJECT)
+    assert (third.state, third.entries) == ({"row": 2}, [3, 4])
+    # A network file system may give a file another number of its inode: its content decides.
+    third.save(row=5)
+    monkeypatch.setattr(third, "_inode", 0)
+    assert third.append(6)
+    assert third.append(7)
+    assert Checkpoint(path, SUBJECT).entries == [6, 7]
+
+
+def test_changes_are_written_to_disk_from_time_to_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes are on disk after a second, and the last change at once: each write takes long."""
+    now = 100.0
+    synced: list[float] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(now))
+    checkpoint = Checkpoint(tmp_path / "point", SUBJECT, clock=lambda: now)
+    checkpoint.save(row=1)
+    for _ in range(25):
+        now += SYNC_SECONDS / 10
+        checkpoint.append(1)
+    assert len(synced) == 3
+    checkpoint.append(1, is_last=True)
+    assert len(synced) == 4
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing_behind(

@@ -202,7 +202,8 @@ def test_a_scan_is_not_resumed_on_another_node(
         iterator = iter(session.scan("system.t0", page_size=4, checkpoint=path))
         for _ in range(10):
             next(iterator)
-        content = json.loads(path.read_text())
+        # What the file has after its first line are changes of this state.
+        content = json.loads(path.read_text().splitlines()[0])
         for ranges, message in (
             ([[FIRST, LAST, ["10.0.0.1:9042"]]], r"has begun to read, 10\.0\.0\.1:9042, is not in"),
             ([[FIRST, 0, []], [0, LAST, []]], "has token ranges, but system.t0 is not read by"),
@@ -300,7 +301,7 @@ def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert len(list(session.scan("a.t0", checkpoint=path))) == ROWS
         content_before = path.read_bytes()
-        subject = json.loads(content_before)["subject"]
+        subject = json.loads(content_before.splitlines()[0])["subject"]
         assert subject["work"] == "scan"
         assert subject["table"] == "a.t0"
         with pytest.raises(ValueError, match="its columns is None, and not"):
