@@ -270,6 +270,11 @@ class Checkpoint:
         with suppress(OSError):
             self._inode = os.stat(self.path).st_ino
 
+    @property
+    def is_long(self) -> bool:
+        """True if the file that this run has saved is so long that saving it takes long."""
+        return self._length > _MOST_APPENDED
+
     def append(self, entry: Any, is_last: bool = False) -> bool:
         """Append a change of the state to the file; return False if all of it must be saved.
 

@@ -133,7 +133,8 @@ class LoadCheckpoint:
         self._saved_at = clock()  # the time of the last attempt to save
         self.report = report
         self._failed_rows = failed_rows
-        state = file.state
+        # If anything was appended to the file, the last entry is the latest state.
+        state = file.entries[-1] if file.entries else file.state
         self.begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
         report.skipped = int(state.get("rows", 0))
         report.skipped_failed = int(state.get("failed", 0))
@@ -226,16 +227,20 @@ class LoadCheckpoint:
         if failed_rows is not None:
             failed_rows.sync()
         self._saved_at = self._clock()
-        self._file.save(
-            file=position.file,
-            row=position.row,
-            rows=done.total,
-            failed=done.failed,
-            not_applied=done.not_applied,
-            failed_rows=None
+        state = {
+            "file": position.file,
+            "row": position.row,
+            "rows": done.total,
+            "failed": done.failed,
+            "not_applied": done.not_applied,
+            "failed_rows": None
             if failed_rows is None
             else {"path": failed_rows.path, "size": self._failed_size, "load": self._load},
-        )
+        }
+        # The checkpoint describes each file of the source. If there are thousands, replacing it
+        # would take longer than loading one of them.
+        if not (self._file.is_long and self._file.append(state)):
+            self._file.save(**state)
 
     def remove(self) -> None:
         """Delete the checkpoint, because all rows have an outcome."""

@@ -164,6 +164,33 @@ def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
     assert state_in(path)["row"] == 10
 
 
+def test_the_checkpoint_of_many_files_is_not_replaced_after_each(tmp_path: Path) -> None:
+    """If a checkpoint describes thousands of files, the position is appended to it."""
+    path = tmp_path / "point"
+    subject = {**SUBJECT, "files": [{"path": f"{number:0>200}"} for number in range(1000)]}
+    checkpoint = LoadCheckpoint(Checkpoint(path, subject), LoadReport("t"), None)
+    inodes: set[int] = set()
+    lengths: list[int] = []
+    for number in range(200):
+        checkpoint.report.read += 4
+        checkpoint.begin_chunk(CHUNK)
+        checkpoint.end_chunk(CHUNK._replace(position=Position(number, 4)))
+        inodes.add(path.stat().st_ino)
+        lengths.append(path.stat().st_size)
+        next_run = LoadCheckpoint(Checkpoint(path, subject), LoadReport("t"), None)
+        assert next_run.begin == Position(number, 4)
+        assert next_run.report.skipped == checkpoint.report.read
+    assert len(inodes) == 1
+    assert lengths[-1] < lengths[0] + 200 * 200
+    # The next run saves all of it first.
+    next_run.end_chunk(CHUNK)
+    content = json.loads(path.read_text())
+    assert content["subject"] == subject
+    assert content["state"]["row"] == CHUNK.position.row
+    next_run.end_chunk(CHUNK._replace(position=Position(5, 4)))
+    assert LoadCheckpoint(Checkpoint(path, subject), LoadReport("t"), None).begin == Position(5, 4)
+
+
 def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path) -> None:
     """`save_unfinished_chunk`, which is called after an error, ignores an error of the disk.
 
