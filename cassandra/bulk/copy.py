@@ -36,6 +36,7 @@ from cassandra.bulk.target import check_session, full_name, short_key_widths, ta
 from cassandra.bulk.texts import short_repr
 from cassandra.engine.prepare.same_values import is_readable_as
 from cassandra.protocol.encrypted import is_encrypted
+from cassandra.query.settings import NOT_SET
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.cql_text import protect_name
 
@@ -119,7 +120,7 @@ def copy(
     :param write_concurrency: maximum number of write requests in flight.
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
-        level also applies to the writes.
+        level and a timeout also apply to the writes.
     :raises ValueError: if the target lacks a column or has it with another type, or if a column has
         no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
@@ -172,7 +173,7 @@ async def acopy(
     :param write_concurrency: maximum number of write requests in flight.
     :param dry_run: True checks the tables and reads all rows, and writes none.
     :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
-        level also applies to the writes.
+        level and a timeout also apply to the writes.
     :raises ValueError: if the target lacks a column or has it with another type, or if a column has
         no single TTL or write time that could be kept.
     :raises LoadError: if a row cannot be written. Its report has the counts of the copy so far.
@@ -229,11 +230,13 @@ def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> L
     :param reading: the options of the copy's scan.
     """
     check_count("write_concurrency", concurrency, 1)
+    timeout: Any = reading.get("timeout")
     return LoadOptions(
         concurrency=concurrency,
         dry_run=dry_run,
         progress=False,
         consistency_level=reading.get("consistency_level"),
+        timeout=None if timeout is NOT_SET else timeout,
     )
 
 

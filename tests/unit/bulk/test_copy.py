@@ -17,6 +17,7 @@ import pytest
 from cassandra import aio
 from cassandra.bulk import LoadError
 from cassandra.bulk.copy import _check_fields, _warn_of_lost_keys, acopy, copy
+from cassandra.bulk.load import aload, load
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.cluster import Cluster
 from cassandra.codecs import Converter
@@ -286,6 +287,27 @@ def test_columns_that_the_metadata_lacks_are_copied(copier: Any, lacking_tables:
         }
         assert copier(node, add_column).written == 1
         assert values_written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
+
+
+@pytest.mark.parametrize("timeout", [33.0, None])
+@COPIERS
+def test_the_timeout_of_a_copy_is_also_that_of_its_writes(
+    copier: Any, timeout: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option `timeout` applies to all requests; without a limit, to those that read."""
+    timeouts: list[float | None] = []
+
+    def note(*arguments: Any, **options: Any) -> Any:
+        timeouts.append(arguments[3].timeout)
+        return loads[name](*arguments, **options)
+
+    name = "load" if copier is by_copy else "aload"
+    loads: dict[str, Any] = {"load": load, "aload": aload}
+    monkeypatch.setattr(f"cassandra.bulk.copy.{name}", note)
+    with FakeNode() as node:
+        prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
+        assert copier(node, lambda session: None, timeout=timeout).written == 1
+    assert timeouts == [timeout]
 
 
 @COPIERS
