@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from cassandra._clocks import monotonic
-from cassandra.bulk.opened import is_pipe
+from cassandra.bulk.opened import is_pipe, naming
 
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata
@@ -174,6 +174,8 @@ class Checkpoint:
     ) -> None:
         check_path("checkpoint", path)
         self.path = Path(path) if path is not None else None
+        if self.path is not None and not self.path.is_dir() and is_pipe(str(self.path)):
+            raise ValueError(f"checkpoint={str(path)!r} is a device or a pipe, and no file")
         # Convert the subject to JSON and back, so that it compares equal to a subject from a file:
         # JSON turns tuples into lists.
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
@@ -262,7 +264,8 @@ class Checkpoint:
             return
         self._check_no_other_run(self._content_now())
         content = {"version": _VERSION, "subject": self._subject, "state": state}
-        self._content = bytearray(write_json(self.path, content))
+        with naming(self.path):
+            self._content = bytearray(write_json(self.path, content))
         self._length = len(self._content)
         self._synced_at = self._clock()
         # Without an inode, the next change of the state is saved, and not appended.
@@ -297,7 +300,7 @@ class Checkpoint:
         except FileNotFoundError:
             return False
         line = f"{json.dumps(entry)}\n".encode()
-        with os.fdopen(descriptor, "ab") as file:
+        with naming(self.path), os.fdopen(descriptor, "ab") as file:
             status = os.fstat(descriptor)
             # Reading the file would take longer, the more has been written.
             if (status.st_ino, status.st_size) != (self._inode, len(content)):

@@ -13,7 +13,7 @@ from typing import IO, Any
 from cassandra.bulk.chunks import Chunk, Column, RowLocation, slice_of
 from cassandra.bulk.fields import is_note, values_by_name, values_by_position
 from cassandra.bulk.objects import values_to_show
-from cassandra.bulk.opened import bad_byte
+from cassandra.bulk.opened import bad_byte, naming
 from cassandra.bulk.plain import plain_codec
 from cassandra.bulk.texts import (
     Formats,
@@ -137,13 +137,16 @@ class FailedRows:
         if self._load is not None:
             values.append(self._load)
         notes = dict(zip(_NOTES, values, strict=False))
-        self._file.write(self._json_lines.line(chunk, index, notes) + "\n")
-        self._file.flush()
+        line = self._json_lines.line(chunk, index, notes)
+        with naming(self._path):
+            self._file.write(line + "\n")
+            self._file.flush()
 
     def sync(self) -> None:
         """Wait until all rows are on disk."""
         if self._file is not None:
-            os.fsync(self._file.fileno())
+            with naming(self._path):
+                os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""

@@ -69,6 +69,11 @@ def subject_of_load(
     # the rows (`checkpoint_name`).
     files = files_of(source)
     if files is not None:
+        if options.checkpoint_name is not None:
+            raise ValueError(
+                "checkpoint_name= has no effect on files, whose paths, sizes and times say what "
+                "they are: leave it out"
+            )
         subject["files"] = describe_files(files)
         return subject
     if options.checkpoint_name is None:

@@ -48,6 +48,20 @@ def bare_name(path: str) -> str:
     return name
 
 
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name a file in errors of the system that name none, for example if the disk is full.
+
+    :param path: the file that the body of the ``with`` statement writes.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = os.fspath(path)
+        raise
+
+
 def is_pipe(path: str) -> bool:
     """Return True if a file can be read only once.
 

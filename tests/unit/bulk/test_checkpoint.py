@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import uuid
@@ -329,6 +330,31 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     for path in (str(tmp_path / "pipe"), "-"):
         with pytest.raises(ValueError, match="is a pipe, which can be read once"):
             describe_files([path])
+
+
+@pytest.mark.parametrize("name", ["write", "append"])
+def test_the_error_of_a_full_disk_names_the_checkpoint(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error without a file could be of any file of a load, or of its source."""
+    checkpoint = Checkpoint(tmp_path / "point", SUBJECT, clock=lambda: 0.0)
+    if name == "append":
+        checkpoint.save(row=1)
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=r"No space left on device: '.*point'"):
+        checkpoint.append(1, is_last=True) if name == "append" else checkpoint.save(row=1)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="this system has no such device")
+def test_a_device_is_no_checkpoint() -> None:
+    """A device is refused at once: reading it may never end."""
+    for path in ("/dev/zero", "/dev/null"):
+        with pytest.raises(ValueError, match=f"checkpoint={path!r} is a device or a pipe"):
+            Checkpoint(path, SUBJECT)
 
 
 def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:

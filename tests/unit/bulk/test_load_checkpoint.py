@@ -325,6 +325,11 @@ def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id\n1\n")
     named_options = LoadOptions(checkpoint="point", checkpoint_name="mine")
+    # Files have paths, and a name would have no effect.
+    path = tmp_path / "named.csv"
+    path.write_text("id\n1\n")
+    with pytest.raises(ValueError, match="checkpoint_name= has no effect on files"):
+        subject_of_load(metadata, table, [str(path)], named_options)
     subject = subject_of_load(metadata, table, [str(path)], LoadOptions())
     assert subject["table"] == 'ks."Orders"'
     assert subject["table_id"] is None  # The metadata does not know the table's id.

@@ -402,7 +402,7 @@ def test_files_that_cannot_be_written_are_errors_with_a_report(
     # Each write to /dev/full fails as on a full disk.
     if os.path.exists("/dev/full"):
         path.write_text("id,name\n1\n")
-        with pytest.raises(LoadError, match="No space left") as caught:
+        with pytest.raises(LoadError, match="No space left on device: '/dev/full'") as caught:
             load(node, path, max_errors=None, failed_rows="/dev/full")
         assert caught.value.report.failed == 1
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import errno
 import gzip
 import io
 import lzma
@@ -27,6 +28,7 @@ from cassandra.bulk.opened import (
     bare_name,
     check_encoding,
     is_pipe,
+    naming,
     no_column,
     opened,
     opened_bytes,
@@ -389,3 +391,15 @@ def test_files_of_another_format_are_named(data: bytes, message: str) -> None:
 def test_a_text_may_begin_like_the_name_of_a_compression() -> None:
     """A CSV header that begins like a bzip2 file ("BZh9") is read as CSV."""
     assert whole(Limited(Pieces(b"BZh9,id\n"), "a")) == b"BZh9,id\n"
+
+
+def test_errors_of_the_system_name_a_file() -> None:
+    """`naming` adds the file to an error of the system, unless the error names a file already."""
+    for error, text in (
+        (OSError(errno.ENOSPC, "full"), r"full: 'a'$"),
+        (OSError(errno.ENOENT, "missing", "b"), r"missing: 'b'$"),
+        (OSError("unknown"), r"^unknown$"),
+        (ValueError("wrong"), r"^wrong$"),
+    ):
+        with pytest.raises(type(error), match=text), naming(Path("a")):
+            raise error
