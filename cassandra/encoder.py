@@ -7,8 +7,10 @@ its parent class: a named tuple like a tuple, and a subclass of str is quoted.
 
 A value must not be able to change the rest of the statement. For literals without quotes, we
 therefore never call methods that a subclass may override (``__str__``, ``isoformat``, ``replace``,
-...). We call the methods of the base class, or build the literal from numbers. Only an object of an
-unknown class is written by its own ``__str__``.
+...). We call the methods of the base class, or build the literal from numbers. An object of an
+unknown class is written by its own ``__str__``, but only if that returns exactly one literal, such
+as ``5`` or ``'text'``. Only the methods that an application puts into `mapping` itself may return
+other text.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import datetime
 import decimal
 import enum
 import math
+import numbers
 import types
 import uuid
 from collections import OrderedDict
@@ -25,7 +28,9 @@ from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._lazy import lazy_names
+from cassandra._one_literal import is_one_literal
 from cassandra.cqltypes.coerce import blob_bytes, duration_parts, refuse_zone, uuid_bytes
+from cassandra.cqltypes.failures import shown
 from cassandra.cqltypes.missing import is_missing_type
 from cassandra.cqltypes.moments import NANOS_OF_DAY, is_whole_days, nanos_since_1970
 from cassandra.sentinels import UNSET_VALUE
@@ -66,7 +71,10 @@ _METHODS_FOR_NUMPY = {
     "ndarray": "_cql_encode_array",
     "datetime64": "_cql_encode_moment",
     "timedelta64": "_refuse_interval",
+    "floating": "_cql_encode_short_float",
 }
+# The names of methods that convert an array to a list, in the libraries' own spellings.
+_METHODS_OF_ARRAYS = ("tolist", "to_list", "to_pylist")
 
 
 class ValueSequence(list[T]):
@@ -147,6 +155,9 @@ class Encoder:
                 return named
             if parent is datetime.timedelta:
                 return self._refuse_interval
+            # These are scalars of pyarrow. (Their class of maps is also a sequence.)
+            if parent.__module__ == "pyarrow.lib" and hasattr(parent, "as_py"):
+                return self._cql_encode_arrow_scalar
         # Check strings and bytes before sequences, because they are sequences, too. (Usually they
         # have an entry, but the application may have replaced the mapping.)
         if issubclass(cls, str):
@@ -161,10 +172,22 @@ class Encoder:
         if issubclass(cls, Sequence):
             return self.cql_encode_list_collection
         # Encode arrays of other libraries, such as tensors of PyTorch. (NumPy's numbers also have
-        # `__array__` and `tolist`, but no length.)
-        if all(hasattr(cls, name) for name in ("__array__", "__len__", "tolist")):
+        # `__array__` and `tolist`, but no length. Frames and tables have columns.)
+        if (
+            hasattr(cls, "__array__")
+            and hasattr(cls, "__len__")
+            and any(hasattr(cls, name) for name in _METHODS_OF_ARRAYS)
+            and not hasattr(cls, "columns")
+        ):
             return self._cql_encode_array
-        return self.cql_encode_object
+        return self._method_for_unknown()
+
+    def _method_for_unknown(self) -> Callable[[Any], str]:
+        """Return the method that encodes objects of unknown classes."""
+        # A subclass of Encoder, which the application has written, may override this method.
+        if type(self).cql_encode_object is not Encoder.cql_encode_object:
+            return self.cql_encode_object
+        return self._cql_encode_unknown
 
     def cql_encode_all_types(self, val: object, as_text_type: bool = False) -> str:
         """Return the literal of any value.
@@ -198,6 +221,8 @@ class Encoder:
     def cql_encode_object(self, val: object) -> str:
         """Return the str() of a value that needs no quotes.
 
+        The string is not checked. It becomes part of the statement, even if it is not a literal.
+
         :param val: the value.
         """
         if isinstance(val, bool):
@@ -213,11 +238,38 @@ class Encoder:
         # If the class defines neither str() nor repr(), the result would be like <Money object at
         # 0x7f...>, which is not a literal.
         if cls.__str__ is object.__str__ and cls.__repr__ is object.__repr__:
-            raise TypeError(
-                f"{val!r} has no literal in CQL: pass its fields (str, int, UUID, datetime, ...), "
-                f"or set session.encoder.mapping[{cls.__name__}] to a function that returns one"
-            )
+            self._refuse_object(val, repr(val))
         return str(val)
+
+    def _cql_encode_unknown(self, val: object) -> str:
+        """Return the str() of an object of an unknown class, if it is exactly one literal."""
+        cls = type(val)
+        # The string of these numbers is a quotient, and that of a pandas.Period may be a year. As
+        # terms in CQL, both would be other numbers.
+        if isinstance(val, numbers.Rational) and not isinstance(val, numbers.Integral):
+            self._refuse_object(val, shown(val), "write float(value) or a decimal.Decimal")
+        if cls.__name__ == "Period" and cls.__module__.partition(".")[0] == "pandas":
+            self._refuse_object(val, shown(val), "write value.to_timestamp() for its first moment")
+        # `str.__str__` converts a str of a subclass, whose own methods could return other text.
+        text = str.__str__(self.cql_encode_object(val))
+        if not is_one_literal(text):
+            self._refuse_object(val, shown(val))
+        return text
+
+    @staticmethod
+    def _refuse_object(val: object, shown_value: str, advice: str = "") -> NoReturn:
+        """Raise TypeError for an object that cannot be written as a literal.
+
+        :param val: the object.
+        :param shown_value: the object in the message.
+        :param advice: what to do; "" for the advice that fits all classes.
+        """
+        name = type(val).__name__
+        advice = advice or (
+            "pass its fields (str, int, UUID, datetime, ...), "
+            f"or set session.encoder.mapping[{name}] to a function that returns one"
+        )
+        raise TypeError(f"{shown_value} has no literal in CQL: {advice}")
 
     def cql_encode_decimal(self, val: decimal.Decimal) -> str:
         """Return a decimal's digits, in scientific notation if it is very small or large.
@@ -338,7 +390,26 @@ class Encoder:
         # Do not use `tolist` for arrays of moments: if these are in nanoseconds, it returns
         # integers, which servers would take for milliseconds.
         is_of_moments = getattr(getattr(val, "dtype", None), "kind", "") in ("M", "m")
-        return self.cql_encode_all_types(list(val) if is_of_moments else val.tolist())
+        if is_of_moments:
+            return self.cql_encode_all_types(list(val))
+        method = next(name for name in _METHODS_OF_ARRAYS if hasattr(val, name))
+        return self.cql_encode_all_types(getattr(val, method)())
+
+    def _cql_encode_arrow_scalar(self, val: Any) -> str:
+        """Return the literal of a scalar of pyarrow."""
+        plain_value = val.as_py()
+        # A map becomes a list of pairs.
+        if isinstance(val, Mapping) and isinstance(plain_value, list):
+            plain_value = OrderedMap(plain_value)
+        return self.cql_encode_all_types(plain_value)
+
+    def _cql_encode_short_float(self, val: Any) -> str:
+        """Return the literal of a float of NumPy, whose width is not that of Python's floats."""
+        # Keep NumPy's own digits. ``float(val)`` would have more digits, or would lose some.
+        text = str(val)
+        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text) or (
+            text if is_one_literal(text) else self.cql_encode_float(float(val))
+        )
 
     def _cql_encode_moment(self, val: Any) -> str:
         """Return the literal of a `numpy.datetime64`: a day, or the milliseconds since 1970."""

@@ -37,7 +37,7 @@ class _ClassLiteral:
         # The converter has returned a CQL value. Do not convert this value again, even if its class
         # has a converter, too.
         while isinstance(write, _ClassLiteral):
-            write = write.previous or self.encoder.cql_encode_object
+            write = write.previous or self.encoder._method_for_unknown()
         return write(converted)
 
 

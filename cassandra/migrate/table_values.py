@@ -31,6 +31,19 @@ VALUES = [
         why="In cassandra-driver, the data is lost without an error.",
     ),
     Difference(
+        key="texts-of-objects",
+        what=(
+            "An object of an unknown class as a ``%s`` parameter is written by its ``__str__`` "
+            "only if that returns exactly one literal, such as ``5``, ``'text'`` or ``{a: 1}``. "
+            "Everything else (``now()``, a path, a fraction, a data frame) is a ``TypeError``."
+        ),
+        why="In cassandra-driver, such a text can change the rest of the statement.",
+        do=(
+            "Pass a plain value, or set ``session.encoder.mapping[Class]`` to a function that "
+            "returns a text that you trust."
+        ),
+    ),
+    Difference(
         key="nulls-in-collections",
         what=(
             "``None`` in a list, a set or a map of a prepared statement is sent as a null, which "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import fractions
 import ipaddress
+import pathlib
 import uuid
 from collections import OrderedDict, namedtuple
 from typing import Any
@@ -202,16 +204,22 @@ def test_values_of_numpy() -> None:
         encode(numpy.datetime64("NaT"))
 
 
+class Written:
+    """An application's object, which is written by its `__str__`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
 def test_an_object_is_written_by_its_own_str_or_repr() -> None:
     """An object with `__str__` or `__repr__` must be written by it; others have no literal."""
 
-    class WithStr:
-        def __str__(self) -> str:
-            return "now()"
-
     class WithRepr:
         def __repr__(self) -> str:
-            return "uuid()"
+            return "{street: 'x', number: 5}"
 
     # This class is named like a class of NumPy.
     class datetime64:
@@ -219,8 +227,105 @@ def test_an_object_is_written_by_its_own_str_or_repr() -> None:
             return "3"
 
     encode = Encoder().cql_encode_all_types
-    assert encode(WithStr()) == "now()"
-    assert encode(WithRepr()) == "uuid()"
+    assert encode(Written("'it''s'")) == "'it''s'"
+    assert encode([Written("-1.5")]) == "[-1.5]"
+    assert encode(WithRepr()) == "{street: 'x', number: 5}"
     assert encode(datetime64()) == "3"
     with pytest.raises(TypeError, match=r"set session\.encoder\.mapping\[object\] to a function"):
         encode(object())
+
+
+@pytest.mark.parametrize("text", ["50, owner = 'eve'", "3, 1", "now()", "7/2", "2020-01-05", "x"])
+def test_an_object_whose_text_is_not_one_literal_is_refused(text: str) -> None:
+    encoder = Encoder()
+    refusal = r"Written.* has no literal in CQL.*session\.encoder\.mapping\[Written\]"
+    for value in (Written(text), [Written(text)], {"a": Written(text)}, {Written(text): 1}):
+        with pytest.raises(TypeError, match=refusal):
+            encoder.cql_encode_all_types(value)
+    # The driver trusts the entries of an application, and its own encoders.
+    encoder.mapping[Written] = encoder.cql_encode_object
+    assert encoder.cql_encode_all_types([Written(text)]) == f"[{text}]"
+
+    class OwnEncoder(Encoder):
+        def cql_encode_object(self, val: object) -> str:
+            return str(val)
+
+    assert OwnEncoder().cql_encode_all_types(Written(text)) == text
+
+
+def test_a_text_of_an_own_class_is_read_once() -> None:
+    """The text that is checked must be the text that is written."""
+
+    class Changing(str):
+        __slots__ = ()
+
+        def __str__(self) -> str:
+            return "1; DROP"
+
+    literal = Encoder().cql_encode_all_types(Written(Changing("1")))
+    assert type(literal) is str
+    assert literal == "1"
+
+
+def test_numbers_whose_text_would_be_arithmetic_are_refused() -> None:
+    encode = Encoder().cql_encode_all_types
+    for number in (fractions.Fraction(7, 2), fractions.Fraction(7)):
+        with pytest.raises(TypeError, match=r"Fraction.* has no literal in CQL: write float"):
+            encode(number)
+    with pytest.raises(TypeError, match=r"1j.* has no literal in CQL"):
+        encode(1j)
+
+
+def test_paths_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"PurePosixPath.* has no literal in CQL"):
+        Encoder().cql_encode_all_types(pathlib.PurePosixPath("3, 1"))
+
+
+def test_short_and_long_floats_of_numpy() -> None:
+    numpy = pytest.importorskip("numpy")
+    encode = Encoder().cql_encode_all_types
+    assert encode(numpy.float32(0.1)) == "0.1"
+    assert encode([numpy.float32("inf"), numpy.float16("-inf")]) == "[Infinity, -Infinity]"
+    assert encode(numpy.float32("nan")) == "NaN"
+    assert encode(numpy.longdouble("1.5")) == "1.5"
+    evil = type("Evil", (numpy.float32,), {"__str__": lambda self: "1; DROP"})
+    assert encode(evil(1.5)) == "1.5"
+    with pytest.raises(TypeError, match="has no literal in CQL"):
+        encode(numpy.complex64(1j))
+
+
+def test_values_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    encode = Encoder().cql_encode_all_types
+    assert encode(pandas.Series([1, 2])) == "[1, 2]"
+    for period in (pandas.Period("2020", "Y"), pandas.Period("2020-01", "M")):
+        with pytest.raises(TypeError, match=r"write value\.to_timestamp\(\)"):
+            encode(period)
+    for frame in (pandas.DataFrame({"a": [1]}), [pandas.DataFrame()]):
+        with pytest.raises(TypeError, match=r"DataFrame.* has no literal in CQL"):
+            encode(frame)
+
+
+def test_values_of_polars() -> None:
+    polars = pytest.importorskip("polars")
+    encode = Encoder().cql_encode_all_types
+    assert encode(polars.Series(["it's", None])) == "['it''s', NULL]"
+    assert encode(polars.Series([1000]).cast(polars.Datetime("ms"))) == "[1000]"
+    with pytest.raises(TypeError, match=r"DataFrame.* has no literal in CQL"):
+        encode(polars.DataFrame({"a": [1]}))
+
+
+def test_values_of_pyarrow() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    encode = Encoder().cql_encode_all_types
+    assert encode(pyarrow.array([1, 2])) == "[1, 2]"
+    assert encode(pyarrow.chunked_array([["a"], ["b"]])) == "['a', 'b']"
+    assert encode(pyarrow.scalar("NULL")) == "'NULL'"
+    assert encode(pyarrow.scalar(5)) == "5"
+    assert encode(pyarrow.scalar(datetime.date(2020, 1, 2))) == "'2020-01-02'"
+    assert encode(pyarrow.scalar([1])) == "[1]"
+    map_type = pyarrow.map_(pyarrow.string(), pyarrow.int32())
+    assert encode(pyarrow.scalar([("a", 1)], map_type)) == "{'a': 1}"
+    assert encode(pyarrow.scalar(None, map_type)) == "NULL"
+    with pytest.raises(TypeError, match=r"Table.* has no literal in CQL"):
+        encode(pyarrow.table({"a": [1]}))

@@ -236,6 +236,28 @@ VALUES = st.recursive(
 )
 
 
+# Parts of which a text of an unknown class may consist.
+PARTS = st.sampled_from(
+    ("'", "''", "x", "1", "-", ".", ",", " ", ":", "[", "]", "{", "}", "(", ")", ";", "e", "NULL",
+     "true", "now()", "/*", "--", "\n", "0x", "P", "d", "%s", "?", "$$", '"')
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@given(st.lists(PARTS, max_size=9).map("".join))
+def test_an_unknown_class_has_one_literal_or_none(text: str) -> None:
+    unknown = type("Unknown", (), {"__str__": lambda self: text})
+    try:
+        literal = Encoder().cql_encode_all_types(unknown())
+    except TypeError:
+        return
+    assert literal == text
+    # `is_one_literal` of this module knows lower case only, and no fields of user-defined types.
+    assert is_one_literal(re.sub(r"(?:x|e|d|P|true|NULL)+\s*:", "1:", text)) or re.fullmatch(
+        r"-?P?[0-9.]+[de]?", text
+    )
+
+
 @pytest.mark.slow
 @given(VALUES)
 def test_every_literal_is_one(value: Any) -> None:

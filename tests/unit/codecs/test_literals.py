@@ -53,7 +53,9 @@ def test_a_converted_value_is_not_converted_again() -> None:
     registry.register_class(Color, lambda color: color)
     assert encoder.cql_encode_all_types("a'b") == "'A''B'"
     assert encoder.cql_encode_all_types(Moment(2020, 1, 2)) == "'2020-01-02'"
-    assert encoder.cql_encode_all_types(Color.RED) == "Color.RED"
+    # This converter returns its value unchanged, which has no literal.
+    with pytest.raises(TypeError, match=r"RED.* has no literal in CQL"):
+        encoder.cql_encode_all_types(Color.RED)
 
 
 def test_an_error_names_the_value(registry: CodecRegistry) -> None:

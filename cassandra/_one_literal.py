@@ -1,0 +1,97 @@
+"""Recognises text that is exactly one CQL literal.
+
+The `Encoder` writes an object of an unknown class by its ``__str__``. It must not insert text that
+continues after the literal, because that text would change the rest of the statement.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cassandra._patterns import pattern
+
+_SPACES = r"[ \t\r\n]*"
+# A literal without nested literals. The order matters: the digits of a UUID, blob or duration begin
+# like a number. These are the terms of Cassandra's Lexer.g, without strings in $$.
+_PLAIN = r"""
+      '[^']*(?:''[^']*)*'
+    | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
+    | 0x(?:[0-9a-f]{2})*
+    | -?(?:[0-9]+(?:mo|ms|us|ns|y|w|d|h|m|s))+
+    | -?P(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?
+        (?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+S)?)?
+    | -?P[0-9]+W
+    | -?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?
+    | -?(?:Infinity|NaN) | true | false
+"""
+_FLAGS = re.VERBOSE | re.IGNORECASE | re.ASCII
+_plain = pattern(_PLAIN, _FLAGS)
+# What may follow an open bracket, or a comma or colon in brackets. NULL is allowed only there: for
+# a whole value, an application writes None.
+_start = pattern(rf"{_SPACES}(?:(?P<bracket>[\[{{(\]}})])|(?:{_PLAIN}|NULL)(?![\w.]))", _FLAGS)
+# The name of a field of a user-defined type, with its colon.
+_field = pattern(rf'{_SPACES}(?:[a-z]\w*|"[^"]*(?:""[^"]*)*"){_SPACES}:', _FLAGS)
+# What may follow a literal in brackets.
+_next = pattern(rf"{_SPACES}([,:\]}})])", _FLAGS)
+_CLOSING = {"[": "]", "{": "}", "(": ")"}
+
+
+def is_one_literal(text: str) -> bool:
+    """Return True if `text` is one CQL literal, and nothing else.
+
+    :param text: a number, quoted string, UUID, blob, duration or boolean; or a list, set, map,
+        tuple or value of a user-defined type, with any literals inside.
+    """
+    return _plain.fullmatch(text) is not None or (text[:1] in _CLOSING and _is_one_container(text))
+
+
+def _is_one_container(text: str) -> bool:
+    """Return True if `text` is the literal of a list, set, map, tuple or user-defined type."""
+    closing: list[str] = []  # the brackets that close the open ones
+    # For each open bracket: whether the current item has a colon.
+    has_colon: list[bool] = []
+    position = 0
+    is_open = False  # True directly after an open bracket
+    while True:
+        # A literal begins here.
+        if closing and closing[-1] == "}" and not has_colon[-1]:
+            field = _field.match(text, position)
+            if field is not None:
+                position = field.end()
+                has_colon[-1] = True
+                is_open = False
+        start = _start.match(text, position)
+        if start is None:
+            return False
+        position = start.end()
+        bracket = start["bracket"]
+        if bracket in _CLOSING:
+            closing.append(_CLOSING[bracket])
+            has_colon.append(False)
+            is_open = True
+            continue
+        if bracket is not None:
+            # Only an empty list, set or map closes where a literal could begin.
+            if not is_open or bracket != closing.pop() or bracket == ")":
+                return False
+            has_colon.pop()
+        is_open = False
+        # A literal has ended. Close brackets, until another literal must follow.
+        while closing:
+            mark = _next.match(text, position)
+            if mark is None:
+                return False
+            position = mark.end()
+            if mark[1] == ",":
+                has_colon[-1] = False
+                break
+            if mark[1] == ":":
+                if closing[-1] != "}" or has_colon[-1]:
+                    return False
+                has_colon[-1] = True
+                break
+            if mark[1] != closing.pop():
+                return False
+            has_colon.pop()
+        if not closing:
+            return position == len(text)
