@@ -102,7 +102,12 @@ from functools import partial
 from types import MemberDescriptorType
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.codecs.bulk import check_dimension, elements_of, members_of
+from cassandra.cqltypes.codecs.bulk import (
+    check_dimension,
+    elements_of,
+    is_single_moment,
+    members_of,
+)
 from cassandra.cqltypes.failures import (
     EncodeTypeError,
     empty_or_refuse,

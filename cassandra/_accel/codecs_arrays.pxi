@@ -56,6 +56,11 @@ cdef Elements elements_in(const Py_buffer* view) noexcept:
     return elements
 
 
+# Returns True if the elements are bytes. Then the buffer may be the memory of a moment of NumPy.
+cdef inline bint is_bytes(const Elements* source) noexcept:
+    return source.size == 1 and source.sort == SORT_UNSIGNED
+
+
 # Encodes the elements of `source` with `codec`, and writes them at `to`, `gap` bytes apart. Returns
 # False if the types are incompatible or an element is out of range. The caller then encodes the
 # elements one by one, and its error names the first element that does not fit.

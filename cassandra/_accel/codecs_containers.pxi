@@ -183,6 +183,8 @@ cdef class ListCodec(Codec):
             source = elements_in(&view)
             if source.sort == SORT_NONE or source.count > 0x7FFFFFFF // gap:
                 return False
+            if is_bytes(&source) and is_single_moment(value):
+                return False
             p = wbuf_extend(out, 4 + source.count * gap)
             put_be32(p, <uint32_t> source.count)
             p += 4
@@ -633,7 +635,7 @@ cdef class VectorCodec(Codec):
             return False
         try:
             source = elements_in(&view)
-            if source.sort == SORT_NONE:
+            if source.sort == SORT_NONE or (is_bytes(&source) and is_single_moment(value)):
                 return False
             if source.count != self.dimension:
                 self.refuse_count(value, source.count)

@@ -17,9 +17,10 @@ import numbers
 import operator
 import socket
 import uuid as uuid_module
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, MappingView, Sequence, Set
 from typing import Any, NoReturn, TypeVar, cast
 
+from cassandra._habits import is_table
 from cassandra._later_warnings import warn_of_topic
 from cassandra._patterns import pattern
 from cassandra.cqltypes.absent_fields import report_absent
@@ -51,6 +52,9 @@ from cassandra.util.temporal import (
 )
 
 _Result = TypeVar("_Result")
+
+# How the names of types begin whose elements have an order by which they are told apart.
+_ORDERED_TYPES = ("vector<", "tuple<", "CompositeType(", "DynamicCompositeType(")
 
 _ABSENT = object()  # stands for an attribute that an object lacks
 
@@ -637,7 +641,8 @@ def _index(value: Any) -> int:
 def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
     """Return the elements of any iterable as a new list, or as a tuple, which cannot change.
 
-    Strings, bytes and mappings are errors. A set is an error for a vector.
+    Strings, bytes, mappings, data frames and single values of NumPy are errors. A set is an error
+    for a type whose elements have an order.
 
     :param name: the CQL type, such as ``list<int>``.
     """
@@ -646,29 +651,71 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         return value.copy()
     if type(value) is tuple:
         return value
+    what = f"a collection of elements for {name}"
     if isinstance(value, (str, bytes, dict)):
-        refuse_type(value, f"a collection of elements for {name}")
+        refuse_type(value, what)
     if isinstance(value, memoryview) and value.ndim != 1:
-        refuse_type(value, f"a collection of elements for {name}: it has {value.ndim} dimensions")
-    # A set would be stored in the order of its hashes. A list may have any order, but a vector may
-    # not.
-    if isinstance(value, (set, frozenset)) and len(value) > 1 and name.startswith("vector<"):
-        refuse_type(value, f"a sequence of elements for {name}: it has no order")
+        refuse_type(value, f"{what}: it has {value.ndim} dimensions")
+    if not isinstance(value, (list, tuple)):
+        if name.startswith(_ORDERED_TYPES):
+            _refuse_without_order(value, name)
+        # Iterating over a frame yields the names of its columns.
+        if is_table(value):
+            refuse_type(value, f"{what}: write a column of it, such as frame['name']")
+        # NumPy's void has no elements, but an iteration over it does not fail. A record, which is
+        # also a void, has its fields.
+        if (
+            getattr(value, "ndim", None) == 0
+            and getattr(getattr(value, "dtype", None), "names", ()) is None
+        ):
+            return member_or_refuse(elements, value, what, name)
     try:
         iterator = iter(value)
     except TypeError:
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        return member_or_refuse(elements, value, f"a collection of elements for {name}", name)
+        return member_or_refuse(elements, value, what, name)
     try:
         return list(iterator)
     except NotImplementedError:
         if not isinstance(value, memoryview):
             raise
-        refuse_type(value, f"a collection of elements for {name}: its format is {value.format!r}")
+        refuse_type(value, f"{what}: its format is {value.format!r}")
+
+
+def _refuse_without_order(value: object, name: str) -> None:
+    """Raise `EncodeTypeError` for sets of several elements, and for mappings.
+
+    A set would be stored in the order of its hashes, which differs from process to process. Of a
+    mapping, the keys would be stored. Views of mappings have an order, and so do the sets of some
+    libraries, which can be indexed or reversed.
+
+    :param value: the value for a type whose elements have an order.
+    :param name: the CQL type.
+    """
+    if isinstance(value, Mapping):
+        refuse_type(value, f"a sequence of elements for {name}")
+    cls = type(value)
+    if (
+        isinstance(value, (set, frozenset))
+        or (
+            isinstance(value, Set)
+            and not isinstance(value, MappingView)
+            and not hasattr(cls, "__reversed__")
+            and not hasattr(cls, "__getitem__")
+        )
+    ) and len(value) > 1:
+        advice = "" if name.startswith("vector<") else ": write a tuple, as in (a, b)"
+        refuse_type(value, f"a sequence of elements for {name}: it has no order{advice}")
 
 
 def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
-    """Return the keys and the values of a mapping (anything with ``items()``)."""
+    """Return the keys and the values of a mapping (anything with ``items()``).
+
+    A scalar of pyarrow is an error. Its keys and values would be scalars of pyarrow, too, and its
+    ``items()`` fails if it is a map.
+    """
+    if type(value).__module__ == "pyarrow.lib" and hasattr(value, "as_py"):
+        refuse_type(value, f"a mapping for {name}: write dict(value.as_py())")
     try:
         items = value.items()
     except AttributeError:

@@ -25,8 +25,8 @@ VALUES = [
         what=(
             "Values that would be stored as something else are refused: an int for a blob (stored "
             "as that many zero bytes), a list of ints for one, bytes for a list, any object for a "
-            "user-defined type (all fields null), a mapping for a tuple, ``12`` as an address, "
-            "negative times."
+            "user-defined type (all fields null), a mapping or a set for a tuple, a data frame "
+            "for a collection, ``12`` as an address, negative times."
         ),
         why="In cassandra-driver, the data is lost without an error.",
     ),

@@ -33,7 +33,8 @@ _ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
 def buffer_of(value: Any) -> memoryview | None:
     """Return a memoryview of an array (NumPy, array.array, memoryview or bytearray), else None.
 
-    The result is also None for a masked array, because its memory does not contain the mask.
+    The result is also None for a masked array, because its memory does not contain the mask, and
+    for a single moment of NumPy, whose buffer is the memory of the number.
     """
     if (
         isinstance(value, (list, tuple, set, frozenset, str, bytes))
@@ -41,9 +42,20 @@ def buffer_of(value: Any) -> memoryview | None:
     ):
         return None
     try:
-        return memoryview(value)
+        view = memoryview(value)
     except (TypeError, ValueError, BufferError):
         return None
+    if view.format == "B" and is_single_moment(value):
+        return None
+    return view
+
+
+def is_single_moment(value: object) -> bool:
+    """Return True for a `numpy.datetime64` or `numpy.timedelta64`, whose buffer has 8 bytes.
+
+    The compiled codecs call this, too, for values whose buffer has bytes.
+    """
+    return getattr(value, "ndim", None) == 0 and not isinstance(value, memoryview)
 
 
 def wire_form(view: memoryview, code: str) -> bytes | None:

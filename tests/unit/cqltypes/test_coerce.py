@@ -7,12 +7,15 @@ strings, dates and times may be of several classes.
 from __future__ import annotations
 
 import collections
+import collections.abc
 import datetime
 import decimal
 import enum
 import ipaddress
+import types
 import uuid
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -24,6 +27,8 @@ from cassandra.cqltypes import EncodeTypeError, EncodeValueError, coerce
 from cassandra.cqltypes.codecs.big_numbers import digits_limit
 from cassandra.errors import DecodeError
 from cassandra.sentinels import EMPTY
+from cassandra.util.orderedmap import OrderedMap
+from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
@@ -554,6 +559,127 @@ def test_a_set_in_the_place_of_a_vector_is_refused(implementation: Implementatio
     single = vector_of(t.FloatType, 1).build_codec(implementation.codecs)
     assert single.encode({0.5}) == b"\x3f\0\0\0"
     assert list_of(t.Int32Type).build_codec(implementation.codecs).encode({1, 2})
+
+
+class Labels(collections.abc.Set[str]):
+    """A set of a library, in no order."""
+
+    def __init__(self, *labels: str) -> None:
+        self.labels = frozenset(labels)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self.labels
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+class Ordered(Labels):
+    """A set of a library that has an order."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self.labels))
+
+    def __reversed__(self) -> Iterator[str]:
+        return iter(sorted(self.labels, reverse=True))
+
+
+def test_a_set_in_the_place_of_a_tuple_is_refused(implementation: Implementation) -> None:
+    """A set is refused as a tuple of several items, which may be a typing error for a tuple.
+
+    The items would be stored in the order of their hashes, which differs between processes.
+    """
+    pair = tuple_of(t.UTF8Type, t.UTF8Type)
+    codec = pair.build_codec(implementation.codecs)
+    composite = t.CompositeType.apply_parameters([t.UTF8Type, t.UTF8Type])
+    for value in ({"a", "b"}, frozenset({"a", "b"}), Labels("a", "b")):
+        for encode in (codec.encode, composite.build_codec(implementation.codecs).encode):
+            with pytest.raises(EncodeTypeError, match=r"it has no order: write a tuple, as in \("):
+                encode(value)
+        with pytest.raises(EncodeTypeError, match=r"element 0 of .*it has no order"):
+            list_of(pair).build_codec(implementation.codecs).encode([value])
+    # These have an order, or a single item.
+    expected = codec.encode(("a", "b"))
+    for ordered in (Ordered("b", "a"), SortedSet(["b", "a"]), {"a": 1, "b": 2}.keys()):
+        assert codec.encode(ordered) == expected
+    assert codec.encode({"a"}) == codec.encode(("a",))
+
+
+def test_a_mapping_in_the_place_of_a_tuple_or_vector_is_refused(
+    implementation: Implementation,
+) -> None:
+    """No mapping is a tuple or a vector: its keys would be stored."""
+    codecs = [
+        tuple_of(t.UTF8Type, t.UTF8Type).build_codec(implementation.codecs),
+        vector_of(t.UTF8Type, 2).build_codec(implementation.codecs),
+    ]
+    pairs = {"a": 1, "b": 2}
+    for mapping in (pairs, types.MappingProxyType(pairs), OrderedMap(pairs)):
+        for codec in codecs:
+            with pytest.raises(EncodeTypeError, match=r"is not a (sequence|collection)"):
+                codec.encode(mapping)
+
+
+def test_moments_of_numpy_are_no_collections(implementation: Implementation) -> None:
+    """A single moment or interval of NumPy is refused as a collection.
+
+    Its buffer is the memory of its number. A `numpy.void` has a buffer, too, but no elements.
+    """
+    values = (
+        numpy.datetime64("2020-01-02T03:04:05.678"),
+        numpy.timedelta64(5, "s"),
+        numpy.void(b"abcd"),
+        numpy.array("2020-01-02", dtype="M8[D]"),
+    )
+    for cql_type in (
+        *map(list_of, (t.TimestampType, t.LongType, t.FloatType, t.IntegerType, t.BytesType)),
+        *map(set_of, (t.ByteType, t.SimpleDateType)),
+        *(vector_of(element, 8) for element in (t.ByteType, t.FloatType, t.IntegerType)),
+        tuple_of(*[t.Int32Type] * 8),
+    ):
+        codec = cql_type.build_codec(implementation.codecs)
+        for value in values:
+            with pytest.raises(EncodeTypeError, match=r"is not a collection of elements"):
+                codec.encode(value)
+    # Arrays of bytes are numbers, and a record has a value for each of its fields.
+    numbers = list_of(t.Int32Type).build_codec(implementation.codecs)
+    for array in (bytearray(b"\1\2"), memoryview(b"\1\2"), numpy.array([1, 2], "u1")):
+        assert numbers.encode(array) == numbers.encode([1, 2])
+    record = numpy.array([(1, 2)], dtype=[("a", "i4"), ("b", "i4")])[0]
+    assert numbers.encode(record) == numbers.encode([1, 2])
+
+
+def test_frames_are_no_collections(implementation: Implementation) -> None:
+    """A data frame is refused as a collection: the names of its columns would be stored."""
+    frame = pandas.DataFrame({"name": ["ann", "bob"], "other": ["x", "y"]})
+    for cql_type in (
+        list_of(t.UTF8Type),
+        set_of(t.UTF8Type),
+        tuple_of(t.UTF8Type, t.UTF8Type),
+        vector_of(t.UTF8Type, 2),
+    ):
+        codec = cql_type.build_codec(implementation.codecs)
+        with pytest.raises(EncodeTypeError, match=r"write a column of it, such as frame\["):
+            codec.encode(frame)
+        assert codec.encode(frame["name"]) == codec.encode(["ann", "bob"])
+    with pytest.raises(EncodeTypeError, match="DataFrame"):
+        list_of(t.Int32Type).build_codec(implementation.codecs).encode(
+            pandas.Series([1]).to_frame()
+        )
+
+
+def test_a_map_of_pyarrow_is_refused(implementation: Implementation) -> None:
+    """The error for a scalar of pyarrow names the value and says how to convert it."""
+    pyarrow = pytest.importorskip("pyarrow")
+    codec = map_of(t.UTF8Type, t.Int32Type).build_codec(implementation.codecs)
+    map_type = pyarrow.map_(pyarrow.string(), pyarrow.int32())
+    for scalar in (pyarrow.scalar([("a", 1)], map_type), pyarrow.scalar({"a": 1})):
+        with pytest.raises(EncodeTypeError, match=r"write dict\(value\.as_py\(\)\)"):
+            codec.encode(scalar)
+        assert codec.encode(dict(scalar.as_py())) == codec.encode({"a": 1})
 
 
 def test_addresses_of_other_sizes_are_invalid() -> None:
