@@ -22,6 +22,7 @@ threads, the functions of this module return the simulation's objects: see `Simu
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -29,6 +30,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -175,6 +177,7 @@ def new_waiter() -> Waiter:
         return simulated.new_waiter()
     library = green_library()
     if library is not None:
+        _note_main_thread()
         return _GreenWaiter(_GeventWaitPoint if library == "gevent" else _EventletWaitPoint)
     waiter = Lock()
     # Acquire the lock now, so that the caller's `acquire` waits until another thread releases it.
@@ -366,13 +369,20 @@ class _Mailbox:
                     os.write(self._in, b"\0")
 
     def close(self) -> None:
-        """Close the pipe, because the thread has ended and nobody reads the pipe any more."""
+        """Close the pipe, because the thread has ended and nobody reads the pipe any more.
+
+        Calls that the thread has not made yet are made elsewhere.
+        """
         with self._guard:
             # Set the flag, so that `put` does not write any more: another file may get the
             # descriptor.
             self._is_signalled = True
             os.close(self._out)
             os.close(self._in)
+        while self._events:
+            event = self._events.popleft()
+            if isinstance(event, _MailedCall):
+                _spawn_at_home(event.call)
 
     def _deliver(self) -> None:
         """Send the events to their greenlets, forever.
@@ -420,30 +430,174 @@ def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
     returns `function` itself. Use this for callbacks of an application with greenlets, which
     expects its callbacks to run in greenlets, too.
 
+    Outside of greenlets, a native thread of the application, such as a worker of gevent's
+    threadpool or eventlet's tpool, runs greenlets only while it waits, so perhaps never again. Then
+    `function` runs in a greenlet of another thread: see `_spawn_at_home`.
+
     :param function: called with the arguments of the returned function.
     """
-    library = green_library()
     # The driver's own real threads have no greenlets, so call the function directly.
-    if library is None or get_ident() in _real_threads:
+    if green_library() is None or get_ident() in _real_threads:
         return function
-    if library == "eventlet":
+    _note_main_thread()
+    if get_ident() == _main_ident and _spawn_in_main is not None:
+        spawn: Callable[[Callable[[], Any]], None] = _spawn_in_main
+    else:
+        spawn = _SpawnInThread() if _is_in_greenlet() else _spawn_at_home
+    return lambda *args, **kwargs: spawn(partial(function, *args, **kwargs))
+
+
+def _is_in_greenlet() -> bool:
+    """Return True if the caller is a greenlet that the current thread's hub has started.
+
+    The hub then runs at least until that greenlet ends.
+    """
+    current = sys.modules["greenlet"].getcurrent()
+    if green_library() == "eventlet":
+        return current.parent is not None
+    # A worker of gevent's threadpool is also a greenlet, but not one of a hub.
+    while current is not None and not isinstance(current, sys.modules["gevent.hub"].Hub):
+        current = current.parent
+    return current is not None
+
+
+def _new_spawn() -> Callable[[Callable[[], Any]], None]:
+    """Return a function that starts a call in a new greenlet of the current thread.
+
+    Any thread may call the returned function.
+    """
+    if green_library() == "eventlet":
         mailbox = _mailbox()
-        return lambda *args, **kwargs: mailbox.put(_MailedCall(function, args, kwargs))
-    gevent = sys.modules["gevent"]
-    call_soon = gevent.get_hub().loop.run_callback_threadsafe
-    return lambda *args, **kwargs: call_soon(partial(gevent.spawn, function, *args, **kwargs))
+        return lambda call: mailbox.put(_MailedCall(call))
+    return _gevent_spawn(sys.modules["gevent"].get_hub())
+
+
+def _gevent_spawn(hub: Any) -> Callable[[Callable[[], Any]], None]:
+    call_soon = hub.loop.run_callback_threadsafe
+    spawn = sys.modules["gevent"].spawn
+    return lambda call: call_soon(spawn, call)
 
 
 class _MailedCall:
     """A call that can be put into a `_Mailbox` like an event, because it has the method `send`."""
 
-    def __init__(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        self._call = partial(function, *args, **kwargs)
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call
 
     def send(self, value: object) -> None:
-        sys.modules["eventlet"].spawn(self._call)
+        sys.modules["eventlet"].spawn(self.call)
+
+
+class _SpawnInThread:
+    """Starts calls in greenlets of the thread that makes this object, as long as it runs."""
+
+    def __init__(self) -> None:
+        self._ident = get_ident()
+        self._spawn = _new_spawn()
+
+    def __call__(self, call: Callable[[], Any]) -> None:
+        if self._ident in sys._current_frames():
+            try:
+                self._spawn(call)
+                return
+            except Exception:  # the thread has ended, and another one has got its identity
+                pass
+        _spawn_at_home(call)
+
+
+# The following variables are about greenlets of the main thread, and of a thread of the driver, in
+# which calls run that belong to no thread with greenlets. `_spawn_in_main` and `_spawn_in_helper`
+# are the functions of `_new_spawn` of these threads; None if there is no such function yet.
+_spawn_in_main: Callable[[Callable[[], Any]], None] | None = None
+_spawn_in_helper: Callable[[Callable[[], Any]], None] | None = None
+_starting_helper = Lock()  # held while the driver's thread is started
+
+# The driver's thread for greenlets has nothing else to do than to sleep for this many seconds.
+_HELPER_SLEEP = 3600
+
+
+def _find_main_ident() -> int | None:
+    """Return the identity of the main thread, as `get_ident` returns it there."""
+    # After patching, `threading` knows greenlets instead. Perhaps the current one is the main one.
+    if threading.get_ident() == threading.main_thread().ident:
+        return get_ident()
+    if green_library() == "gevent":
+        ident: int = sys.modules["gevent.hub"].MAIN_THREAD_IDENT
+        return ident
+    return threading.main_thread().ident
+
+
+_main_ident = _find_main_ident()
+
+
+@renew_in_child
+def _forget_threads() -> None:
+    """Forget the parent's threads: the thread that has forked is the main thread of the child."""
+    global _spawn_in_main, _spawn_in_helper, _starting_helper, _main_ident
+    _spawn_in_main = _spawn_in_helper = None
+    _starting_helper = Lock()
+    _main_ident = get_ident()
+
+
+def _note_main_thread() -> None:
+    """Remember how greenlets of the main thread are started, if the current thread is that."""
+    global _spawn_in_main
+    if _spawn_in_main is None and get_ident() == _main_ident:
+        _spawn_in_main = _new_spawn()
+
+
+def _spawn_at_home(call: Callable[[], Any]) -> None:
+    """Start a call in a greenlet of the main thread.
+
+    If the main thread has not used the driver, the greenlet belongs to a thread of the driver. If
+    no greenlet can be started, the call is made at once, so no call is lost.
+    """
+    for find in (_main_spawn, _helper_spawn):
+        # For example, the application has destroyed the hub, or no thread can be started. A log
+        # record would come back here, because greenlets write the records.
+        with suppress(Exception):
+            spawn = find()
+            if spawn is not None:
+                spawn(call)
+                return
+    call()
+
+
+def _main_spawn() -> Callable[[Callable[[], Any]], None] | None:
+    """Return a function that starts a call in a greenlet of the main thread, or None."""
+    global _spawn_in_main
+    # The main thread may have not used the driver yet. gevent has no list of its hubs, so search
+    # all objects, but only once.
+    if _spawn_in_main is None and _spawn_in_helper is None and green_library() == "gevent":
+        hub_class = sys.modules["gevent.hub"].Hub
+        for found in gc.get_objects():
+            if isinstance(found, hub_class) and found.loop and found.thread_ident == _main_ident:
+                _spawn_in_main = _gevent_spawn(found)
+                break
+    return _spawn_in_main
+
+
+def _helper_spawn() -> Callable[[Callable[[], Any]], None] | None:
+    """Return a function that starts a call in a greenlet of the driver's own thread for them."""
+    global _spawn_in_helper
+    with _starting_helper:
+        if _spawn_in_helper is None:
+            is_ready = Lock()
+            is_ready.acquire()
+            _start(partial(_run_helper, is_ready), ())
+            is_ready.acquire()
+    return _spawn_in_helper
+
+
+def _run_helper(is_ready: threading.Lock) -> None:
+    """Run greenlets for ever. This runs in a thread of the driver, like a daemon."""
+    global _spawn_in_helper
+    try:
+        _spawn_in_helper = _new_spawn()
+    finally:
+        is_ready.release()
+    while True:
+        sys.modules[green_library() or ""].sleep(_HELPER_SLEEP)
 
 
 # For each real thread of the driver, by its identity: a function that runs a call in a greenlet of

@@ -514,8 +514,9 @@ class ResponseFuture(Generic[R]):
         With paging, `fn` is called for each page. `rows` is None if the result has no rows.
 
         :param fn: a function. It runs in the driver's event loop thread, which it must not block.
-            Under gevent and eventlet, it runs in a greenlet of the calling thread. If the result
-            has already come, `fn` is called at once in the calling thread.
+            Under gevent and eventlet, it runs in a greenlet of the calling thread, or of the main
+            thread if a native thread calls this outside of a greenlet. If the result has already
+            come, `fn` is called at once in the calling thread.
         :param args: further arguments.
         :param kwargs: further keyword arguments.
         :returns: self.

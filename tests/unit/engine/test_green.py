@@ -411,3 +411,125 @@ print("called")
 green.sleep(0.2)
 """
     assert run_program(program) == ["add True", "called", "down 7", "up True"]
+
+
+# In a program, `native` calls a function in a native thread of the application, and waits for it.
+# Such a thread runs greenlets only while it waits.
+NATIVE = """
+def native(function):
+    if green.__name__ == "gevent":
+        return green.get_hub().threadpool.apply(function)
+    from eventlet import tpool
+    return tpool.execute(function)
+def wait_for(values, count):
+    for _ in range(500):
+        if len(values) < count:
+            green.sleep(0.01)
+    return values
+"""
+
+
+@pytest.mark.parametrize("setup_code", ["", "import cassandra.cluster, cassandra.concurrent"])
+def test_callbacks_that_native_threads_add_are_called_in_the_main_thread(
+    run_program: RunProgram, setup_code: str
+) -> None:
+    """Callbacks are called although the native thread that adds them never waits again."""
+    program = (
+        NATIVE
+        + """
+session = cluster.connect()
+main = threading.get_native_id()
+called = []
+def on_rows(rows):
+    green.sleep(0.001)
+    called.append((rows[0].v, threading.get_native_id() == main))
+def on_error(error):
+    called.append((type(error).__name__, threading.get_native_id() == main))
+def add():
+    session.execute_async("READ").add_callbacks(on_rows, on_error)
+    session.execute_async("SILENT", timeout=0.1).add_callbacks(on_rows, on_error)
+native(add)
+print(wait_for(called, 2))
+futures = []
+native(lambda: futures.append(execute_concurrent_async(session, [("READ", None)] * 3)))
+for _ in range(500):
+    if not futures[0].done():
+        green.sleep(0.01)
+print(futures[0].done())
+"""
+    )
+    assert run_program(program, setup_code=setup_code) == [
+        "[(7, True), ('OperationTimedOut', True)]",
+        "True",
+    ]
+
+
+def test_callbacks_that_greenlets_of_native_threads_add_are_called_there(
+    run_program: RunProgram,
+) -> None:
+    """A greenlet of another thread gets its callbacks there, unless that thread has ended."""
+    program = (
+        NATIVE
+        + """
+from cassandra._threads import _start
+session = cluster.connect()
+main = threading.get_native_id()
+called = []
+def add(query, end):
+    mine = threading.get_native_id()
+    def done(outcome):
+        called.append((threading.get_native_id() == mine, threading.get_native_id() == main))
+    def work():
+        session.execute_async(query, timeout=1).add_callbacks(done, done)
+    green.spawn(work)
+    while not end():
+        green.sleep(0.001)
+_start(add, ("READ", lambda: called))
+wait_for(called, 1)
+ends = iter([False, False, True])
+_start(add, ("SILENT", lambda: next(ends)))
+print(wait_for(called, 2))
+"""
+    )
+    assert run_program(program) == ["[(True, False), (False, True)]"]
+
+
+@pytest.mark.parametrize("connects", ["main", "native"])
+def test_clusters_that_native_threads_connect_log_and_call_listeners(
+    run_program: RunProgram, connects: str
+) -> None:
+    """Log records and listeners are not lost, whether or not the main thread uses the driver."""
+    program = (
+        NATIVE
+        + """
+import logging
+from cassandra.policies import HostStateListener
+records = []
+class Handler(logging.Handler):
+    def emit(self, record):
+        records.append(record.getMessage())
+logging.getLogger("cassandra").addHandler(Handler())
+events = []
+class Listener(HostStateListener):
+    def on_add(self, host):
+        events.append("add")
+    def on_down(self, host):
+        green.sleep(0.001)
+        events.append("down")
+def connect():
+    other = Cluster(["localhost"], port=cluster.port)
+    other.register_listener(Listener())
+    other.connect(wait_for_all_pools=True)
+    core = other._core
+    (host,) = other.metadata.all_hosts()
+    core.loop.call_soon_threadsafe(core.listeners.notify, "on_down", host)
+    core.loop.call_soon_threadsafe(logging.getLogger("cassandra").warning, "a record")
+    return other
+if CONNECTS == "main":
+    cluster.connect()
+other = native(connect)
+print(wait_for(events, 2), wait_for(records, 1))
+native(other.shutdown)
+""".replace("CONNECTS", repr(connects))
+    )
+    assert run_program(program) == ["['add', 'down'] ['a record']"]
