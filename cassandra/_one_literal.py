@@ -1,4 +1,4 @@
-"""Recognises text that is exactly one CQL literal.
+"""Recognises text that is exactly one CQL literal, or one call of a function.
 
 The `Encoder` writes an object of an unknown class by its ``__str__``. It must not insert text that
 continues after the literal, because that text would change the rest of the statement.
@@ -26,9 +26,14 @@ _PLAIN = r"""
 """
 _FLAGS = re.VERBOSE | re.IGNORECASE | re.ASCII
 _plain = pattern(_PLAIN, _FLAGS)
+# The name of a function, perhaps of a keyspace, with its bracket.
+_CALL = rf"(?:[a-z]\w*\.)?[a-z]\w*{_SPACES}\("
 # What may follow an open bracket, or a comma or colon in brackets. NULL is allowed only there: for
 # a whole value, an application writes None.
-_start = pattern(rf"{_SPACES}(?:(?P<bracket>[\[{{(\]}})])|(?:{_PLAIN}|NULL)(?![\w.]))", _FLAGS)
+_start = pattern(
+    rf"{_SPACES}(?:(?P<bracket>[\[{{(\]}})])|(?P<call>{_CALL})|(?:{_PLAIN}|NULL)(?![\w.]))", _FLAGS
+)
+_call = pattern(_CALL, _FLAGS)
 # The name of a field of a user-defined type, with its colon.
 _field = pattern(rf'{_SPACES}(?:[a-z]\w*|"[^"]*(?:""[^"]*)*"){_SPACES}:', _FLAGS)
 # What may follow a literal in brackets.
@@ -37,21 +42,24 @@ _CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 
 def is_one_literal(text: str) -> bool:
-    """Return True if `text` is one CQL literal, and nothing else.
+    """Return True if `text` is one CQL literal or one call of a function, and nothing else.
 
     :param text: a number, quoted string, UUID, blob, duration or boolean; or a list, set, map,
-        tuple or value of a user-defined type, with any literals inside.
+        tuple, value of a user-defined type or call, with any of these inside.
     """
-    return _plain.fullmatch(text) is not None or (text[:1] in _CLOSING and _is_one_container(text))
+    if _plain.fullmatch(text) is not None:
+        return True
+    return (text[:1] in _CLOSING or _call.match(text) is not None) and _is_one_container(text)
 
 
 def _is_one_container(text: str) -> bool:
-    """Return True if `text` is the literal of a list, set, map, tuple or user-defined type."""
+    """Return True if `text` is the literal of a container, or a call of a function."""
     closing: list[str] = []  # the brackets that close the open ones
     # For each open bracket: whether the current item has a colon.
     has_colon: list[bool] = []
     position = 0
-    is_open = False  # True directly after an open bracket
+    # The closing brackets that may follow at once: an empty tuple does not exist.
+    may_close = ""
     while True:
         # A literal begins here.
         if closing and closing[-1] == "}" and not has_colon[-1]:
@@ -59,23 +67,23 @@ def _is_one_container(text: str) -> bool:
             if field is not None:
                 position = field.end()
                 has_colon[-1] = True
-                is_open = False
+                may_close = ""
         start = _start.match(text, position)
         if start is None:
             return False
         position = start.end()
-        bracket = start["bracket"]
+        bracket = "(" if start["call"] is not None else start["bracket"]
         if bracket in _CLOSING:
             closing.append(_CLOSING[bracket])
             has_colon.append(False)
-            is_open = True
+            may_close = ")" if start["call"] is not None else "]}"
             continue
         if bracket is not None:
-            # Only an empty list, set or map closes where a literal could begin.
-            if not is_open or bracket != closing.pop() or bracket == ")":
+            # Only an empty list, set, map or call closes where a literal could begin.
+            if bracket not in may_close or not closing or bracket != closing.pop():
                 return False
             has_colon.pop()
-        is_open = False
+        may_close = ""
         # A literal has ended. Close brackets, until another literal must follow.
         while closing:
             mark = _next.match(text, position)

@@ -9,8 +9,8 @@ A value must not be able to change the rest of the statement. For literals witho
 therefore never call methods that a subclass may override (``__str__``, ``isoformat``, ``replace``,
 ...). We call the methods of the base class, or build the literal from numbers. An object of an
 unknown class is written by its own ``__str__``, but only if that returns exactly one literal, such
-as ``5`` or ``'text'``. Only the methods that an application puts into `mapping` itself may return
-other text.
+as ``5`` or ``'text'``, or one call of a function, such as ``now()``. Only the methods that an
+application puts into `mapping` itself may return other text.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ class Encoder:
         return str(val)
 
     def _cql_encode_unknown(self, val: object) -> str:
-        """Return the str() of an object of an unknown class, if it is exactly one literal."""
+        """Return the str() of an object of an unknown class, if it is one literal or call."""
         cls = type(val)
         # The string of these numbers is a quotient, and that of a pandas.Period may be a year. As
         # terms in CQL, both would be other numbers.

@@ -34,8 +34,9 @@ VALUES = [
         key="texts-of-objects",
         what=(
             "An object of an unknown class as a ``%s`` parameter is written by its ``__str__`` "
-            "only if that returns exactly one literal, such as ``5``, ``'text'`` or ``{a: 1}``. "
-            "Everything else (``now()``, a path, a fraction, a data frame) is a ``TypeError``."
+            "only if that returns exactly one literal or call, such as ``5``, ``'text'``, "
+            "``{a: 1}`` or ``now()``. Everything else (a path, a fraction, a data frame) is a "
+            "``TypeError``."
         ),
         why="In cassandra-driver, such a text can change the rest of the statement.",
         do=(

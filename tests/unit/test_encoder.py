@@ -235,7 +235,9 @@ def test_an_object_is_written_by_its_own_str_or_repr() -> None:
         encode(object())
 
 
-@pytest.mark.parametrize("text", ["50, owner = 'eve'", "3, 1", "now()", "7/2", "2020-01-05", "x"])
+@pytest.mark.parametrize(
+    "text", ["50, owner = 'eve'", "3, 1", "now(), 1", "7/2", "2020-01-05", "x"]
+)
 def test_an_object_whose_text_is_not_one_literal_is_refused(text: str) -> None:
     encoder = Encoder()
     refusal = r"Written.* has no literal in CQL.*session\.encoder\.mapping\[Written\]"
