@@ -302,7 +302,11 @@ cdef class ColumnPlan:
         except MemoryError:
             raise
         except Exception as error:
-            raise self._refusal(page, start, count, cells, column, error) from error
+            located = self._refusal(page, start, count, cells, column, error)
+            # The error of a signal handler is raised unchanged.
+            if located is None:
+                raise
+            raise located from error
         return _ColumnArray(self.layout, count, 0, (None,), tuple(arrays))
 
     cdef object _refusal(
@@ -316,7 +320,8 @@ cdef class ColumnPlan:
     ):
         """Return the error to raise because `build` failed with `error` for this column.
 
-        If the row plan cannot decode the page either, this raises the row plan's error instead.
+        Return None if the values are not the cause: then `error` must be raised unchanged. If the
+        row plan cannot decode the page either, this raises the row plan's error instead.
         """
         cdef const uint8_t* base = <const uint8_t*> PyBytes_AS_STRING(page)
         cdef Py_ssize_t row
@@ -338,6 +343,19 @@ cdef class ColumnPlan:
                     )
                 except DecodeError:
                     return DecodeError(f"row {row}, {where}: {error}")
+        if not isinstance(error, DecodeError):
+            if cells.count == 0 or isinstance(error, RecursionError):
+                return None
+            begin(&spent)
+            try:
+                build(
+                    <Node> self._nodes[column], base, cells.items + column * count, count, &spent
+                )
+            except Exception as repeated:
+                if type(repeated) is not type(error):
+                    return None
+            else:
+                return None
         return DecodeError(f"{where}: {error}")
 
 

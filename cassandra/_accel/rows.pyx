@@ -124,7 +124,10 @@ cdef class RowPlan:
                     PyTuple_SET_ITEM(row_tuple, column, value)
                 rows.append(row_tuple)
         except Exception as error:
-            raise self._error(row, column, error) from error
+            located = self._error(body, offset, row, column, error)
+            if located is None:
+                raise
+            raise located from error
         return rows
 
     cdef inline object _value(
@@ -195,7 +198,10 @@ cdef class RowPlan:
                     PyDict_SetItem(mapping, <object> PyTuple_GET_ITEM(names, column), value)
                 rows.append(mapping)
         except Exception as error:
-            raise self._error(row, column, error) from error
+            located = self._error(body, offset, row, column, error)
+            if located is None:
+                raise
+            raise located from error
         return rows
 
     def columns(self, body, offset, row_count):
@@ -217,7 +223,10 @@ cdef class RowPlan:
                 for column in range(self._count):
                     (<list> columns[column]).append(self._value(&p, end, column, &page))
         except Exception as error:
-            raise self._error(row, column, error) from error
+            located = self._error(body, offset, row, column, error)
+            if located is None:
+                raise
+            raise located from error
         return columns
 
     def iterate(self, body, offset, row_count):
@@ -230,9 +239,55 @@ cdef class RowPlan:
         rows._row = 0
         return rows
 
-    cdef object _error(self, Py_ssize_t row, Py_ssize_t column, object error):
+    cdef object _error(
+        self,
+        bytes body,
+        Py_ssize_t offset,
+        Py_ssize_t row,
+        Py_ssize_t column,
+        object error,
+        Py_ssize_t earlier_rows=0,
+    ):
+        """Return the error that names the row and the column at which `error` was raised.
+
+        Return None if the value is not the cause: then `error` must be raised unchanged.
+
+        :param offset: the offset of the first row.
+        :param row: the number of the row, counted from the row at `offset`.
+        :param earlier_rows: the number of rows before the row at `offset`.
+        """
+        if isinstance(error, (MemoryError, RecursionError)):
+            return None
+        # As `cassandra.cqltypes.failures.fails_again` does.
+        if not isinstance(error, DecodeError):
+            try:
+                self._value_at(body, offset, row * self._count + column, column)
+            except Exception as repeated:
+                if type(repeated) is not type(error):
+                    return None
+            else:
+                return None
         cql_name = self._codecs[column].cql_name
-        return DecodeError(f'row {row}, column "{self.names[column]}" ({cql_name}): {error}')
+        return DecodeError(
+            f'row {earlier_rows + row}, column "{self.names[column]}" ({cql_name}): {error}'
+        )
+
+    cdef object _value_at(
+        self, bytes body, Py_ssize_t offset, Py_ssize_t fields, Py_ssize_t column
+    ):
+        """Return the value that follows `fields` others, all of which were decoded before."""
+        cdef const uint8_t* end = (
+            <const uint8_t*> PyBytes_AS_STRING(body) + PyBytes_GET_SIZE(body)
+        )
+        cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(body) + offset
+        cdef Py_ssize_t size
+        cdef Page page
+        page.lacking = 0
+        for _ in range(fields):
+            # The lengths were checked when the values were decoded.
+            size = <int32_t> get_be32(p)
+            p += 4 + size if size > 0 else 4
+        return self._value(&p, end, column, &page)
 
 
 cdef class EncodedRows:
@@ -327,7 +382,10 @@ cdef class _Rows:
                 values.append(row_plan._value(&p, end, column, &page))
         except Exception as error:
             self._left = 0
-            raise row_plan._error(self._row, column, error) from error
+            located = row_plan._error(self._body, self._pos, 0, column, error, self._row)
+            if located is None:
+                raise
+            raise located from error
         self._left -= 1
         self._row += 1
         self._pos = p - start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, shown
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, fails_again, shown
 from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 
@@ -87,6 +87,8 @@ def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> obj
     try:
         converted = to_cql(value)
     except Exception as error:
+        if not fails_again(error, lambda: to_cql(value)):
+            raise
         error_class = EncodeTypeError if isinstance(error, TypeError) else EncodeValueError
         raise error_class(
             f"{name_of(to_cql)} cannot convert {shown(value)} to {cql_name}: "
@@ -111,6 +113,8 @@ def from_native(from_cql: Callable[[Any], Any], value: object, cql_name: str) ->
     try:
         return from_cql(value)
     except Exception as error:
+        if not fails_again(error, lambda: from_cql(value)):
+            raise
         raise DecodeError(
             f"{name_of(from_cql)} cannot convert {shown(value)} from {cql_name}: "
             f"{type(error).__name__}: {error}"

@@ -8,6 +8,7 @@ error again. So a message may be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
@@ -96,6 +97,25 @@ def locate(error: BaseException, where: str) -> None:
         error.args = (f"{where}: {error.args[0] if error.args else ''}",)
     else:
         add_note(error, f"in {where}")
+
+
+def fails_again(error: Exception, convert: Callable[[], object]) -> bool:
+    """Return True if a conversion that has failed with `error` fails again in the same way.
+
+    If not, the value was not the cause: a handler of a signal (as of job queues with time limits),
+    or another thread, has raised the error while our code was running. Then the caller must raise
+    the error unchanged. The same holds for a lack of memory or stack.
+
+    :param error: the error of the first conversion.
+    :param convert: converts the same value again.
+    """
+    if isinstance(error, (MemoryError, RecursionError)):
+        return False
+    try:
+        convert()
+    except Exception as repeated:
+        return type(repeated) is type(error)
+    return False
 
 
 def add_note(error: BaseException, note: str) -> None:

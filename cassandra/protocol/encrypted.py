@@ -19,7 +19,7 @@ import cassandra._impl as implementations
 from cassandra._patterns import pattern
 from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION
 from cassandra.cqltypes.containers import ListType, TupleType
-from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, fails_again
 from cassandra.cqltypes.scalars import BytesType
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
@@ -118,6 +118,8 @@ def _make_decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], by
         except DecodeError:
             raise
         except Exception as error:  # an application's policy may raise anything
+            if not fails_again(error, lambda: policy.decrypt(column, data)):
+                raise
             raise DecodeError(f"{place_of(column)} cannot be decrypted: {error}") from error
 
     return decrypt

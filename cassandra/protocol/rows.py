@@ -16,6 +16,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes.codecs.base import begin_page
+from cassandra.cqltypes.failures import fails_again
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import row_class
 
@@ -168,6 +169,7 @@ class RowPlan:
 
     def _decode_row(self, body: bytes, pos: int, row: int) -> tuple[list[Any], int]:
         """Decode the row at `pos`; return its values and the offset of the next row."""
+        start_of_row = pos
         values: list[Any] = []
         try:
             for decode, empty in self._columns:
@@ -180,6 +182,8 @@ class RowPlan:
                     value = empty  # the value for zero bytes, usually None
                 values.append(value)
         except Exception as error:
+            if not self._fails_again(error, body, start_of_row, 0, tuple):
+                raise
             raise self._decode_error(row, len(values), error) from error
         return values, pos
 
@@ -217,9 +221,40 @@ class RowPlan:
                             row.append(empty)  # the value for zero bytes, usually None
                 rows.append(make_row(row))
         except Exception as error:
+            if not self._fails_again(error, body, offset, len(rows), make_row):
+                raise
             # The lengths of the two lists tell which row and column failed.
             raise self._decode_error(len(rows), len(row), error) from error
         return rows
+
+    def _fails_again(
+        self,
+        error: Exception,
+        body: bytes,
+        offset: int,
+        row: int,
+        make_row: Callable[[list[Any]], Any],
+    ) -> bool:
+        """Return True if `error` is an error of a value of a row, and not a signal handler's.
+
+        :param offset: the offset of the first row.
+        :param row: the number of the row at which the error was raised.
+        :param make_row: converts the list of the row's values to the row.
+        """
+
+        def convert() -> None:
+            pos = offset
+            for _ in range(row * len(self._columns)):
+                pos = _read_field(body, pos)[2]
+            values = []
+            for decode, empty in self._columns:
+                size, data, pos = _read_field(body, pos)
+                is_decoded = size > 0 or (size == 0 and empty is _EMPTY_IS_VALUE)
+                values.append(decode(data) if is_decoded else None)
+            make_row(values)
+
+        # Only the codecs raise these errors.
+        return isinstance(error, (DecodeError, struct.error)) or fails_again(error, convert)
 
     def _decode_error(self, row: int, column: int, error: Exception) -> DecodeError:
         """Return an error that names the row and column at which `error` was raised."""

@@ -24,6 +24,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from cassandra.cqltypes.failures import fails_again
 from cassandra.cqltypes.udt import mapped_classes
 
 _Copy = TypeVar("_Copy")
@@ -136,7 +137,11 @@ class _Copier:
             copied = self._make_copy(value, is_row)
         except RecursionError:  # the call stack is full, so every further copy would fail, too
             raise
-        except Exception:  # raised by the application's class: use the object uncopied
+        except Exception as error:
+            # If the application's class has raised the error, use the object uncopied. Otherwise
+            # it may be a signal handler's error.
+            if not fails_again(error, lambda: self._make_copy(value, is_row)):
+                raise
             copied = value
         finally:
             self._depth -= 1

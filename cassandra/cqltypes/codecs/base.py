@@ -12,6 +12,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.cqltypes.coerce import refuse_missing, truncated
+from cassandra.cqltypes.failures import ENCODE_ERRORS, fails_again
+from cassandra.errors import DecodeError
 from cassandra.limits import NullCells
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ Data = bytes | memoryview
 # outside a page.
 missing_fields = NullCells()
 begin_page = missing_fields.begin
+# The errors that only codecs raise, so that the cause must be a value.
+_ERRORS_OF_VALUES = (*ENCODE_ERRORS, DecodeError)
 # The length of [bytes] is a signed [int] (native_protocol_v5.spec, section 3).
 MAX_LENGTH = 0x7FFFFFFF
 
@@ -140,16 +144,24 @@ class Leaf(Codec):
         """Encode all `values` at once, or return None: see `Codec._encode_many`."""
         try:
             return [*map(self.encode, values)]
-        except Exception:
+        except _ERRORS_OF_VALUES:
             # The caller then encodes the values one by one, so that the error names the invalid
             # value.
+            return None
+        except Exception as error:
+            if not fails_again(error, lambda: [*map(self.encode, values)]):
+                raise
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
         """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
         try:
             return [*map(self.decode, bodies)]
-        except Exception:  # for the same reason as in _encode_many
+        except _ERRORS_OF_VALUES:  # for the same reason as in _encode_many
+            return None
+        except Exception as error:
+            if not fails_again(error, lambda: [*map(self.decode, bodies)]):
+                raise
             return None
 
 

@@ -36,7 +36,13 @@ from cassandra.cqltypes.codecs.bulk import (
     with_lengths,
     without_lengths,
 )
-from cassandra.cqltypes.failures import EncodeTypeError, locate, malformed, refuse_value
+from cassandra.cqltypes.failures import (
+    EncodeTypeError,
+    fails_again,
+    locate,
+    malformed,
+    refuse_value,
+)
 from cassandra.cqltypes.missing import USUAL, is_missing, without_missing
 from cassandra.marshal import uvint_pack, uvint_unpack
 from cassandra.sentinels import EMPTY
@@ -71,9 +77,14 @@ def _pack_numbers(value: object, code: str) -> bytes | None:
             return None  # an element is a missing value such as NA, and becomes null
         try:
             return struct.pack(f">{len(value)}{code}", *value)
-        except Exception:
+        except struct.error:
             # The caller then encodes the elements one by one, so that the error names the invalid
             # element.
+            return None
+        except Exception as error:
+            elements = [*value]
+            if not fails_again(error, lambda: struct.pack(f">{len(elements)}{code}", *elements)):
+                raise
             return None
     view = buffer_of(value)
     if view is None:

@@ -15,7 +15,13 @@ from uuid import UUID, SafeUUID
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.base import Codec, Data, Leaf
-from cassandra.cqltypes.failures import empty_or_refuse, malformed, refuse_value, wrong_width
+from cassandra.cqltypes.failures import (
+    empty_or_refuse,
+    fails_again,
+    malformed,
+    refuse_value,
+    wrong_width,
+)
 from cassandra.cqltypes.missing import USUAL
 from cassandra.marshal import vints_pack, vints_unpack
 from cassandra.sentinels import EMPTY
@@ -104,7 +110,11 @@ class _Number(Leaf):
         """Encode all `values` at once, or return None: see `Codec._encode_many`."""
         try:
             return [*map(self._pack, values)]
-        except Exception:  # as in Leaf: the caller then encodes the values one by one
+        except struct_error:  # as in Leaf: the caller then encodes the values one by one
+            return None
+        except Exception as error:
+            if not fails_again(error, lambda: [*map(self._pack, values)]):
+                raise
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:

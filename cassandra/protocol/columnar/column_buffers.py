@@ -27,6 +27,7 @@ from typing import Any
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.codecs.base import begin_page, take
 from cassandra.cqltypes.codecs.big_numbers import WIDE_CONTEXT
+from cassandra.cqltypes.failures import fails_again
 from cassandra.errors import DecodeError
 from cassandra.limits import NullCells, TooManyNulls
 from cassandra.marshal import uvint_unpack, vints_unpack
@@ -106,9 +107,11 @@ class ColumnPlan:
         except MemoryError:
             raise
         except Exception as error:
-            raise self._error_to_raise(
-                body, offset, row_count, columns, len(arrays), error
-            ) from error
+            located = self._error_to_raise(body, offset, row_count, columns, len(arrays), error)
+            # The error of a signal handler is raised unchanged.
+            if located is None:
+                raise
+            raise located from error
         finally:
             _nulls.resume(outer_null_count)
         return ColumnArray(self.layout, row_count, 0, (None,), tuple(arrays))
@@ -129,10 +132,11 @@ class ColumnPlan:
         columns: list[Cells],
         column: int,
         error: Exception,
-    ) -> Exception:
+    ) -> Exception | None:
         """Return the error to raise after `_build` has failed with `error` for this column.
 
-        If the row plan cannot decode the page either, this raises the row plan's error instead.
+        Return None if the values are not the cause: then `error` must be raised unchanged. If the
+        row plan cannot decode the page either, this raises the row plan's error instead.
         """
         # Decode the page again, as rows. If that fails too, its error names the row, the column and
         # the position in the value.
@@ -141,13 +145,18 @@ class ColumnPlan:
         # A builder decodes all cells of a column together, so its error does not name the row.
         # Build each cell separately to find the row. This does not help for TooManyNulls, which all
         # rows cause together.
-        one_by_one = () if isinstance(error, TooManyNulls) else columns[column]
+        one_by_one = () if isinstance(error, TooManyNulls) or not columns else columns[column]
         for row, cell in enumerate(one_by_one):
             _nulls.begin()
             try:
                 self._build(column, [cell])
             except DecodeError:
                 return DecodeError(f"row {row}, {where}: {error}")
+        # Without columns, the page was still being split.
+        if not isinstance(error, DecodeError) and not (
+            columns and fails_again(error, lambda: self._build(column, columns[column]))
+        ):
+            return None
         return DecodeError(f"{where}: {error}")
 
 

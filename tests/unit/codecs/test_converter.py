@@ -66,3 +66,20 @@ def test_a_function_that_fails_for_a_value_of_a_row() -> None:
     assert from_native(int, "5", "text") == 5
     with pytest.raises(DecodeError, match=r"int cannot convert 'x' \(str\) from text: ValueError"):
         from_native(int, "x", "text")
+
+
+@pytest.mark.parametrize("convert", [to_native, from_native])
+@pytest.mark.parametrize("error", [RuntimeError("limit"), MemoryError(), RecursionError()])
+def test_an_error_of_a_signal_handler_is_raised_unchanged(convert: Any, error: Exception) -> None:
+    """If the function works at the second attempt, its value was not the cause of the error."""
+    errors = [error]
+
+    def interrupted(value: object) -> object:
+        if errors:
+            raise errors.pop()
+        return value
+
+    with pytest.raises(type(error)) as caught:
+        convert(interrupted, 5, "int")
+    assert caught.value is error
+    assert convert(interrupted, 5, "int") == 5

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 import sys
 import uuid
 from types import ModuleType
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes import failures
+from cassandra.cqltypes.codecs import base, containers, scalars
 from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.temporal import Date, Duration, Time
@@ -504,3 +507,103 @@ def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(
         codec.encode([CountingRepr()] * 100_000)
     # The message shows only some of the 100,000 elements.
     assert call_count <= 60
+
+
+class LimitReached(Exception):
+    """An error as a signal handler raises it, for example of a job queue with time limits."""
+
+
+class Interrupted:
+    """A function that calls another one. Its first call raises an error instead."""
+
+    def __init__(self, function: Any, error: Exception) -> None:
+        self.function = function
+        self.error: Exception | None = error
+
+    def __call__(self, value: Any) -> Any:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        return self.function(value)
+
+
+def test_only_an_error_of_the_value_comes_again() -> None:
+    """`fails_again` returns False if a repetition succeeds or raises an error of another class."""
+    error = LimitReached()
+
+    def fail(repeated: Exception) -> bool:
+        return failures.fails_again(error, lambda: Interrupted(str, repeated)(1))
+
+    assert fail(LimitReached())
+    assert not fail(ValueError())
+    assert not failures.fails_again(error, lambda: None)
+    # A lack of memory or stack is never the value's.
+    assert not failures.fails_again(MemoryError(), lambda: Interrupted(str, MemoryError())(1))
+    assert not failures.fails_again(RecursionError(), lambda: Interrupted(str, RecursionError())(1))
+
+
+class Interrupting(base.Leaf):
+    """A codec that is interrupted in the middle of many values, as by a signal handler."""
+
+    __slots__ = ("decode", "encode")
+
+    def __init__(self, after: int) -> None:
+        super().__init__("text")
+        this: Any = self
+        this.encode = self.interrupted(after, str.encode)
+        this.decode = self.interrupted(after, lambda data: bytes(data).decode())
+
+    @staticmethod
+    def interrupted(after: int, convert: Any) -> Any:
+        calls = itertools.count()
+
+        def call(value: Any) -> Any:
+            if next(calls) == after:
+                raise LimitReached("after 60 s")
+            return convert(value)
+
+        return call
+
+
+def test_interrupted_collections_raise_the_error_of_the_handler() -> None:
+    """An error of a signal handler is not lost while many values are encoded or decoded."""
+    texts = ["a", "b", "c"]
+    encoded = containers.list_of(scalars.text()).encode(texts)
+    for after in range(3):
+        with pytest.raises(LimitReached):
+            containers.list_of(Interrupting(after)).encode(texts)
+        with pytest.raises(LimitReached):
+            containers.list_of(Interrupting(after)).decode(encoded)
+        with pytest.raises(LimitReached):
+            containers.map_of(Interrupting(after), scalars.text()).encode(dict.fromkeys(texts, "x"))
+
+
+class Index:
+    """A number whose conversion is interrupted once."""
+
+    def __init__(self) -> None:
+        self.convert = Interrupted(int, LimitReached())
+
+    def __index__(self) -> int:
+        number: int = self.convert(7)
+        return number
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value_with"),
+    [
+        (INT, lambda index: index),
+        (list_of(INT), lambda index: [1, index]),
+        (vector_of(INT, 2), lambda index: (1, index)),
+        (set_of(t.LongType), lambda index: {index}),
+        (map_of(INT, INT), lambda index: {1: index}),
+    ],
+)
+def test_interrupted_numbers_raise_the_error_of_the_handler(
+    implementation: Implementation, cql_type: Any, value_with: Any
+) -> None:
+    codec = cql_type.build_codec(implementation.codecs)
+    value = value_with(Index())
+    with pytest.raises(LimitReached):
+        codec.encode(value)
+    assert codec.encode(value)

@@ -478,3 +478,48 @@ def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
     for pos in (-1, -len(body), 1, len(body), len(body) + 1):
         assert columns_end(body, pos=pos) == 0
     assert columns_end(bytearray(body), pos=0) == 0
+
+
+class LimitReached(Exception):
+    """An error as a signal handler raises it, for example of a job queue with time limits."""
+
+
+@pytest.mark.parametrize("method", ["tuples", "named_tuples", "dicts", "columns", "iterate"])
+@pytest.mark.parametrize("error", [LimitReached("60 s"), MemoryError(), RecursionError()])
+@pytest.mark.parametrize("failing", [1, 2])
+def test_an_error_of_a_signal_handler_is_raised_unchanged(
+    implementation: Implementation, method: str, error: Exception, failing: int
+) -> None:
+    """If a value can be decoded at the second attempt, the error was not the value's.
+
+    :param failing: the number of the value at which the error is raised, counted from 1.
+    """
+    calls = []
+
+    def decode(data: bytes) -> str:
+        calls.append(data)
+        if len(calls) == failing:
+            raise error
+        return data.decode()
+
+    codec = implementation.codecs.from_functions("text", str.encode, decode)
+    row_plan = implementation.rows.RowPlan(("id", "name"), [implementation.codecs.int32(), codec])
+    page = b"".join(value(int32(number)) + value(b"x") for number in range(3))
+    with pytest.raises(type(error)) as caught:
+        [*getattr(row_plan, method)(page, 0, 3)]
+    assert caught.value is error
+    assert row_plan.tuples(page, 0, 3) == [(0, "x"), (1, "x"), (2, "x")]
+
+
+@pytest.mark.parametrize("method", ["tuples", "dicts", "columns", "iterate"])
+def test_an_error_of_a_codec_names_row_and_column(
+    implementation: Implementation, method: str
+) -> None:
+    def decode(data: bytes) -> int:
+        return int(data)
+
+    codec = implementation.codecs.from_functions("number", str.encode, decode)
+    row_plan = implementation.rows.RowPlan(("id", "name"), [implementation.codecs.int32(), codec])
+    page = value(int32(1)) + value(b"2") + value(int32(1)) + value(b"x")
+    with pytest.raises(DecodeError, match=r'row 1, column "name" \(number\): invalid literal'):
+        [*getattr(row_plan, method)(page, 0, 2)]

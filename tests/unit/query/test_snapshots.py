@@ -12,7 +12,7 @@ import ctypes
 import dataclasses
 import enum
 import types
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
@@ -395,3 +395,28 @@ def test_elements_of_object_arrays_are_copied() -> None:
     assert list(series_copy.index) == [3, 3]
     assert record["v"] == [1]
     assert scalar.item() == [1]
+
+
+def test_an_error_of_a_signal_handler_is_raised_unchanged() -> None:
+    """If a value can be copied at the second attempt, the error was not its class's."""
+
+    class LimitReached(Exception):
+        """An error as a signal handler raises it."""
+
+    class Interrupted(list[int]):
+        errors: ClassVar[list[Exception]] = [LimitReached()]
+
+        def __iter__(self) -> Any:
+            if self.errors:
+                raise self.errors.pop()
+            return super().__iter__()
+
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            if self.errors:
+                raise self.errors.pop()
+            return super().__reduce_ex__(protocol)
+
+    row = (Interrupted([1]),)
+    with pytest.raises(LimitReached):
+        snapshot(row)
+    assert snapshot(row) == ([1],)

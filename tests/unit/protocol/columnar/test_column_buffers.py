@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.errors import DecodeError
-from cassandra.protocol.columnar.layouts import ColumnOptions, layout_of, object_layout
+from cassandra.protocol.columnar.layouts import ColumnOptions, Layout, layout_of, object_layout
 from cassandra.protocol.columnar.pages import ArrowPage, ArrowSchema, arrow_array
 from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
@@ -430,3 +430,26 @@ def test_both_implementations_decode_mutated_values_alike(compiled: Implementati
                 with pytest.raises(DecodeError) as raised:
                     rows.tuples(page, offset=0, row_count=2)
                 assert str(raised.value) == content_or_error
+
+
+def test_an_error_of_a_signal_handler_is_raised_unchanged(implementation: Implementation) -> None:
+    """If a column can be built at the second attempt, the error was not its values'."""
+
+    class LimitReached(Exception):
+        """An error as a signal handler raises it."""
+
+    errors: list[Exception] = [LimitReached("60 s")]
+
+    def decode(data: bytes) -> int:
+        if errors:
+            raise errors.pop()
+        return int(data)
+
+    codec = implementation.codecs.from_functions("number", str.encode, decode)
+    column_buffers: Any = implementation.column_buffers
+    plan = column_buffers.ColumnPlan(["a"], [codec], [Layout("object", "number", "")])
+    with pytest.raises(LimitReached):
+        plan.read(value(b"1") + value(b"2"), 0, 2)
+    assert plan.read(value(b"1") + value(b"2"), 0, 2).length == 2
+    with pytest.raises(DecodeError, match=r'row 1, column "a" \(number\)'):
+        plan.read(value(b"1") + value(b"x"), 0, 2)
