@@ -56,14 +56,18 @@ def is_ours(layout: Layout) -> bool:
     """Return True if this module must convert values of `layout`, because pyarrow cannot."""
     if layout.kind in _NUMBERS:
         return True
-    # pyarrow's objects for dates and timestamps are unsuitable only inside structs and map entries.
+    # pyarrow's objects for dates and timestamps are unsuitable only inside structs and map entries,
+    # at any depth.
     is_struct = layout.format == "+s"
     return any(
-        child.kind in _CONVERTED_INSIDE
-        or (is_struct and child.format in _MOMENTS)
-        or is_ours(child)
+        child.kind in _CONVERTED_INSIDE or (is_struct and _has_moments(child)) or is_ours(child)
         for child in layout.children
     )
+
+
+def _has_moments(layout: Layout) -> bool:
+    """Return True if values of `layout` are or contain dates or timestamps."""
+    return layout.format in _MOMENTS or any(map(_has_moments, layout.children))
 
 
 def bounds(array: pyarrow.Array) -> tuple[int, list[int]]:

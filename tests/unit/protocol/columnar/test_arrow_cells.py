@@ -16,7 +16,7 @@ from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.columnar.pages import ArrowPage
 from cassandra.util import Time
 from tests.conftest import Implementation
-from tests.unit.cqltypes.samples import list_of, map_of, tuple_of, vector_of
+from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vector_of
 from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import int32, value
 
@@ -48,6 +48,9 @@ def array_of(implementation: Implementation, cqltype: Any, *rows: bytes | None) 
         (tuple_of(t.DateType), True),
         (tuple_of(t.SimpleDateType), True),
         (map_of(t.UTF8Type, t.DateType), True),
+        (tuple_of(t.Int32Type, list_of(t.DateType)), True),
+        (map_of(t.UTF8Type, vector_of(t.DateType, 1)), True),
+        (list_of(list_of(t.DateType)), False),
         (tuple_of(t.Int32Type, t.UTF8Type), False),
     ],
 )
@@ -140,6 +143,23 @@ def test_structs(implementation: Implementation) -> None:
     timestamp = items[0].pop("f2")
     assert items == [{"f0": 1, "f1": Time(5)}, None]
     assert timestamp.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)
+
+
+@pytest.mark.parametrize("millis", [1000, 253402300800000])
+def test_lists_of_timestamps_in_structs(implementation: Implementation, millis: int) -> None:
+    """A list in a tuple or map has the elements of a list alone, also after the year 9999."""
+    numpy = pytest.importorskip("numpy")
+    timestamps = int32(1) + value(struct.pack(">q", millis))
+    in_tuple, in_map = (
+        tuple_of(t.Int32Type, list_of(t.DateType)),
+        map_of(t.UTF8Type, set_of(t.DateType)),
+    )
+    tuple_bytes = value(int32(1)) + value(timestamps)
+    (cell,) = cells(array_of(implementation, in_tuple, tuple_bytes), layout_of(in_tuple))
+    assert cell["f1"].tolist() == numpy.array([millis], "M8[ms]").tolist()
+    map_bytes = int32(1) + value(b"k") + value(timestamps)
+    ((pair,),) = cells(array_of(implementation, in_map, map_bytes), layout_of(in_map))
+    assert pair[1].tolist() == numpy.array([millis], "M8[ms]").tolist()
 
 
 def test_object_arrays_have_one_dimension_even_for_lists() -> None:
