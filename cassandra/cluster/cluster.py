@@ -12,6 +12,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Coroutine, Hashable
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cassandra._forks import renew_in_child
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from cassandra.engine import workers
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPoint
-    from cassandra.engine.loop import LoopThread
+    from cassandra.engine.loop import LoopThread, NoEnd
     from cassandra.engine.profile import AttachedPolicy, ExecutionProfile
     from cassandra.engine.schema.targets import Target
     from cassandra.engine.waiting import pools_opened
@@ -49,6 +50,7 @@ else:
     at_first_cluster(
         __name__,
         LoopThread="cassandra.engine.loop",
+        NoEnd="cassandra.engine.loop",
         pools_opened="cassandra.engine.waiting",
     )
     workers = Deferred("cassandra.engine.workers")
@@ -96,6 +98,10 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # The engine and the thread that runs it; None unless the cluster is connected.
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
+        # The same, from the start of the first thread until all is closed. A signal handler may
+        # raise an exception at any time, so the other attributes may be None although something is
+        # still open.
+        self._engine: _Engine | None = None
         self._was_stopped = False  # True after a `connect` that has failed, and after `shutdown`
         # The finalizer, and the object whose method it calls. They close the engine if the
         # application drops the cluster without `shutdown`.
@@ -216,10 +222,11 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         with self._lock:
             if self.is_shutdown:
                 raise self._shut_down()
-            is_first_connect = self._core is None
-            if is_first_connect:
-                self._start()
+            is_first_connect = self._core is None or self._loop_thread is None
             try:
+                if is_first_connect:
+                    self._stop()  # what an interrupted call has left
+                    self._start()
                 session = self._new_session(wait_for_all_pools)
                 # Another thread may have called `shutdown` since. `shutdown` sets `is_shutdown`
                 # before it waits for the lock.
@@ -254,30 +261,28 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             with suppress(UnresolvableContactPoints):
                 self.endpoints_resolved = self._resolve(self._named_endpoints)
         name = f"cassandra-loop-{id(self):x}"
-        thread = self._loop_thread = _started_thread(name)
-        try:
-            self._core = thread.run(self._make_core())
-            for number in range(2, self.loops + 1):
-                workers.start_worker(self._core, _started_thread(f"{name}-{number}"))
-        except BaseException:
-            self._stop()
-            raise
+        engine = self._engine = _Engine()
+        # If this fails, `connect` calls `_stop`.
+        thread = self._loop_thread = engine.start_thread(name)
+        core = self._core = thread.run(self._make_core(engine))
+        for number in range(2, self.loops + 1):
+            workers.start_worker(core, engine.start_thread(f"{name}-{number}"))
         # Close the engine if the application drops the cluster without calling `shutdown`. These
         # objects must not refer to the cluster: otherwise the cluster would never be garbage
         # collected.
-        self._dropped = _Dropped(self._core, thread, str(self))
+        self._dropped = _Dropped(core, thread, str(self))
         self._finalizer = weakref.finalize(self, self._dropped.close_soon)
         self._finalizer.atexit = False  # `_shutdown_all` runs at exit instead
 
-    async def _make_core(self) -> Core:
+    async def _make_core(self, engine: _Engine) -> Core:
         """Make an engine and connect it. This runs on the first event loop."""
-        assert self._loop_thread is not None
-        core = engine_core()(self._settings(), self.metadata, self._loop_thread.loop)
-        core.wake_queue = self._loop_thread.wake_queue
-        core.listeners.use_thread(self._loop_thread.loop)
+        thread = engine.threads[0]
+        core = engine_core()(self._settings(), self.metadata, thread.loop)
+        core.wake_queue = thread.wake_queue
+        core.listeners.use_thread(thread.loop)
         # Store the engine before the first `await`, so that `_stop` closes it if `connect` fails or
         # is cancelled.
-        self._core = core
+        self._core = engine.core = core
         self._observe_connecting(core)
         await core.connect()
         await self._on_connected(core)
@@ -455,12 +460,13 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 "which it would wait for"
             )
         self.is_shutdown = True
-        # Another thread may hold the lock for a long time in `connect`. Cancel the calls of that
-        # thread repeatedly, until it releases the lock.
-        while not self._lock.acquire(timeout=CANCEL_INTERVAL):
-            for thread in self._loop_threads():
-                thread.cancel_calls()
+        is_locked = False
         try:
+            # Another thread may hold the lock for a long time in `connect`. Cancel the calls of
+            # that thread repeatedly, until it releases the lock.
+            while not (is_locked := self._lock.acquire(timeout=CANCEL_INTERVAL)):
+                for thread in self._loop_threads():
+                    thread.cancel_calls()
             if self._is_over:
                 return
             for session in list(self.sessions):
@@ -470,25 +476,35 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 self._executor.shutdown(wait=False)
             self._is_over = True
         finally:
-            self._lock.release()
+            if is_locked:
+                self._lock.release()
 
     def _stop(self) -> None:
-        """Close the engine and end its threads. Does nothing if there is no engine."""
-        core, thread = self._core, self._loop_thread
+        """Close the engine and end its threads. Does nothing if there is no engine.
+
+        If a signal handler raises an exception in this method, the engine closes itself, and a
+        further call waits for that.
+        """
+        engine = self._engine
+        if engine is None:
+            return
         self._was_stopped = True
-        if self._finalizer is not None:
-            self._finalizer.detach()
-        if self._dropped is not None and not self._dropped.claim_closing():
-            core = None  # `_Dropped.close` closes the engine, and also ends the thread
         self._core = None
         self._loop_thread = None
-        if thread is None:
-            return
-        # The stack makes all these calls in reverse order, even if one of them raises an error.
-        with ExitStack() as stack:
-            stack.callback(_close_engine, thread, core)
-            for worker in core.workers if core is not None else ():
-                stack.callback(_close_engine, worker.thread, worker)
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        # `_Dropped.close` may have been faster. It closes the engine, and also ends the threads.
+        if self._dropped is not None:
+            self._dropped.claim_closing(_BY_CLUSTER)
+        try:
+            engine.close()
+        except NoEnd:  # a callback blocks a loop: repeated calls would have to wait again
+            self._engine = None
+            raise
+        except BaseException:
+            engine.close_soon()
+            raise
+        self._engine = None
 
     def _abandon_after_fork(self) -> None:
         """Make a connected cluster unusable in a forked child, which has no engine's threads."""
@@ -497,12 +513,10 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self._lock = new_lock()
         # A cluster that is not connected has neither a thread nor connections: the child may
         # connect it. Servers that fork their workers often make their clusters before.
-        if self._core is None and self._loop_thread is None:
+        if self._engine is None:
             return
-        if self._loop_thread is not None:
-            self._loop_thread.abandon(_FORKED)
-        for worker in self._core.workers if self._core is not None else ():
-            worker.thread.abandon(_FORKED)
+        for thread in self._engine.threads:
+            thread.abandon(_FORKED)
         if self._finalizer is not None:
             self._finalizer.detach()
         self.is_shutdown = self._is_over = self._is_forked = True
@@ -516,42 +530,94 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self.shutdown()
 
 
-def _started_thread(name: str) -> LoopThread:
-    """Start a thread with an event loop.
+class _Engine:
+    """An engine with the threads of its loops, which are closed together."""
 
-    :raises RuntimeError: if the interpreter is ending.
-    """
-    # Python raises RuntimeError when a thread is started while the interpreter ends.
-    thread = LoopThread(name)
+    __slots__ = ("core", "threads")
+
+    def __init__(self) -> None:
+        self.core: Core | None = None  # set on the first loop
+        self.threads: list[LoopThread] = []
+
+    def start_thread(self, name: str) -> LoopThread:
+        """Start a thread with an event loop.
+
+        :raises RuntimeError: if the interpreter is ending.
+        """
+        thread = LoopThread(name)
+        # Remember the thread before it runs, so that `close` finds it even if `start` is
+        # interrupted.
+        self.threads.append(thread)
+        # Python raises RuntimeError when a thread is started while the interpreter ends.
+        try:
+            thread.start()
+        except RuntimeError as error:
+            thread.stop()
+            raise RuntimeError(
+                f"no thread can be started for the connections of a Cluster ({error}): connect "
+                "before the interpreter ends"
+            ) from None
+        return thread
+
+    def close(self) -> None:
+        """Close the engine, and wait for the end of its threads.
+
+        :raises NoEnd: if a loop is blocked.
+        """
+        # The stack makes all these calls in reverse order, even if one of them raises an error.
+        with ExitStack() as stack:
+            for thread in self.threads:
+                stack.callback(_close_loop, thread, partial(self._close_on, thread))
+
+    def close_soon(self) -> None:
+        """Let all that is not closed yet close itself, but return at once."""
+        for thread in reversed(self.threads):
+            thread.stop_after(_quietly(self._close_on(thread)))
+
+    async def _close_on(self, thread: LoopThread) -> None:
+        """Close the part of the engine that runs on the loop of `thread`. This runs there."""
+        core = self.core
+        if core is None:
+            return
+        if thread is self.threads[0]:
+            await core.close()
+        for worker in core.workers:
+            if worker.thread is thread:
+                await worker.close()
+
+
+def _close_loop(thread: LoopThread, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run the coroutine of `close` on the loop of a thread, and end the thread."""
+    if thread.is_ending or thread.close_unused():
+        thread.stop(SHUTDOWN_TIMEOUT)
+        return
     try:
-        thread.start()
-    except RuntimeError as error:
-        thread.stop()
-        raise RuntimeError(
-            f"no thread can be started for the connections of a Cluster ({error}): connect "
-            "before the interpreter ends"
-        ) from None
-    return thread
+        thread.run(close(), SHUTDOWN_TIMEOUT)
+    except NoEnd:
+        # The loop is blocked, so wait only briefly for the thread.
+        thread.stop(LAST_TIMEOUT)
+        raise
+    except BaseException:
+        # For example, a signal handler has interrupted the wait: the loop goes on closing.
+        thread.stop_after(_quietly(close()))
+        thread.stop(LAST_TIMEOUT)
+        raise
+    thread.stop(SHUTDOWN_TIMEOUT)
 
 
-def _close_engine(thread: LoopThread, core: Core | workers.WorkerCore | None) -> None:
-    """Close an engine, and end its thread.
-
-    :param core: the engine that runs in the thread; None if the engine is already closed.
-    """
-    # If `core.close` times out, the loop is blocked: then wait only briefly for the thread.
-    thread_timeout = LAST_TIMEOUT
-    try:
-        if core is not None:
-            thread.run(core.close(), SHUTDOWN_TIMEOUT)
-        thread_timeout = SHUTDOWN_TIMEOUT
-    finally:
-        thread.stop(thread_timeout)
+async def _quietly(closing: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine whose error the caller has raised already, or will not see."""
+    with suppress(Exception):
+        await closing
 
 
 async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:
     """Call `function` in a coroutine, so that `Cluster._run` can run it on the loop."""
     return function(*args)
+
+
+# Who closes an engine: see `_Dropped`.
+_BY_CLUSTER, _BY_FINALIZER = "cluster", "finalizer"
 
 
 class _Dropped:
@@ -564,22 +630,22 @@ class _Dropped:
     :param name: the string form of the cluster, for the warning.
     """
 
-    __slots__ = ("_core", "_is_taken", "_lock", "_name", "_thread")
+    __slots__ = ("_closer", "_core", "_lock", "_name", "_thread")
 
     def __init__(self, core: Core, thread: LoopThread, name: str) -> None:
         self._core = core
         self._thread = thread
         self._name = name
-        self._is_taken = False
+        self._closer: str | None = None
         self._lock = new_lock()
 
-    def claim_closing(self) -> bool:
-        """Return True only to the first caller, which must then close the engine."""
+    def claim_closing(self, closer: str) -> bool:
+        """Return True if `closer` was the first to call this. It must then close the engine."""
         # The first caller closes the engine, so `_shutdown_all` need not close it any more.
         _dropped.discard(self)
         with self._lock:
-            is_first, self._is_taken = not self._is_taken, True
-        return is_first
+            self._closer = self._closer or closer
+            return self._closer == closer
 
     def close_soon(self) -> None:
         """Schedule `close` after a delay. The finalizer calls this, in any thread."""
@@ -592,7 +658,7 @@ class _Dropped:
 
     def close(self) -> None:
         """Warn, and close the engine in its own threads, unless `shutdown` has closed it."""
-        if self.claim_closing():
+        if self.claim_closing(_BY_FINALIZER):
             warnings.warn(
                 f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
             )

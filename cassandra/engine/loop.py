@@ -349,12 +349,26 @@ def _fill_standard_descriptors() -> None:
     os.close(descriptor)
 
 
+class NoEnd(TimeoutError):
+    """A coroutine of `LoopThread.run` did not end in time.
+
+    The class distinguishes this from the TimeoutError that a signal handler may raise.
+    """
+
+
 class LoopThread:
-    """A daemon thread that runs one event loop, from `start` until `stop`."""
+    """A daemon thread that runs one event loop, from `start` until `stop`.
+
+    A signal handler may raise an exception in each of the methods. `stop` and `stop_after` may then
+    be called again.
+    """
 
     def __init__(
         self, name: str, make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop
     ) -> None:
+        # The thread takes the entry before it runs the loop, or `stop` takes it first. We cannot
+        # ask the thread: if `start` was interrupted, the thread may begin later.
+        self._right_to_run = [None]
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
         self.wake_queue = happy_path.WakeQueue()
@@ -362,6 +376,9 @@ class LoopThread:
         # Use a daemon thread, so that an application that forgets `shutdown` can exit.
         self._thread = new_thread(self._run, name)
         self._stopped = False  # True once `stop` or `stop_after` was called
+        # True once the loop knows that it is to stop. A signal handler may raise an exception
+        # before, so this is not always equal to `_stopped`.
+        self._is_ending = False
         self._abandoned: str | None = None  # set in a forked child: why it cannot use the loop
 
     @property
@@ -372,6 +389,26 @@ class LoopThread:
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def __del__(self) -> None:
+        # A signal handler may raise an exception before the caller gets this object. uvloop's loops
+        # do not close their descriptors themselves.
+        loop = getattr(self, "loop", None)
+        if loop is not None and self._claim():
+            loop.close()
+
+    def _claim(self) -> bool:
+        """Return True only to the first caller, who must run or close the loop."""
+        try:
+            self._right_to_run.pop()
+        except IndexError:
+            return False
+        return True
+
+    @property
+    def is_ending(self) -> bool:
+        """True if nothing more has to be done for the end of the loop and of its thread."""
+        return self._is_ending
 
     def is_current(self) -> bool:
         """Return True if the caller runs in this thread."""
@@ -414,7 +451,7 @@ class LoopThread:
         if is_over or call.is_over:
             return call.outcome()
         self._give_up(call)
-        raise TimeoutError(f"no end within {timeout} seconds")
+        raise NoEnd(f"no end within {timeout} seconds")
 
     def cancel_calls(self) -> None:
         """Let each running call of `run` raise ConnectionShutdown. Any thread may call this."""
@@ -438,7 +475,7 @@ class LoopThread:
         self.inbox.abandon(reason)
         self._calls.clear()
         self._abandoned = reason
-        self._stopped = True
+        self._stopped = self._is_ending = True
 
     def refuse_in_child(self) -> None:
         """Raise ConnectionShutdown in a forked child.
@@ -451,20 +488,17 @@ class LoopThread:
 
     def stop(self, timeout: float = 5.0) -> None:
         """Stop and close the loop, and wait at most `timeout` seconds for the end of the thread."""
-        if self._stopped:
+        if self._is_ending:
             # `stop_after` may have stopped the loop without waiting for the thread.
             if self._abandoned is None and self._thread.is_alive() and not self.is_current():
                 self._thread.join(timeout)
             return
         self._stopped = True
-        # The thread closes the loop when it ends. If the thread was never started, close the loop
-        # here.
-        if not self._thread.is_alive():
-            self.loop.close()
-            self.inbox.close()
+        if self.close_unused():
             return
-        # If the loop is closed, the thread is about to end.
+        # The thread closes the loop when it ends. If the loop is closed, it is about to end.
         call_on_loop(self.loop.call_soon_threadsafe, (self.loop.stop,))
+        self._is_ending = True
         # A thread cannot wait for its own end.
         if not self.is_current():
             self._thread.join(timeout)
@@ -472,6 +506,16 @@ class LoopThread:
                 log.warning("the driver's event loop did not stop within %s seconds", timeout)
                 # The loop is blocked. Let queued work fail now, because callers wait for it.
                 self.inbox.close()
+
+    def close_unused(self) -> bool:
+        """Close the loop unless the thread runs it, or has run it; return True if it was unused."""
+        if not self._claim():
+            return False
+        self._stopped = True
+        self.loop.close()
+        self.inbox.close()
+        self._is_ending = True
+        return True
 
     def stop_after(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run `coroutine` and then stop the loop, but return at once.
@@ -486,18 +530,24 @@ class LoopThread:
                 # Stop even if the coroutine fails: nothing else would stop the thread.
                 self.loop.stop()
 
-        if self._stopped or self._abandoned is not None:
+        if self._is_ending:
             # Nothing will run the coroutine. Close it; otherwise Python would warn that it was
             # never awaited.
             coroutine.close()
             return
         self._stopped = True
+        if self.close_unused():
+            coroutine.close()
+            return
         try:
             self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(run_and_stop()))
         except RuntimeError:  # the loop is closed already
             coroutine.close()
+        self._is_ending = True
 
     def _run(self) -> None:
+        if not self._claim():  # `stop` was called first, and has closed the loop
+            return
         asyncio.set_event_loop(self.loop)
         try:
             while not self._run_until_stopped():
