@@ -34,6 +34,7 @@ LAYERS: list[set[str]] = [
         "_unknown_options",
         "_wrong_imports",
         "_observer",
+        "_one_literal",
         "_steps",
         "_patterns",
         "_public_names",
