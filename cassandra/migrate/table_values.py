@@ -45,6 +45,18 @@ VALUES = [
         ),
     ),
     Difference(
+        key="early-timestamps",
+        what=(
+            "A ``datetime`` before 1970 that has a part of a millisecond is rounded down, like one "
+            "after 1970. cassandra-driver rounds it up, and also the last one of the year 9999."
+        ),
+        why="Moments keep their order, and times after 1970 are rounded down, too.",
+        do=(
+            "If such times are in a primary key, find the rows that cassandra-driver wrote by the "
+            "next millisecond."
+        ),
+    ),
+    Difference(
         key="nulls-in-collections",
         what=(
             "``None`` in a list, a set or a map of a prepared statement is sent as a null, which "

@@ -62,6 +62,7 @@ SEEN = [
     ),
     documented("no-time", test="tests/unit/client/test_requests.py"),
     documented("ignored-pages", test="tests/unit/engine/test_request.py"),
+    documented("early-timestamps", test="tests/unit/cqltypes/test_moments.py"),
     documented("texts-of-objects", test="tests/unit/test_encoder.py"),
     documented("nulls-in-collections", test="tests/unit/engine/test_null_positions.py"),
     documented(
