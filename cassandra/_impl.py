@@ -92,9 +92,17 @@ def twin(name: str, impl: str) -> ModuleType:
         missing_module = getattr(error, "name", None) or ""
         if isinstance(error, ModuleNotFoundError) and missing_module.startswith("cassandra."):
             raise ImportError(lost_files(missing_module)) from error
-        raise ImportError(
-            f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. "
+        advice = (
             "Install turbocql again for this interpreter; CASS_DRIVER_IMPL=python goes on without."
+        )
+        # The first message is Cython's, and the second one Python's (from 3.12 on).
+        if "Interpreter change" in str(error) or "in subinterpreters" in str(error):
+            advice = (
+                "Compiled modules work in the first interpreter of a process that imports them: "
+                "set CASS_DRIVER_IMPL=python for others"
+            )
+        raise ImportError(
+            f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. {advice}"
         ) from error
 
 

@@ -212,6 +212,24 @@ def test_a_compiled_module_that_cannot_be_loaded_is_an_error(tree: Tree) -> None
 
 
 @pytest.mark.parametrize(
+    "reason",
+    [
+        "Interpreter change detected - this module can only be loaded into one interpreter per "
+        "process.",
+        "module cassandra._accel.codecs does not support loading in subinterpreters",
+    ],
+)
+def test_a_compiled_module_in_a_subinterpreter_is_an_error_with_advice(
+    tree: Tree, reason: str
+) -> None:
+    """Another installation would not help there, but the Python modules do."""
+    tree.module("codecs").write_text(f"raise ImportError({reason!r})")
+    process = tree.run("from cassandra._impl import codecs", impl="c")
+    assert f"cannot be loaded: {reason}. Compiled modules work in the first" in process.stderr
+    assert "Install turbocql again" not in process.stderr
+
+
+@pytest.mark.parametrize(
     ("missing", "expected"),
     [
         ("cassandra.mislaid", "ImportError: cassandra.mislaid is not there, which is a part of"),
