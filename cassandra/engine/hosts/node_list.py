@@ -14,7 +14,7 @@ from cassandra.engine.hosts.topology import (
     is_complete,
 )
 from cassandra.engine.waiting import together
-from cassandra.errors import ConnectionException, InvalidRequest
+from cassandra.errors import ConnectionException, DriverException, InvalidRequest, OperationTimedOut
 from cassandra.metadata.host import Host
 
 if TYPE_CHECKING:
@@ -115,8 +115,17 @@ class NodeListReader:
         """Check that `connection`, which is connected to `endpoint`, has reached this cluster.
 
         :raises ConnectionException: if a node of another cluster has the address now.
+        :raises DriverException: if the connection was lost, or the node does not answer in time.
         """
-        for local in await self._read_rows(connection, IDENTITY_QUERY):
+        try:
+            rows = await self._read_rows(connection, IDENTITY_QUERY)
+        except DriverException as error:
+            if connection.closed or isinstance(error, OperationTimedOut):
+                raise
+            # The node is overloaded, or some service without this table. Requests may succeed.
+            log.debug("%s does not say which cluster it belongs to: %s", endpoint, error)
+            return
+        for local in rows:
             self._refuse_other_cluster(endpoint, local)
 
     def _refuse_other_cluster(self, endpoint: EndPoint, local: Mapping[str, Any]) -> None:

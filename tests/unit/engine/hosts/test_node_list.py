@@ -13,7 +13,7 @@ import pytest
 from cassandra.engine.endpoint import DefaultEndPointFactory
 from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
 from cassandra.engine.hosts.node_list import NodeListReader
-from cassandra.errors import ConnectionException, InvalidRequest
+from cassandra.errors import ConnectionException, InvalidRequest, OperationTimedOut
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.testing.fake import FakeNode
 from tests.unit.engine.partners import Tables, engine_settings, fake_connection
@@ -161,3 +161,14 @@ async def test_a_node_of_another_cluster_is_refused() -> None:
         with pytest.raises(ConnectionException, match=expected):
             await call(connection, connection.endpoint)
     assert reader._metadata.cluster_name == own_name
+
+
+async def test_a_node_that_does_not_say_its_cluster_is_accepted() -> None:
+    """A server error about the cluster's name is no reason to refuse a node, but silence is one."""
+    first, *_ = new_nodes()
+    connection = fake_connection(first.address)
+    refusing = new_reader(Tables(first, cluster_name=InvalidRequest("no such table")))
+    await refusing.check_cluster(connection, connection.endpoint)
+    silent = new_reader(Tables(first, cluster_name=OperationTimedOut("no answer")))
+    with pytest.raises(OperationTimedOut):
+        await silent.check_cluster(connection, connection.endpoint)
