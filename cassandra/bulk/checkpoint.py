@@ -188,6 +188,9 @@ class Checkpoint:
         # this run has not written the file.
         self._inode: int | None = None
         self._length = 0
+        # The line that is being appended: if that fails or is interrupted, the file may end with
+        # the beginning of this line, or with all of it.
+        self._unfinished = b""
         self._clock = clock
         self._synced_at = 0.0  # when the file was written to disk
         if self.path is None or self._content is None:
@@ -266,6 +269,7 @@ class Checkpoint:
         content = {"version": _VERSION, "subject": self._subject, "state": state}
         with naming(self.path):
             self._content = bytearray(write_json(self.path, content))
+        self._unfinished = b""
         self._length = len(self._content)
         self._synced_at = self._clock()
         # Without an inode, the next change of the state is saved, and not appended.
@@ -305,10 +309,14 @@ class Checkpoint:
             # Reading the file would take longer, the more has been written.
             if (status.st_ino, status.st_size) != (self._inode, len(content)):
                 self._check_no_other_run(self._content_now())
+                if status.st_size != len(content):
+                    return False
                 self._inode = status.st_ino
+            self._unfinished = line
             file.write(line)
             file.flush()
             content += line
+            self._unfinished = b""
             now = self._clock()
             if is_last or now - self._synced_at >= SYNC_SECONDS:
                 os.fsync(descriptor)
@@ -317,17 +325,26 @@ class Checkpoint:
 
     def _check_no_other_run(self, content: bytes | None) -> None:
         """Raise FileExistsError if the content of the file is not what this run knows of it."""
-        if content not in (None, self._content):
+        if not (content is None or self._is_own(content)):
             raise FileExistsError(
                 f"another run has written the checkpoint {self.path} since this one has read it: "
                 "each run needs a checkpoint file of its own"
             )
 
+    def _is_own(self, content: bytes | None) -> bool:
+        """Return True if no other run has changed the content of the file."""
+        known = self._content
+        if content is None or known is None:
+            return content is known
+        # An append of this run may have failed on a full disk, or was interrupted.
+        rest = content[len(known) :]
+        return content.startswith(known) and self._unfinished.startswith(rest)
+
     def remove(self) -> None:
         """Delete the file, because all work is done. The file of another run is left as it is."""
         if self.path is None or self._is_read_only:
             return
-        if self._content_now() == self._content:
+        if self._is_own(self._content_now()):
             self.path.unlink(missing_ok=True)
 
 

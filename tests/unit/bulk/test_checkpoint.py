@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import uuid
@@ -347,6 +348,51 @@ def test_the_error_of_a_full_disk_names_the_checkpoint(
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match=r"No space left on device: '.*point'"):
         checkpoint.append(1, is_last=True) if name == "append" else checkpoint.save(row=1)
+
+
+@pytest.mark.parametrize("written", [0, 3, 5])
+@pytest.mark.parametrize("name", ["append", "save", "remove"])
+def test_an_append_that_was_cut_off_is_no_other_run(
+    tmp_path: Path, name: str, written: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk may take a part of a line, and Control-C may come right after the line."""
+    path = tmp_path / "point"
+    checkpoint = Checkpoint(path, SUBJECT)
+    checkpoint.save(row=1)
+    assert checkpoint.append("a")
+    original = os.fdopen
+
+    class CutOff(io.BytesIO):
+        def __init__(self, descriptor: int, mode: str) -> None:
+            super().__init__()
+            self._file = original(descriptor, mode)
+
+        def flush(self) -> None:
+            with self._file as file:
+                file.write(self.getvalue()[:written])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patches:
+        patches.setattr(os, "fdopen", CutOff)
+        with pytest.raises(OSError, match="No space left on device"):
+            checkpoint.append("bc")
+    # The file is what a killed process leaves.
+    assert path.read_bytes().endswith(b'"a"\n' + b'"bc"\n'[:written])
+    assert Checkpoint(path, SUBJECT).entries == ["a", "bc"][: 1 + (written == 5)]
+    if name == "remove":
+        checkpoint.remove()
+        assert not path.exists()
+        return
+    # After a part of a line, nothing may be appended.
+    if name == "save" or not checkpoint.append("bc"):
+        checkpoint.save(row=2)
+        assert Checkpoint(path, SUBJECT).state == {"row": 2}
+    else:
+        assert not written
+    with path.open("a") as file:
+        file.write('"by another run"\n')
+    with pytest.raises(FileExistsError, match="another run has written the checkpoint"):
+        checkpoint.append("d")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="this system has no such device")
