@@ -22,8 +22,8 @@ import math
 import numbers
 import types
 import uuid
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections import OrderedDict, UserString
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set, ValuesView
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -150,7 +150,12 @@ class Encoder:
                 return mapping[parent]
             if parent.__module__ == "ipaddress":
                 return self.cql_encode_ipaddress
-            if parent.__module__ == "numpy" and parent.__name__ in _METHODS_FOR_NUMPY:
+            if (
+                parent.__module__ == "numpy"
+                and parent.__name__ in _METHODS_FOR_NUMPY
+                # `numpy.float64` is a subclass of float, which has an entry.
+                and not issubclass(cls, float)
+            ):
                 named: Callable[[Any], str] = getattr(self, _METHODS_FOR_NUMPY[parent.__name__])
                 return named
             if parent is datetime.timedelta:
@@ -162,6 +167,8 @@ class Encoder:
         # have an entry, but the application may have replaced the mapping.)
         if issubclass(cls, str):
             return self.cql_encode_str
+        if issubclass(cls, UserString):
+            return self._cql_encode_user_string
         if issubclass(cls, (bytes, bytearray, memoryview)):
             return self.cql_encode_bytes
         # Encode other containers item by item, because str() of a container is Python syntax.
@@ -169,7 +176,9 @@ class Encoder:
             return self.cql_encode_map_collection
         if issubclass(cls, Set):
             return self.cql_encode_set_collection
-        if issubclass(cls, Sequence):
+        # The values of a mapping are a sequence that cannot be indexed. As the text of an object,
+        # they would be a call: dict_values([1, 2]).
+        if issubclass(cls, (Sequence, ValuesView)):
             return self.cql_encode_list_collection
         # Encode arrays of other libraries, such as tensors of PyTorch. (NumPy's numbers also have
         # `__array__` and `tolist`, but no length. Frames and tables have columns.)
@@ -184,9 +193,11 @@ class Encoder:
 
     def _method_for_unknown(self) -> Callable[[Any], str]:
         """Return the method that encodes objects of unknown classes."""
-        # A subclass of Encoder, which the application has written, may override this method.
-        if type(self).cql_encode_object is not Encoder.cql_encode_object:
-            return self.cql_encode_object
+        # A subclass of Encoder, which the application has written, may override this method. Or the
+        # application may have replaced it.
+        method = self.cql_encode_object
+        if getattr(method, "__func__", None) is not _cql_encode_object:
+            return method
         return self._cql_encode_unknown
 
     def cql_encode_all_types(self, val: object, as_text_type: bool = False) -> str:
@@ -313,6 +324,11 @@ class Encoder:
         return cql_quote(val)
 
     cql_encode_unicode = cql_encode_str
+
+    def _cql_encode_user_string(self, val: UserString) -> str:
+        """Return the quoted string."""
+        # As a sequence, it would have itself as an item.
+        return self.cql_encode_str(str(val))
 
     def cql_encode_str_quoted(self, val: object) -> str:
         """Return the quoted str() of a value.
@@ -464,5 +480,8 @@ class Encoder:
         """
         return "{" + ", ".join([self.cql_encode_all_types(item) for item in val]) + "}"
 
+
+# The method as it is here, to notice that an application has replaced it.
+_cql_encode_object = Encoder.cql_encode_object
 
 __getattr__ = lazy_names(__name__)

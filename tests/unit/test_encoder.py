@@ -9,7 +9,7 @@ import fractions
 import ipaddress
 import pathlib
 import uuid
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, UserString, namedtuple
 from typing import Any
 
 import pytest
@@ -255,6 +255,24 @@ def test_an_object_whose_text_is_not_one_literal_is_refused(text: str) -> None:
     assert OwnEncoder().cql_encode_all_types(Written(text)) == text
 
 
+@pytest.mark.parametrize("target", ["encoder", "class"])
+def test_the_method_for_objects_can_be_replaced(
+    monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    encoder = Encoder()
+    if target == "encoder":
+        monkeypatch.setattr(encoder, "cql_encode_object", lambda val: f"<{val}>")
+    else:
+        monkeypatch.setattr(Encoder, "cql_encode_object", lambda self, val: f"<{val}>")
+    assert encoder.cql_encode_all_types([Written("x")]) == "[<x>]"
+
+
+def test_values_of_a_mapping_and_user_strings() -> None:
+    encode = Encoder().cql_encode_all_types
+    assert encode({"a": 1, "b": 2}.values()) == "[1, 2]"
+    assert encode([UserString("it's")]) == "['it''s']"
+
+
 def test_a_text_of_an_own_class_is_read_once() -> None:
     """The text that is checked must be the text that is written."""
 
@@ -294,6 +312,17 @@ def test_short_and_long_floats_of_numpy() -> None:
     assert encode(evil(1.5)) == "1.5"
     with pytest.raises(TypeError, match="has no literal in CQL"):
         encode(numpy.complex64(1j))
+
+
+def test_the_usual_floats_of_numpy_are_floats() -> None:
+    """They have all of their digits in NumPy's old formats, and the entry of floats."""
+    numpy = pytest.importorskip("numpy")
+    number = numpy.float64(0.1) + numpy.float64(0.2)
+    encoder = Encoder()
+    with numpy.printoptions(legacy="1.13"):
+        assert encoder.cql_encode_all_types(number) == "0.30000000000000004"
+    encoder.mapping[float] = lambda val: f"{val:.1f}"
+    assert encoder.cql_encode_all_types([number]) == "[0.3]"
 
 
 def test_values_of_pandas() -> None:
