@@ -56,6 +56,8 @@ _Result = TypeVar("_Result")
 # How the names of types begin whose elements have an order by which they are told apart.
 _ORDERED_TYPES = ("vector<", "tuple<", "CompositeType(", "DynamicCompositeType(")
 
+_SETS = frozenset({set, frozenset})
+
 _ABSENT = object()  # stands for an attribute that an object lacks
 
 # The number that encodes 1970-01-01 as a date (native_protocol_v5.spec, section 5.5).
@@ -651,6 +653,9 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         return value.copy()
     if type(value) is tuple:
         return value
+    # The usual values of sets need none of the checks below.
+    if type(value) in _SETS and not name.startswith(_ORDERED_TYPES):
+        return list(value)
     what = f"a collection of elements for {name}"
     if isinstance(value, (str, bytes, dict)):
         refuse_type(value, what)

@@ -779,6 +779,8 @@ def test_elements_are_copied_unless_they_cannot_change() -> None:
     assert coerce.elements(constant_items, "a list") is constant_items
     assert coerce.elements(iter(constant_items), "a list") == items
     assert coerce.elements(memoryview(b"\1\2"), "a list") == items
+    for set_items in (set(items), frozenset(items)):
+        assert sorted(coerce.elements(set_items, "a list")) == items
 
 
 @pytest.mark.parametrize(
