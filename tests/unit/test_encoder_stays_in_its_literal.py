@@ -254,7 +254,7 @@ def test_an_unknown_class_has_one_literal_or_none(text: str) -> None:
     assert literal == text
     # One call of a function is taken, too. `is_one_literal` of this module knows no calls, so make
     # lists of their arguments, the inner ones first. Empty the strings, which may have brackets.
-    text = re.sub("'(?:[^']|'')*'", "''", text)
+    text = re.sub("'(?:[^']|'')*'", "''", text).replace("\n", " ")
     call = re.compile(r"(?:[A-Za-z]\w*\.)?[A-Za-z]\w*\s*\(([^()]*)\)")
     while call.search(text):
         text = call.sub(r"[\1]", text)
