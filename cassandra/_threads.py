@@ -436,12 +436,14 @@ def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
 
     :param function: called with the arguments of the returned function.
     """
+    global _spawn_in_main
     # The driver's own real threads have no greenlets, so call the function directly.
     if green_library() is None or get_ident() in _real_threads:
         return function
-    _note_main_thread()
-    if get_ident() == _main_ident and _spawn_in_main is not None:
-        spawn: Callable[[Callable[[], Any]], None] = _spawn_in_main
+    spawn: Callable[[Callable[[], Any]], None]
+    if get_ident() == _main_ident:
+        # Make it anew, because the application may have destroyed the hub that was used before.
+        spawn = _spawn_in_main = _new_spawn()
     else:
         spawn = _SpawnInThread() if _is_in_greenlet() else _spawn_at_home
     return lambda *args, **kwargs: spawn(partial(function, *args, **kwargs))
@@ -571,7 +573,9 @@ def _main_spawn() -> Callable[[Callable[[], Any]], None] | None:
     if _spawn_in_main is None and _spawn_in_helper is None and green_library() == "gevent":
         hub_class = sys.modules["gevent.hub"].Hub
         for found in gc.get_objects():
-            if isinstance(found, hub_class) and found.loop and found.thread_ident == _main_ident:
+            # Do not call `isinstance`: it evaluates the lazy objects of web frameworks.
+            is_hub = issubclass(type(found), hub_class)
+            if is_hub and found.loop and found.thread_ident == _main_ident:
                 _spawn_in_main = _gevent_spawn(found)
                 break
     return _spawn_in_main

@@ -533,3 +533,49 @@ native(other.shutdown)
 """.replace("CONNECTS", repr(connects))
     )
     assert run_program(program) == ["['add', 'down'] ['a record']"]
+
+
+def test_callbacks_after_the_hub_was_destroyed() -> None:
+    """An application may destroy the hub of its main thread: the callbacks use the new one."""
+    program = (
+        NATIVE
+        + """
+session = cluster.connect()
+called = []
+for _ in range(2):
+    future = session.execute_async("READ")
+    future.add_callbacks(called.append, called.append)
+    future.result()
+    print(len(wait_for(called, 1)))
+    called.clear()
+    green.get_hub().destroy(destroy_loop=True)
+"""
+    )
+    # The sockets of asyncio's own loops would belong to the old hub.
+    assert printed_lines("gevent", "uvloop", program) == ["1", "1"]
+
+
+def test_lazy_objects_of_the_application_are_not_evaluated() -> None:
+    """The main thread's hub is found among all objects. Those that are lazy stay so."""
+    program = """
+import cassandra._threads as threads
+evaluated = []
+class Lazy:
+    @property
+    def __class__(self):
+        evaluated.append(1)
+        raise RuntimeError("working outside of request context")
+lazy = Lazy()
+green.sleep(0)  # make the hub
+threads._spawn_in_main = None
+called = []
+def call():
+    called.append(threading.get_native_id())
+main = threading.get_native_id()
+threads._spawn_at_home(call)
+for _ in range(500):
+    if not called:
+        green.sleep(0.01)
+print(called == [main], evaluated)
+"""
+    assert printed_lines("gevent", "uvloop", program) == ["True []"]
