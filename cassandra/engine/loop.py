@@ -16,6 +16,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from threading import TIMEOUT_MAX
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -344,9 +345,11 @@ def _fill_standard_descriptors() -> None:
     with the descriptor 0, 1 or 2, it aborts the process. Also, output of the application would go
     into the socket.
     """
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
-        pass
-    os.close(descriptor)
+    # A process in a jail or a sandbox may have no null device.
+    with suppress(OSError):
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+            pass
+        os.close(descriptor)
 
 
 class NoEnd(TimeoutError):

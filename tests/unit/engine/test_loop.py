@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -647,6 +648,7 @@ def test_the_descriptors_of_closed_standard_streams_are_not_used() -> None:
 
     uvloop aborts a process in which a socket has the descriptor 0, 1 or 2.
     """
+    pytest.importorskip("uvloop")
     code = """if True:
         import os, sys
         from cassandra.cluster import Cluster
@@ -665,3 +667,9 @@ def test_the_descriptors_of_closed_standard_streams_are_not_used() -> None:
     """
     process = run_python(code)
     assert (process.returncode, process.stdout) == (0, "done")
+
+
+def test_a_loop_can_be_made_without_the_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a jail or a sandbox, there may be no null device, or it may not be opened."""
+    monkeypatch.setattr(os, "devnull", "/no/such/device")
+    new_event_loop().close()
