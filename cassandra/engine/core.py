@@ -48,6 +48,8 @@ from cassandra.metadata.host import Host
 from cassandra.timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
+    import uuid
+
     from cassandra.cqltypes import codecs
     from cassandra.engine import happy_path
     from cassandra.engine.events import WakeQueue
@@ -397,16 +399,17 @@ class Core(Observers):
         """Open a connection; see `ConnectionOpener.open`."""
         return await self._opener.open(endpoint, target, is_control)
 
-    def may_mislead(self, endpoint: EndPoint) -> bool:
+    def may_mislead(self, endpoint: EndPoint, reached_id: uuid.UUID) -> bool:
         """See `EndpointResolver.may_mislead`. Any thread may call this."""
-        return self._resolver.may_mislead(endpoint)
+        return self._resolver.may_mislead(endpoint, reached_id)
 
-    def _on_wrong_node(self, endpoint: EndPoint) -> bool:
+    def _on_wrong_node(self, endpoint: EndPoint, reached_id: uuid.UUID) -> bool:
         """Called when a connection to the end point of a host has reached another node.
 
+        :param reached_id: the host id of the node that was reached.
         :returns: True if the connection may be used nevertheless.
         """
-        if self.may_mislead(endpoint):
+        if self.may_mislead(endpoint, reached_id):
             return True
         self.control.schedule_refresh()
         return False

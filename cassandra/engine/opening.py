@@ -12,6 +12,8 @@ from cassandra.engine.compat_names import open_by_factory
 from cassandra.errors import ConnectionException, ConnectionShutdown
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from cassandra.engine.connection import Connection
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.handshake import Connector
@@ -37,8 +39,8 @@ class ConnectionOpener:
     :param is_closed: returns True when no connection may be opened any more.
     :param on_draining: called with the host and a connection when the host announces on that
         connection that it will stop soon.
-    :param on_wrong_node: called when a connection to the end point of a host has reached another
-        node. Returns True if the connection may be used nevertheless.
+    :param on_wrong_node: called with the end point of a host and the id of another node that a
+        connection to it has reached. Returns True if the connection may be used nevertheless.
     :param check_cluster: raises ConnectionException if a connection has reached another cluster.
     """
 
@@ -49,7 +51,7 @@ class ConnectionOpener:
         connector: Connector,
         is_closed: Callable[[], bool],
         on_draining: Callable[[Host, Connection], None],
-        on_wrong_node: Callable[[EndPoint], bool],
+        on_wrong_node: Callable[[EndPoint, UUID], bool],
         check_cluster: Callable[[Connection, EndPoint], Awaitable[None]],
     ) -> None:
         self._settings = settings
@@ -108,7 +110,7 @@ class ConnectionOpener:
             reached_id is None
             or host.host_id is None
             or reached_id == host.host_id
-            or self._on_wrong_node(host.endpoint)
+            or self._on_wrong_node(host.endpoint, reached_id)
         ):
             if reached_id is None:
                 await self._check_after_loss(host, connection)

@@ -51,6 +51,7 @@ from cassandra.policies.balancing import HostDistance
 from cassandra.policies.reconnection import delays_of
 
 if TYPE_CHECKING:
+    import uuid
     from collections.abc import Iterable
 
     from cassandra.engine import happy_path
@@ -300,12 +301,13 @@ class WorkerCore(Observers):
         self.connector.version = self._core.connector.version
         return await self._opener.open_to(host, target)
 
-    def _on_wrong_node(self, endpoint: EndPoint) -> bool:
+    def _on_wrong_node(self, endpoint: EndPoint, reached_id: uuid.UUID) -> bool:
         """Called when a connection to the end point of a host has reached another node.
 
+        :param reached_id: the host id of the node that was reached.
         :returns: True if the connection may be used nevertheless.
         """
-        if self._core.may_mislead(endpoint):
+        if self._core.may_mislead(endpoint, reached_id):
             return True
         self.first_loop.call(self._core.control.schedule_refresh)
         return False

@@ -35,8 +35,8 @@ class EndpointResolver:
         self._factory = factory
         self._connector = connector
         self._find_host = by_host_id
-        # The end points of hosts at which another node was reached, such as the address of a load
-        # balancer that was given as a contact point.
+        # The end points of hosts at which another node of the cluster was reached, such as the
+        # address of a load balancer that was given as a contact point.
         self._misleading: set[EndPoint] = set()
         # The end points that the factory returns for several nodes, such as one proxy for all.
         self._shared: frozenset[EndPoint] = frozenset()
@@ -86,16 +86,21 @@ class EndpointResolver:
         counts = Counter(endpoints)
         self._shared = frozenset(endpoint for endpoint in endpoints if counts[endpoint] > 1)
 
-    def may_mislead(self, endpoint: EndPoint) -> bool:
+    def may_mislead(self, endpoint: EndPoint, reached_id: uuid.UUID) -> bool:
         """Called if a connection to the end point of a host has reached another node.
 
+        :param reached_id: the host id of the node that was reached.
         :returns: True if that is normal, because several nodes have the end point. Otherwise, if
-            this is the end point of a contact point, the node gets its advertised address when the
-            node list is read next.
+            this is the end point of a contact point, and the reached node is another one of the
+            cluster, the node gets its advertised address when the node list is read next.
         """
         if endpoint in self._shared:
             return True
-        self._misleading.add(endpoint)
+        # An unknown node may have replaced the host, such as a new container behind the same port.
+        # Perhaps its advertised address cannot be reached.
+        reached = self._find_host(reached_id)
+        if reached is not None and reached.endpoint != endpoint:
+            self._misleading.add(endpoint)
         return False
 
     async def of_rows(self, rows: Sequence[Mapping[str, Any]]) -> list[EndPoint]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -178,3 +179,35 @@ async def test_one_end_point_for_all_nodes_may_lead_to_any_of_them(nodes: FakeCl
                 await session.execute("SELECT host_id FROM system.local")
     finally:
         await balancer.stop()
+
+
+async def test_a_node_that_was_made_anew_behind_the_same_port_keeps_the_contact_point() -> None:
+    """A new container behind a published port has another id, and no address for us but the port.
+
+    Its advertised address is that of the container, which the driver may not be able to reach.
+    """
+    with FakeCluster(1, scylla=Scylla(2)) as nodes:
+        (node,) = nodes.nodes
+        port = Relay((node.address, node.port))
+        await port.start("127.0.0.1")
+        contact_point = (port.address, port.port)
+        settings: dict[str, Any] = {
+            "reconnection_policy": ConstantReconnectionPolicy(0.01, max_attempts=None),
+            "topology_event_refresh_window": 0,
+        }
+        try:
+            async with aio.Cluster([contact_point], **settings) as cluster:
+                await cluster.connect(wait_for_all_pools=True)
+                for _ in range(3):
+                    node.host_id = uuid.uuid4()
+                    node.drop_connections()
+
+                    def is_known() -> bool:
+                        host = cluster.metadata.get_host_by_host_id(node.host_id)
+                        return host is not None and bool(host.is_up)
+
+                    await until_on_loop(is_known)
+                    (host,) = cluster.metadata.all_hosts()
+                    assert (host.endpoint.address, host.endpoint.port) == contact_point
+        finally:
+            await port.stop()

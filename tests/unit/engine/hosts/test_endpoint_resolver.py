@@ -154,3 +154,18 @@ async def test_only_a_factory_that_may_block_gets_a_thread() -> None:
         endpoints = await new_resolver(factory=factory, threads=threads).of_rows([ROW])
         assert endpoints == [DefaultEndPoint("10.0.0.1")]
         assert threads.call_count == call_count
+
+
+async def test_only_an_end_point_that_leads_to_several_nodes_is_misleading() -> None:
+    """A contact point is replaced only if it has led to a node that is known by another address.
+
+    A node that is not known, or that is known by this address meanwhile, has replaced the host.
+    """
+    contact = DefaultEndPoint("192.168.0.9")
+    for known_host in (None, new_host("192.168.0.9")):
+        resolver = new_resolver(known_host)
+        assert not resolver.may_mislead(contact, HOST_ID)
+        assert await resolver.of_local(contact, ROW) is contact
+    resolver = new_resolver(new_host("10.0.0.2"))
+    assert not resolver.may_mislead(contact, HOST_ID)
+    assert await resolver.of_local(contact, ROW) == DefaultEndPoint("10.0.0.1")
