@@ -114,7 +114,11 @@ class ConnectionOpener:
         ):
             if reached_id is None:
                 await self._check_after_loss(host, connection)
-            self._connections.setdefault(host, WeakSet()).add(connection)
+            # Remove the entry first, and so its key, which may be an earlier host with the same
+            # address. The entry would vanish with that host.
+            connections = self._connections.pop(host, WeakSet())
+            connections.add(connection)
+            self._connections[host] = connections
             return connection
         reached_host = self._metadata.get_host_by_host_id(reached_id)
         error = ConnectionException(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
 
 from cassandra import aio
+from cassandra.engine.connection import Connection
+from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.opening import ConnectionOpener
 from cassandra.errors import ConnectionException, ConnectionShutdown
-from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.metadata.host import Host
+from cassandra.policies import ConstantReconnectionPolicy, SimpleConvictionPolicy
 from cassandra.testing.fake import FakeCluster, Opcode, Request, Scylla, message
 from cassandra.testing.fake.answers import Answer
 from cassandra.testing.fake.primitives import string
@@ -66,6 +71,35 @@ async def test_without_a_known_id_the_reached_node_is_not_checked() -> None:
             assert not connection.closed
             connection.close()
             host.host_id = real_id
+
+
+async def test_the_cluster_is_asked_again_after_a_loss_although_the_node_was_replaced() -> None:
+    """After all connections were lost, the next one asks for the cluster's name.
+
+    This is also so if an earlier host had the same address, and was forgotten meanwhile.
+    """
+    checked: list[Connection] = []
+
+    async def check_cluster(connection: Connection, _endpoint: EndPoint) -> None:
+        checked.append(connection)
+
+    with FakeCluster(1) as nodes:
+        async with connected(nodes) as (cluster, _):
+            core = core_of(cluster)
+            (known,) = cluster.metadata.all_hosts()
+            never: Any = print  # is not called
+            opener = ConnectionOpener(
+                core.settings, core.metadata, core.connector, bool, never, never, check_cluster
+            )
+            earlier, host = (Host(known.endpoint, SimpleConvictionPolicy) for _ in range(2))
+            (await opener.open_to(earlier)).close()
+            assert not checked
+            (await opener.open_to(host)).close()
+            assert len(checked) == 1
+            del earlier
+            gc.collect()
+            (await opener.open_to(host)).close()
+            assert len(checked) == 2
 
 
 def queries_of_peers(nodes: FakeCluster) -> list[Request]:
