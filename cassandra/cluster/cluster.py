@@ -165,10 +165,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return thread.run(coroutine, timeout)
 
     def _loop_threads(self) -> list[LoopThread]:
-        """Return the threads of all event loops that are running."""
-        core, thread = self._core, self._loop_thread
-        workers = core.workers if core is not None else ()
-        return [*([thread] if thread is not None else []), *(worker.thread for worker in workers)]
+        """Return the threads of all event loops that may be running."""
+        engine = self._engine
+        return list(engine.threads) if engine is not None else []
 
     def _refuse_blocking(self) -> None:
         """Raise RuntimeError in the thread of an event loop, for example in a callback.

@@ -479,6 +479,7 @@ class LoopThread:
         self._calls.clear()
         self._abandoned = reason
         self._stopped = self._is_ending = True
+        self._claim()  # the parent's thread may not have run yet: do not close its loop here
 
     def refuse_in_child(self) -> None:
         """Raise ConnectionShutdown in a forked child.

@@ -141,7 +141,9 @@ class NodeListReader:
         """
         expected, name = self._metadata.cluster_name, local.get("cluster_name")
         known_ids = {host.host_id for host in self._metadata.all_hosts()} - {None}
-        if expected in (None, name) or not known_ids or local.get("host_id") in known_ids:
+        if None in (expected, name) or name == expected:
+            return
+        if not known_ids or local.get("host_id") in known_ids:
             return
         raise ConnectionException(
             f"{endpoint} leads to a node of the cluster {name!r} now, and not of {expected!r}",
