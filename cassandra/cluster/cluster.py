@@ -269,7 +269,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # Close the engine if the application drops the cluster without calling `shutdown`. These
         # objects must not refer to the cluster: otherwise the cluster would never be garbage
         # collected.
-        self._dropped = _Dropped(core, thread, str(self))
+        self._dropped = _Dropped(engine, str(self))
         self._finalizer = weakref.finalize(self, self._dropped.close_soon)
         self._finalizer.atexit = False  # `_shutdown_all` runs at exit instead
 
@@ -629,11 +629,10 @@ class _Dropped:
     :param name: the string form of the cluster, for the warning.
     """
 
-    __slots__ = ("_closer", "_core", "_lock", "_name", "_thread")
+    __slots__ = ("_closer", "_engine", "_lock", "_name")
 
-    def __init__(self, core: Core, thread: LoopThread, name: str) -> None:
-        self._core = core
-        self._thread = thread
+    def __init__(self, engine: _Engine, name: str) -> None:
+        self._engine = engine
         self._name = name
         self._closer: str | None = None
         self._lock = new_lock()
@@ -651,9 +650,8 @@ class _Dropped:
         _dropped.add(self)
         with suppress(RuntimeError):  # the loop is closed
             # `call_later` is not thread-safe, so let the loop's own thread call it.
-            self._thread.loop.call_soon_threadsafe(
-                self._thread.loop.call_later, DROPPED_WAIT, self.close
-            )
+            loop = self._engine.threads[0].loop
+            loop.call_soon_threadsafe(loop.call_later, DROPPED_WAIT, self.close)
 
     def close(self) -> None:
         """Warn, and close the engine in its own threads, unless `shutdown` has closed it."""
@@ -661,9 +659,7 @@ class _Dropped:
             warnings.warn(
                 f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
             )
-            for worker in self._core.workers:
-                worker.thread.stop_after(worker.close())
-            self._thread.stop_after(self._core.close())
+            self._engine.close_soon()
 
 
 # These objects wait for the end of their delay: their clusters were garbage collected, but their
