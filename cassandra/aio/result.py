@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
 from cassandra.aio.columnar import (
@@ -27,18 +27,24 @@ from cassandra.query.trace import QueryTrace, warn_of_missing_trace
 if TYPE_CHECKING:
     import uuid
 
+    from typing_extensions import TypeVar
+
     from cassandra.aio.session import Session
     from cassandra.client.paging import NextPage
     from cassandra.engine import happy_path
     from cassandra.engine.happy_path import Attempt, RowsAnswer
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
+
+    # The default allows `ResultSet` without a type argument.
+    T = TypeVar("T", default=Any)
 else:
+    from typing import TypeVar
+
     from cassandra._impl import happy_path
 
+    T = TypeVar("T")
     RowsAnswer = happy_path.RowsAnswer
-
-T = TypeVar("T")
 
 PAGES_DROPPED = (
     "another task has fetched further pages of this result meanwhile, so that this iteration would "

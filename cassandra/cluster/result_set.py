@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, overload
 
 from cassandra._habits import RESULT, add_habits
 from cassandra._imports import at_first_cluster
@@ -27,18 +27,25 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import rows_of_page, tuple_factory
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from cassandra.engine import happy_path
     from cassandra.engine.happy_path import RowsAnswer
     from cassandra.protocol.messages.results import ResultMessage
     from cassandra.query.trace import QueryTrace
+
+    # The default allows `ResultSet` without a type argument.
+    T = TypeVar("T", default=Any)
 else:
+    from typing import TypeVar
+
     at_first_cluster(
         __name__,
         ResultMessage="cassandra.protocol.messages.results",
         happy_path="cassandra._impl",
     )
 
-T = TypeVar("T")
+    T = TypeVar("T")
 
 _NO_ROW = "the result has no rows; result.one() returns None then"
 
@@ -471,7 +478,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return self._pages_before, self.current_rows
 
     def __next__(self) -> T:
-        return next(iter(self) if self._iterator is None else self._iterator)
+        row: T = next(iter(self) if self._iterator is None else self._iterator)
+        return row
 
     next = __next__
 

@@ -51,3 +51,9 @@ async def asynchronous(session: aio.Session) -> None:
     rows = await session.execute("SELECT id FROM users")
     assert_type(rows.one(), Any)
     print(rows.one().id)
+
+
+def names_without_arguments(results: ResultSet, answered: aio.ResultSet) -> None:
+    """Applications that are checked strictly may name the classes without an argument."""
+    assert_type(results, ResultSet[Any])
+    assert_type(answered, aio.ResultSet[Any])
