@@ -375,7 +375,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         # A policy in a module constant may be used by one cluster after another. Do not keep the
         # data centre of the previous cluster: the new cluster may have no node in a data centre
         # with that name.
-        control_host = None
+        has_no_data = False
         if self.local_dc and self.local_dc == self._found_dc and self._found_in() is not cluster:
             self.local_dc = ""
         if not self.local_dc:
@@ -390,13 +390,17 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             control_host = get_control_host() if get_control_host is not None else None
             hosts = list(hosts)
             # A control host without data (a zero-token node of ScyllaDB) is not among the hosts.
-            is_used = not hosts or control_host in hosts
-            if control_host is not None and control_host.datacenter and is_used:
+            has_no_data = (
+                bool(hosts)
+                and control_host not in hosts
+                and not getattr(control_host, "tokens", "unknown")
+            )
+            if control_host is not None and control_host.datacenter and not has_no_data:
                 self.local_dc = self._found_dc = control_host.datacenter
         super().populate(cluster, hosts)
         for host in self._hosts:
             self._adopt_datacenter(host)
-        if not self.local_dc and control_host is not None and control_host not in self._hosts:
+        if not self.local_dc and has_no_data:
             # All contact points are nodes without data.
             self._contact_addresses = frozenset()
             for host in self._hosts:
