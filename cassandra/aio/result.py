@@ -221,19 +221,21 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def current_rows(self) -> Any:
         """The rows of the current page, as the row factory makes them; [] if there are no rows."""
-        if self._page is None:
+        page = self._page
+        if page is None:
             answer = self._answer
             # Decode the rows without making a full message. `rows` returns None if the row factory
             # is not one of the driver's own row factories.
             if type(answer) is RowsAnswer:
-                self._page = answer.rows(self._row_factory)
-                if self._page is not None:
-                    return self._page
-            message = self._message
-            page = message.decode(self._row_factory) if isinstance(message, ResultMessage) else []
-            # Check for a list here, which is the usual case, to save a call.
-            self._page = page if type(page) is list else rows_of_page(page)
-        return self._page
+                page = answer.rows(self._row_factory)
+            if page is None:
+                message = self._message
+                is_message = isinstance(message, ResultMessage)
+                page = message.decode(self._row_factory) if is_message else []
+                # Check for a list here, which is the usual case, to save a call.
+                page = page if type(page) is list else rows_of_page(page)
+            self._page = page
+        return page
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
         """Return the rows of the current page as plain tuples, regardless of the row factory."""
@@ -257,7 +259,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         :raises RuntimeError: if the page is empty, but there are more pages, which may have rows.
             If `strict` is True, also if the page has rows and there are more pages.
         """
-        rows = self.current_rows
+        rows = self._page
+        if rows is None:
+            # Do in the usual case what `current_rows` does, to save a call for each request.
+            answer = self._answer
+            if type(answer) is RowsAnswer:
+                rows = self._page = answer.rows(self._row_factory)
+            if rows is None:
+                rows = self.current_rows
         # Check that no other row follows, on this page or on a later page.
         if strict:
             if len(rows) > 1:
