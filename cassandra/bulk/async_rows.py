@@ -12,7 +12,7 @@ from collections.abc import AsyncIterable, Iterator
 from typing import Any
 
 from cassandra.bulk import chunks
-from cassandra.bulk.row_sizes import size_of_row
+from cassandra.bulk.row_sizes import MEASURED, size_of_row
 from cassandra.query.snapshots import snapshot
 
 # The maximum number of rows that the event loop reads at a time. A higher number would keep the
@@ -22,7 +22,6 @@ _ROWS = 500
 # source are not held back until there are 500.
 _SECONDS = 1.0
 _LARGE = 10_000  # bytes of a row after which the next row is measured, too
-_MEASURED = 7  # of other rows, the size of one row of this number is measured
 _CHECK_INTERVAL = 1.0  # seconds between two checks that the event loop still runs
 
 
@@ -101,7 +100,7 @@ class AsyncRows:
             if len(rows) > next_measured:
                 # Measure each row while rows are large, or else some of them.
                 row_size = size_of_row(rows[-1])
-                weight = 1 if row_size > _LARGE else _MEASURED
+                weight = 1 if row_size > _LARGE else MEASURED
                 next_measured += weight
                 size += row_size * weight
                 if size >= chunks.CHUNK_BYTES:

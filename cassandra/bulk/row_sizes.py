@@ -12,6 +12,7 @@ from cassandra.bulk.fields import values_by_name
 from cassandra.bulk.objects import stored_values
 from cassandra.query.snapshots import CONSTANTS
 
+MEASURED = 7  # of small rows, callers measure one row of this number of rows
 _SIZE = 8  # the size in bytes of a value of constant size, or of the reference to another value
 _STRINGS = frozenset({str, bytes, bytearray})
 _FIXED = CONSTANTS - _STRINGS

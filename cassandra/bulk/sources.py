@@ -37,7 +37,7 @@ from cassandra.bulk.fields import check_arrow_column, select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, UNFINISHED, bare_name, is_pipe
-from cassandra.bulk.row_sizes import size_of_row
+from cassandra.bulk.row_sizes import MEASURED, size_of_row
 from cassandra.cqltypes.failures import add_note
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
@@ -658,7 +658,7 @@ def _next_rows(iterator: Iterator[Any], limit: int, first: int) -> list[Any]:
         count = min(int(rows_per_second / 2) + 1, 64, limit - len(rows))
         # Measure some of the rows. Their distance does not divide 64, so if the sizes of rows
         # alternate, all sizes are measured.
-        sizes = [size_of_row(row) for row in rows[earlier_count::_MEASURED]]
+        sizes = [size_of_row(row) for row in rows[earlier_count::MEASURED]]
         size += sum(sizes) * (len(rows) - earlier_count) // len(sizes)
         largest = max(largest, *sizes)
         # The next rows may all be as large as the largest one.
@@ -666,9 +666,6 @@ def _next_rows(iterator: Iterator[Any], limit: int, first: int) -> list[Any]:
         if count <= 0 or seconds >= chunks.OBJECT_SECONDS:
             break
     return rows
-
-
-_MEASURED = 7  # the size of one row of this number of rows is measured
 
 
 def _check_row(row: Any) -> None:

@@ -55,9 +55,7 @@ class EndpointResolver:
         :param row: the row of system.local.
         :param ip_address: the IP address at which the node was reached; None if it is unknown.
         """
-        if getattr(self._factory, "names_each_node", False):
-            return (await self.of_rows([row]))[0]
-        if endpoint in self._misleading:
+        if getattr(self._factory, "names_each_node", False) or endpoint in self._misleading:
             return (await self.of_rows([row]))[0]
         host_id = row.get("host_id")
         host = self._find_host(host_id) if host_id is not None else None
