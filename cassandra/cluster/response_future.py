@@ -7,11 +7,10 @@ first thread waits, so most futures have no event.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
-from cassandra._forks import renew_in_child
+from cassandra._forks import renewed
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra._threads import GreenEvent, RLock, get_ident, in_own_greenlet, waits_by_waiters
@@ -58,24 +57,30 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-# A thread holds this lock while it adds a callback or an event to a future. All futures share the
-# lock. This lock and the next one are reentrant, because a signal handler may execute a request,
-# too.
-_registering = RLock()
 
-# A thread holds this lock while it decides to request a page, so that two threads never request the
-# same page. If both locks are needed, this lock is acquired before `_registering`. All futures
-# share this lock, so it is released before the request is started: starting may wake a loop, and
-# call observers of the application.
-_requesting_page = RLock()
+class _PageLock:
+    """The lock of a future that has several pages.
 
+    A thread holds the lock while it decides to request a page, so that two threads never request
+    the same page. It releases the lock before it starts the request, because starting may wake a
+    loop, and calls observers of the application.
+    """
 
-@renew_in_child
-def _renew_locks() -> None:
-    # A thread that held a lock at the fork does not exist in the child, so nothing would release
-    # the lock there.
-    global _registering, _requesting_page
-    _registering, _requesting_page = RLock(), RLock()
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+
+    def _renew_locks(self) -> None:
+        self._lock = RLock()
+
+    def acquire(self, blocking: bool) -> bool:
+        """Acquire the lock; return False if another thread has it and `blocking` is False."""
+        return self._lock.acquire(blocking)
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release()
 
 
 # A function with the further arguments and keyword arguments that the application has passed.
@@ -83,33 +88,37 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _Callbacks:
-    """The callbacks of a future for results, or its callbacks for errors.
+    """The callbacks of a future.
 
-    `registered` has all callbacks. `due` has the callbacks that were not called yet for the current
-    page. The thread that removes a callback from `due` calls it, so each callback is called once
-    per page.
+    There is no lock. A thread that wants to call a callback for a page first claims it, with an
+    atomic operation of the page's dict of claims. So each callback is called once per page.
+
+    :param first_request: the request of the page for which the first callback was added.
     """
 
-    __slots__ = ("due", "registered")
+    __slots__ = ("_claims", "first_request", "for_errors", "for_rows")
 
-    def __init__(self) -> None:
-        self.registered: list[_Callback] = []
-        self.due: deque[_Callback] = deque()
+    def __init__(self, first_request: Request | None) -> None:
+        self.first_request = first_request
+        self.for_rows: list[_Callback] = []
+        self.for_errors: list[_Callback] = []
+        # For the request of the current page, and perhaps of the page before: an object of the
+        # thread that has called a callback, by the id of the callback.
+        self._claims: dict[Request | None, dict[int, object]] = {}
 
-    def add(self, callback: _Callback) -> None:
-        """Register a callback for this page and for later pages."""
-        self.registered.append(callback)
-        self.due.append(callback)
+    def claims_of(self, request: Request | None) -> dict[int, object]:
+        """Return the dict of the claims for the page of `request`."""
+        return self._claims.setdefault(request, {})
+
+    def forget(self, request: Request | None) -> None:
+        """Forget the claims for the page of `request`."""
+        self._claims.pop(request, None)
 
 
 def _trace_ids_of_errors(request: Request) -> list[uuid.UUID]:
     """Return the trace ids of the attempts that servers have answered with an error."""
     trace_ids = (getattr(attempt.error, "trace_id", None) for attempt in request.attempts)
     return [trace_id for trace_id in trace_ids if trace_id is not None]
-
-
-def _due_callbacks(callbacks: _Callbacks | None) -> deque[_Callback] | None:
-    return callbacks.due if callbacks is not None else None
 
 
 def _not_callable_message(name: str, value: object) -> str:
@@ -157,15 +166,14 @@ class ResponseFuture(Generic[R]):
     # callbacks and for a waiter (the event on which threads wait). Other threads first add a
     # callback or waiter and then read `_done`. So at least one of these two threads sees what the
     # other thread has done. If both threads see it, each callback is still called only once,
-    # because only one thread can remove the callback from its queue.
+    # because only one thread can claim it.
     #
-    # `start_fetching_next_page` begins the next page: it clears `_done`, then the outcome, and
-    # replaces `_request`. Therefore another thread that reads the outcome must read `_request`
+    # `start_fetching_next_page` begins the next page: it clears `_done`, replaces `_request`, and
+    # clears the outcome. Therefore another thread that reads the outcome must read `_request`
     # before, and check afterwards that `_done` is True and that `_request` is the same object.
     #
-    # A thread may still wait for the previous page when `start_fetching_next_page` removes the
-    # waiter. `_complete` may then find no waiter to set, so `start_fetching_next_page` sets it. The
-    # woken thread sees that `_done` is False, and waits for the next page.
+    # Each page has a waiter of its own. A thread may still wait for the previous page when
+    # `start_fetching_next_page` begins the next page, so that method wakes the thread.
 
     __slots__ = (
         # Tracing libraries store their own attributes here. The dict is only created when they do
@@ -174,14 +182,13 @@ class ResponseFuture(Generic[R]):
         "__weakref__",
         "_callbacks",
         "_done",
-        "_errbacks",
         "_error",
         "_history",
         "_hooks",
         "_paging_state",
         "_request",
         "_response",
-        "_waiter",
+        "_waiters",
         "_watcher",
         "is_schema_agreed",
         "query",
@@ -227,15 +234,14 @@ class ResponseFuture(Generic[R]):
         self._response: Any = None
         self._error: BaseException | None = None
         self._done = False  # True when the current page, or its error, has come
-        # The event on which threads wait for the current page; None while no thread waits.
-        self._waiter: Any = None
+        # The event on which threads wait for a page, by the request of the page; None until the
+        # first thread waits.
+        self._waiters: dict[Request | None, Any] | None = None
         # A pair (function, argument), or None. Unlike a callback, the function is called only once,
         # not for each page, and no rows are decoded for it.
         self._watcher: tuple[Callable[..., Any], Any] | None = watcher
-        # The callbacks for results, and the callbacks for errors; None until the first callback is
-        # added.
+        # None until the first callback is added.
         self._callbacks: _Callbacks | None = None
-        self._errbacks: _Callbacks | None = None
         self._history: Sequence[Attempt] = ()  # the attempts of all completed pages
         self._paging_state: bytes | None = None
         # The methods of this future that a tracing library has replaced, by name; None if no method
@@ -275,35 +281,39 @@ class ResponseFuture(Generic[R]):
             if self._hooks is not None:
                 finish_wrapped(self)
                 return
-        # Read the outcome before a thread is woken: a woken thread may request the next page, which
-        # replaces these attributes.
-        response, error = self._response, self._error
+        # Read these attributes before `_done` is set: another thread may then request the next
+        # page, which replaces them.
+        completed, response, error = self._request, self._response, self._error
+        callbacks = self._callbacks
         if error is not None:
             self._unread_error = UnreadError(error, self.query)
         # Set `_done` after the outcome: a thread that sees `_done` reads the outcome without a
         # lock.
         self._done = True
-        callbacks, errbacks = self._callbacks, self._errbacks
-        due = None if callbacks is None else callbacks.due
-        due_errors = None if errbacks is None else errbacks.due
-        waiter, watcher = self._waiter, self._watcher
-        has_callbacks = bool(due or due_errors)
-        if has_callbacks:
+        if callbacks is None:
+            # Another thread may have added the first callback a moment ago. The callback is not for
+            # this page if the next page was requested before.
+            callbacks = self._callbacks
+            if callbacks is not None and callbacks.first_request is not completed:
+                callbacks = None
+        waiters, watcher = self._waiters, self._watcher
+        waiter = waiters.get(completed) if waiters is not None else None
+        if callbacks is not None:
             # Wake the threads that wait for other futures now, before the callbacks are called: a
             # callback may wait for such a thread. `set_soon` wakes the threads that wait in
             # `result` of this future. It usually lets the current thread continue first, so that
             # the callbacks have run when `result` returns.
-            self.session._loops.wake_queue_of(self._request).wake()
+            self.session._loops.wake_queue_of(completed).wake()
             if waiter is not None:
                 waiter.set_soon()
         elif waiter is not None:
-            self.session._loops.wake_queue_of(self._request).set(waiter)
+            self.session._loops.wake_queue_of(completed).set(waiter)
         if watcher is not None:
             self._watcher = None
             function, argument = watcher
             function(self, argument)
-        if has_callbacks and not self._calls_back_on_loop():
-            self._call(due, due_errors, response, error)
+        if callbacks is not None and not self._calls_back_on_loop():
+            self._call(callbacks, completed, response, error)
 
     def _calls_back_on_loop(self) -> bool:
         """Let the loop call the callbacks if the current thread has read the response itself.
@@ -336,62 +346,71 @@ class ResponseFuture(Generic[R]):
     _set_final_result = FinalMethod("set_final_result")
     _set_final_exception = FinalMethod("set_final_exception")
 
-    def _call_due(self) -> None:
-        """Call the callbacks that have not been called yet for the current outcome."""
-        with _registering:
-            # If another thread has requested the next page, do nothing: the completion of the next
-            # page calls the callbacks.
-            if not self._done:
-                return
-            due, due_errors = _due_callbacks(self._callbacks), _due_callbacks(self._errbacks)
-            response, error = self._response, self._error
-        self._call(due, due_errors, response, error)
+    def _call_due(self, added: _Callback | None = None) -> None:
+        """Call the callbacks that have not been called yet for the current outcome.
+
+        :param added: the only callback to call; None for all callbacks.
+        """
+        request, callbacks = self._request, self._callbacks
+        if not self._done or callbacks is None:
+            return
+        response, error = self._response, self._error
+        # If another thread has requested the next page, do nothing: the completion of the next page
+        # calls the callbacks.
+        if self._done and self._request is request:
+            self._call(callbacks, request, response, error, added)
 
     def _call(
         self,
-        due: deque[_Callback] | None,
-        due_errors: deque[_Callback] | None,
+        callbacks: _Callbacks,
+        request: Request | None,
         response: object,
         error: BaseException | None,
+        added: _Callback | None = None,
     ) -> None:
-        """Call the callbacks in `due` with the rows, or those in `due_errors` with the error.
+        """Call the callbacks for rows with the rows, or the callbacks for errors with the error.
 
-        The outcome is passed as the arguments `response` and `error`, because a callback may
-        request the next page, which resets the future's attributes.
+        The request of the page and its outcome are arguments, because a callback may request the
+        next page, which replaces the future's attributes.
         """
-        outcome: Any = error
-        if error is None:
-            # Do not decode the rows if no callback wants them.
-            if not due:
-                return
-            try:
-                outcome = self._rows(response)
-            except BaseException as fault:  # the rows cannot be decoded, or a row factory fails
-                outcome = failure_of(fault)
-                # Store the error. But if the next page was already requested, do not store it,
-                # because it would overwrite the outcome of the next page.
-                if self._response is response:
-                    self._error = outcome
-                # The outcome is now an error: call the callbacks for errors.
-                due = due_errors
-            else:
-                if self._paging_state is not None and self._unread_pages is None:
-                    self._watch_pages(unread_by_callbacks(self.query, outcome))
-        else:
-            due = due_errors
-            if due:
+        claims, claim = callbacks.claims_of(request), object()
+        rows: Any = NOT_SET
+        # Other threads may add callbacks during the iteration. It then reaches them, too.
+        for callback in callbacks.for_rows if error is None else callbacks.for_errors:
+            if added is not None and callback is not added:
+                continue
+            # `setdefault` is atomic, so only one thread finds its own object.
+            if claims.setdefault(id(callback), claim) is not claim:
+                continue
+            if error is not None:
                 self._note_error_read()
-        while due:
-            try:
-                function, args, kwargs = due.popleft()
-            except IndexError:  # another thread has taken the last callback
-                return
-            try:
-                function(outcome, *args, **kwargs)
-            # Log the error, so that it does not end the loop's thread, which handles all other
-            # requests, too.
-            except BaseException:
-                log.exception("a callback of %r failed", self)
+                self._call_one(callback, error)
+                continue
+            # Decode the rows only if a callback wants them.
+            if rows is NOT_SET:
+                try:
+                    rows = self._rows(response)
+                except BaseException as fault:  # the rows cannot be decoded, or a row factory fails
+                    failure = failure_of(fault)
+                    # Store the error. But if the next page was already requested, do not store it,
+                    # because it would overwrite the outcome of the next page.
+                    if self._response is response:
+                        self._error = failure
+                    # The outcome is now an error.
+                    self._call(callbacks, request, response, failure)
+                    return
+                if self._paging_state is not None and self._unread_pages is None:
+                    self._watch_pages(unread_by_callbacks(self.query, rows))
+            self._call_one(callback, rows)
+
+    def _call_one(self, callback: _Callback, outcome: Any) -> None:
+        function, args, kwargs = callback
+        try:
+            function(outcome, *args, **kwargs)
+        # Log the error, so that it does not end the loop's thread, which handles all other
+        # requests, too.
+        except BaseException:
+            log.exception("a callback of %r failed", self)
 
     def _rows(self, response: object) -> Any:
         """Decode and return the rows of a page for callbacks; None if the statement has no rows."""
@@ -478,21 +497,22 @@ class ResponseFuture(Generic[R]):
         request = self._request
         # The current thread may read the response itself. But callbacks, and the methods of tracing
         # libraries, must run on the loop.
-        may_end = self._callbacks is None and self._errbacks is None and self._hooks is None
+        may_end = self._callbacks is None and self._hooks is None
         if timeout is None and request is not None and request.read_answer(may_end):
             return
-        waiter = self._waiter
+        waiters = self._waiters
+        if waiters is None:
+            # `setdefault` is atomic, so two threads get the same dict, and below the same waiter.
+            waiters = self._waiters = vars(self).setdefault("_first_waiters", {})
+        waiter = waiters.get(request)
         if waiter is None:
-            with _registering:
-                waiter = self._waiter
-                if waiter is None:
-                    # Under gevent and eventlet, waiting in the kernel would block all greenlets of
-                    # this thread.
-                    waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
-                    self._waiter = waiter
-        # Check again after creating the waiter. If the page was completed before that, `_complete`
-        # did not see the waiter and will never set it.
-        if not self._done:
+            # Under gevent and eventlet, waiting in the kernel would block all greenlets of this
+            # thread.
+            new_waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
+            waiter = waiters.setdefault(request, new_waiter)
+        # Check again after creating the waiter. If the page was completed before that, or the next
+        # page was requested, nobody has seen the waiter, and nobody will set it.
+        if not self._done and self._request is request:
             # In a forked child, `is_shutdown` is True. Raise an error there, because the request
             # would never complete.
             if self.session.is_shutdown:
@@ -500,11 +520,6 @@ class ResponseFuture(Generic[R]):
             is_set = waiter.wait(timeout)
             if not is_set and self.session.is_shutdown:
                 self.session._refuse_in_child()  # a signal handler has forked during the wait
-            if is_set and not self._done:
-                # The waiter was set for the previous page, so the next wait needs a new waiter.
-                with _registering:
-                    if self._waiter is waiter:
-                        self._waiter = None
 
     # -- callbacks ---------------------------------------------------------------------------------
 
@@ -523,12 +538,10 @@ class ResponseFuture(Generic[R]):
         """
         if not callable(fn):
             raise TypeError(_not_callable_message("callback", fn))
-        with _registering:
-            if self._callbacks is None:
-                self._callbacks = _Callbacks()
-            self._callbacks.add((in_own_greenlet(fn), args, kwargs))
+        callback = (in_own_greenlet(fn), args, kwargs)
+        self._own_callbacks().for_rows.append(callback)
         if self._done:
-            self._call_due()
+            self._call_due(callback)
         return self
 
     def add_errback(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> ResponseFuture:
@@ -541,13 +554,18 @@ class ResponseFuture(Generic[R]):
         """
         if not callable(fn):
             raise TypeError(_not_callable_message("errback", fn))
-        with _registering:
-            if self._errbacks is None:
-                self._errbacks = _Callbacks()
-            self._errbacks.add((in_own_greenlet(fn), args, kwargs))
+        callback = (in_own_greenlet(fn), args, kwargs)
+        self._own_callbacks().for_errors.append(callback)
         if self._done:
-            self._call_due()
+            self._call_due(callback)
         return self
+
+    def _own_callbacks(self) -> _Callbacks:
+        """Return the callbacks of this future, which are created at the first call."""
+        if self._callbacks is None:
+            # `setdefault` is atomic, so two threads get the same object.
+            self._callbacks = vars(self).setdefault("_first", _Callbacks(self._request))
+        return self._callbacks
 
     def add_callbacks(
         self,
@@ -579,9 +597,9 @@ class ResponseFuture(Generic[R]):
 
     def clear_callbacks(self) -> None:
         """Remove all callbacks and errbacks."""
-        with _registering:
+        if self._callbacks is not None:
+            vars(self).pop("_first", None)
             self._callbacks = None
-            self._errbacks = None
 
     @property
     def error(self) -> BaseException | None:
@@ -622,8 +640,11 @@ class ResponseFuture(Generic[R]):
         if self._request is None:
             raise QueryExhausted("there are no more pages")
         self._note_pages_known()
-        with _requesting_page:
-            state = self._paging_state
+        lock = self._acquire_page_lock()
+        if lock is None:
+            return
+        try:
+            completed, state = self._request, self._paging_state
             # If another thread or a callback has already requested the page, and it has not come
             # yet, do nothing.
             if not self._done and state is not None:
@@ -632,22 +653,19 @@ class ResponseFuture(Generic[R]):
             next_page, self._next = self._next, None
             is_new = next_page is None
             if next_page is None:  # `_next_page` raises QueryExhausted if `state` is None
-                next_page = self.session._next_page(self._request, state)
-            with _registering:
-                self._done = False
-                waiter, self._waiter = self._waiter, None
-                self._watcher = None
-                self._response = self._error = None
-                for callbacks in (self._callbacks, self._errbacks):
-                    if callbacks is not None:
-                        # Use a new queue: the thread that completes the previous page may still be
-                        # removing callbacks from the old queue.
-                        callbacks.due = deque(callbacks.registered)
-                self._watch(next_page.request)
+                next_page = self.session._next_page(completed, state)
+            self._done = False
+            self._watch(next_page.request)
+            self._watcher = None
+            self._response = self._error = None
+        finally:
+            lock.release()
+        callbacks, waiters = self._callbacks, self._waiters
+        if callbacks is not None:
+            callbacks.forget(completed)
         # Wake threads that still wait for the previous page, so that they wait for the next page.
-        # The thread that completes the previous page may read `_waiter` only now and find None, so
-        # wake them here.
-        if waiter is not None:
+        # The thread that completes the previous page may not have seen the waiter.
+        if waiters is not None and (waiter := waiters.pop(completed, None)) is not None:
             waiter.set()
         # `_complete` is called when the next page comes, or at once if it has already come.
         next_page.add_callback(self._complete)
@@ -663,15 +681,33 @@ class ResponseFuture(Generic[R]):
         """
         if self._paging_state is None or self._request is None:
             return
-        with _requesting_page:
+        lock = self._acquire_page_lock()
+        if lock is None:
+            return
+        try:
             # Check again under the lock, because another thread may have requested the page since.
             state = self._paging_state
             if state is None or self._next is not None or not self._done:
                 return
-            if self._callbacks is not None or self._errbacks is not None:
+            if self._callbacks is not None:
                 return
             next_page = self._next = self.session._next_page(self._request, state)
+        finally:
+            lock.release()
         next_page.start()
+
+    def _acquire_page_lock(self) -> _PageLock | None:
+        """Acquire the lock under which a thread decides to request a page.
+
+        :returns: the lock. None if the current thread is the thread of a loop, and another thread
+            has the lock, so that the other thread requests the page. A loop must not wait: a signal
+            handler may have interrupted the other thread, and wait for a request.
+        """
+        # `setdefault` is atomic, so two threads get the same object.
+        lock: _PageLock = vars(self).get("_page_lock") or vars(self).setdefault(
+            "_page_lock", renewed(_PageLock())
+        )
+        return lock if lock.acquire(get_ident() not in self.session._loops.idents) else None
 
     # -- details of the execution ------------------------------------------------------------------
 

@@ -376,12 +376,7 @@ class Session(SessionBase, CompatSession):
         inbox = self._loops.choose(request)
         # A request listener may have added callbacks. Callbacks run on the loop, so the loop must
         # then read the response.
-        is_awaited = (
-            is_awaited
-            and future._callbacks is None
-            and future._errbacks is None
-            and future._hooks is None
-        )
+        is_awaited = is_awaited and future._callbacks is None and future._hooks is None
         if not (
             inbox.is_quiet
             # Callbacks run in the thread of a loop. Requests of callbacks are not sent directly:

@@ -44,6 +44,8 @@ IDLE_AFTER = 0.0001  # seconds
 LAST_ROUNDS = 3
 LAST_ROUND = 1.0  # seconds
 
+NO_DRAIN = -1  # `Inbox._drain_count` never has this value
+
 # The error messages of a call that was running when the loop was closed, and of work that is queued
 # when the loop is closed already.
 ENDED = "the cluster was shut down before the call was over"
@@ -72,12 +74,12 @@ class Inbox:
     __slots__ = (
         "_clock",
         "_closed",
-        "_is_drain_scheduled",
+        "_drain_count",
         "_is_settle_scheduled",
         "_loop",
         "_queue",
         "_quiet_since",
-        "_scheduling_thread",
+        "_scheduled_after",
         "is_quiet",
     )
 
@@ -89,13 +91,13 @@ class Inbox:
         self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
         self._closed: str | None = None  # why no more work is accepted; None if work is accepted
         self._queue: deque[Startable] = deque()
-        # True if `_drain` or `_settle` is scheduled on the loop. `_drain` starts the queued work.
-        # `_settle` runs after the requests of that work were written.
-        self._is_drain_scheduled = False
+        # `_drain` starts the queued work on the loop. `_drain_count` is the number of its calls. A
+        # further call is scheduled if `_scheduled_after` is the same number.
+        self._drain_count = 0
+        self._scheduled_after = NO_DRAIN
+        # True if `_settle` is scheduled on the loop. It runs after the requests of the started work
+        # were written.
         self._is_settle_scheduled = False
-        # The identifier of the thread that is scheduling `_drain` at the moment; None if no thread
-        # is doing so.
-        self._scheduling_thread: int | None = None
         self._quiet_since = 0.0  # the time of the last `_settle`
         self.is_quiet = True
         """False if work is queued or is not written to a socket yet, or if the loop is closed.
@@ -108,43 +110,41 @@ class Inbox:
 
         If the loop is closed, the work fails with SessionShutdown, before or after this returns.
         """
-        # Append before reading `_is_drain_scheduled`. `_drain` clears that attribute before it
-        # looks into the queue. So either `_drain` finds this work, or we see False and schedule
-        # another drain.
+        # Append before comparing the two counts. `_drain` increments `_drain_count` before it looks
+        # into the queue. So either `_drain` finds this work, or the counts differ here and we
+        # schedule another drain.
         self._queue.append(work)
         # Clear `is_quiet` after the append. The drain that handles the work is followed by
         # `_settle`, which sets `is_quiet` again.
         self.is_quiet = False
-        # If two threads schedule `_drain` at the same time, the second drain finds an empty queue.
-        # If this thread is already scheduling `_drain`, we are in a signal handler that interrupted
-        # it. The handler may wait for this work, so the interrupted call might never continue:
-        # schedule `_drain` again.
-        outer = self._scheduling_thread
-        is_in_handler = outer is not None and outer == get_ident()
-        if not self._is_drain_scheduled or is_in_handler:
-            self._scheduling_thread = get_ident()
-            self._is_drain_scheduled = True
-            try:
-                if self._closed is not None:
-                    raise RuntimeError(self._closed)
-                self._loop.call_soon_threadsafe(self._drain)
-            except RuntimeError:
-                if self._closed is None and not self._loop.is_closed():
-                    # A signal handler has raised this error; see `except BaseException` below.
-                    self._loop.call_soon_threadsafe(self._drain)
-                    raise
-                # The loop is closed. Clear `_is_drain_scheduled` before emptying the queue. Another
-                # thread that read True has queued its work already, so the work fails here.
-                self._is_drain_scheduled = False
-                self._refuse_all()
-            except BaseException:
-                # For example, KeyboardInterrupt before or during the scheduling.
-                # `_is_drain_scheduled` is set, so nobody else will schedule a drain. Schedule it
-                # here, before raising.
+        drain_count = self._drain_count
+        if self._scheduled_after == drain_count:
+            return
+        # If other threads do this at the same time, the other drains find an empty queue. That is
+        # also why we set `_scheduled_after` only when the drain is scheduled: a signal handler may
+        # interrupt this call before, and wait for work that it or another thread queues.
+        try:
+            closed = self._closed
+            if closed is not None:
+                raise RuntimeError(closed)
+            self._loop.call_soon_threadsafe(self._drain)
+        except RuntimeError:
+            if self._closed is None and not self._loop.is_closed():
+                # A signal handler has raised this error; see `except BaseException` below.
                 self._loop.call_soon_threadsafe(self._drain)
                 raise
-            finally:
-                self._scheduling_thread = outer if is_in_handler else None
+            self._refuse_all()
+            return
+        except BaseException:
+            # For example, KeyboardInterrupt before the scheduling. Schedule the drain before
+            # raising, because the work may be the last that is queued.
+            self._loop.call_soon_threadsafe(self._drain)
+            raise
+        self._scheduled_after = drain_count
+        if self._closed is not None:
+            # `close` may have run since, so the drain may never run.
+            self._scheduled_after = NO_DRAIN
+            self._refuse_all()
 
     def is_idle(self) -> bool:
         """Return True if the inbox got no work for IDLE_AFTER seconds. Any thread may call this.
@@ -159,9 +159,9 @@ class Inbox:
         # Keep the first reason, which says why the loop has ended.
         self._closed = self._closed or reason
         self.is_quiet = False
-        # No drain will run any more. Clear `_is_drain_scheduled`, so that later calls of `put` see
-        # that the loop is closed and let their work fail.
-        self._is_drain_scheduled = False
+        # No drain will run any more. Later calls of `put` must see that the loop is closed, so that
+        # they let their work fail.
+        self._scheduled_after = NO_DRAIN
         self._refuse_all()
 
     def abandon(self, reason: str) -> None:
@@ -172,7 +172,7 @@ class Inbox:
         """
         self._queue.clear()
         self._closed = reason
-        self._is_drain_scheduled = False
+        self._scheduled_after = NO_DRAIN
         self.is_quiet = False
 
     def _refuse_all(self) -> None:
@@ -190,9 +190,9 @@ class Inbox:
 
     def _drain(self) -> None:
         """Start all queued work; runs on the loop."""
-        # Clear `_is_drain_scheduled` first, so that work which is queued after the last `popleft`
-        # wakes the loop again.
-        self._is_drain_scheduled = False
+        # Increment the count first, so that work which is queued after the last `popleft` wakes the
+        # loop again.
+        self._drain_count += 1
         queue = self._queue
         while queue:
             try:

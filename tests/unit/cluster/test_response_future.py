@@ -278,7 +278,7 @@ def test_a_page_in_flight_is_not_requested_again(node: FakeNode, session: Sessio
     values: list[int] = []
     thread = threading.Thread(target=lambda: values.append(future.result().one().v), daemon=True)
     thread.start()
-    until(lambda: future._waiter is not None)
+    until(lambda: future._waiters and future._request in future._waiters)
     held.wait()
     future.start_fetching_next_page()
     held.release()
@@ -358,3 +358,32 @@ def test_the_error_of_a_page_is_gone_once_the_page_is_requested_again(
     assert future.error is None
     held.release()
     assert future.result().one().v == 1
+
+
+def test_a_first_callback_is_called_if_it_is_added_while_the_page_comes(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first callback may be added while the loop completes the future.
+
+    If the next page is requested at the same moment, the callback still gets both pages.
+    """
+    prime_pages(node, 2)
+    pages: list[list[int]] = []
+
+    class AddingFuture(ResponseFuture[Any]):
+        """Adds a callback and requests the next page, as other threads do during `_complete`."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            # `_complete` has looked for callbacks already when it sets `_done`.
+            is_first_page = name == "_done" and value is True and not vars(self).get("has_added")
+            if is_first_page:
+                self.has_added = True
+                self.add_callback(lambda page: pages.append([row.v for row in page]))
+            super().__setattr__(name, value)
+            if is_first_page:
+                self.start_fetching_next_page()
+
+    monkeypatch.setattr("cassandra.cluster.session.ResponseFuture", AddingFuture)
+    session.execute_async(SimpleStatement(READ, fetch_size=1))
+    until(lambda: len(pages) == 2)
+    assert sorted(pages) == [[0], [1]]
