@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
 from cassandra.engine.connection import read_answer
-from cassandra.errors import OperationTimedOut, ProtocolError
+from cassandra.errors import InvalidRequest, OperationTimedOut, ProtocolError
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.opcodes import QUERY
 from cassandra.protocol.params import QueryParams
@@ -37,10 +37,13 @@ Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
 class InternalQueries:
     """Sends the engine's own requests, and reads their responses."""
 
-    __slots__ = ("_settings",)
+    __slots__ = ("_are_pages_refused", "_settings")
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        # True if a server has refused the size of the pages, or warned of it. The guardrail
+        # `page_size` of Cassandra does so.
+        self._are_pages_refused = False
 
     async def send(
         self,
@@ -106,7 +109,8 @@ class InternalQueries:
     async def pages(self, connection: Connection, query: str) -> AsyncIterator[Any]:
         """Yield the result of `query` page by page, as ROWS messages.
 
-        A page has `Settings.schema_metadata_page_size` rows.
+        A page has `Settings.schema_metadata_page_size` rows. If the server does not want pages of
+        this size, the result is a single page: servers do not limit results without pages.
 
         :raises ProtocolError: if the server repeats a paging state.
         """
@@ -118,14 +122,23 @@ class InternalQueries:
             query = maybe_add_timeout_to_query(query, timeout)
         paging_state: bytes | None = None
         seen_paging_states: set[bytes] = set()
+        page_size = None if self._are_pages_refused else self._settings.schema_metadata_page_size
         while True:
             params = QueryParams(
-                consistency=ConsistencyLevel.ONE,
-                page_size=self._settings.schema_metadata_page_size,
-                paging_state=paging_state,
+                consistency=ConsistencyLevel.ONE, page_size=page_size, paging_state=paging_state
             )
             body = bodies.query_body(query, params, connection.version)
-            page = await self.send(connection, QUERY, body, question=repr(query), statement=query)
+            try:
+                page = await self.send(
+                    connection, QUERY, body, question=repr(query), statement=query
+                )
+            except InvalidRequest as error:
+                if page_size is None or paging_state is not None or not _names_pages(str(error)):
+                    raise
+                self._are_pages_refused, page_size = True, None
+                continue
+            if any(_names_pages(warning) for warning in page.warnings or ()):
+                self._are_pages_refused = True  # for the queries that follow
             yield page
             paging_state = page.paging_state
             if paging_state is None:
@@ -138,3 +151,8 @@ class InternalQueries:
                     f"{query!r} has no end"
                 )
             seen_paging_states.add(paging_state)
+
+
+def _names_pages(message: str) -> bool:
+    """Return True if the server's error or warning is about the size of pages."""
+    return "page_size" in message or "page size" in message

@@ -135,20 +135,20 @@ async def test_an_unexpected_message_closes_the_connection(answer: Any) -> None:
     assert peer.connection.closed
 
 
-async def pages_of(peer: Peer, **changed: Any) -> list[list[tuple[Any, ...]]]:
+async def pages_by(queries: InternalQueries, peer: Peer) -> list[list[tuple[Any, ...]]]:
     """Read all pages of SELECT, and return the rows of each page as tuples."""
 
     def tuples(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         return list(rows)
 
-    pages = internal_queries(**changed).pages(peer.connection, SELECT)
-    return [page.decode(tuples) async for page in pages]
+    return [page.decode(tuples) async for page in queries.pages(peer.connection, SELECT)]
 
 
 async def test_each_page_is_requested_with_the_previous_paging_state() -> None:
     """The second request has the paging state of the first page, and both have the page size."""
     peer = Peer(rows_result(1, 2, state=b"next"), rows_result(3))
-    assert await pages_of(peer, schema_metadata_page_size=2) == [[(1,), (2,)], [(3,)]]
+    queries = internal_queries(schema_metadata_page_size=2)
+    assert await pages_by(queries, peer) == [[(1,), (2,)], [(3,)]]
     first, second = (body for _opcode, body, _timeout in peer.sent)
     # 2 is the page size.
     assert int32(2) in first
@@ -163,8 +163,46 @@ async def test_a_paging_state_that_repeats_is_an_error() -> None:
     """
     peer = Peer(rows_result(1, state=b"same"))
     with pytest.raises(ProtocolError, match="has no end"):
-        await pages_of(peer)
+        await pages_by(internal_queries(), peer)
     assert len(peer.sent) == 2
+
+
+async def test_pages_that_a_server_refuses_are_not_requested_again() -> None:
+    """If a guardrail of the server refuses the size of the pages, rows are read without pages.
+
+    cassandra-driver reads the schema without pages, so it connects to such servers.
+    """
+    invalid = 0x2200  # the protocol's code of this error
+    refusal = "Guardrail page_size violated: page size 1000 exceeds fail threshold of 500."
+    peer = Peer((ERROR, 0, int32(invalid) + string(refusal)), rows_result(1, 2, 3))
+    queries = internal_queries()
+    for _ in range(2):
+        assert await pages_by(queries, peer) == [[(1,), (2,), (3,)]]
+    # The first request alone has a page size.
+    assert [int32(1000) in body for _opcode, body, _timeout in peer.sent] == [True, False, False]
+
+
+async def test_other_refusals_are_raised_at_once() -> None:
+    """If a server refuses a query for another reason, the query is not sent again."""
+    invalid = 0x2200  # the protocol's code of this error
+    peer = Peer((ERROR, 0, int32(invalid) + string("no such table")), rows_result(1))
+    with pytest.raises(InvalidRequest, match="no such table"):
+        await pages_by(internal_queries(), peer)
+    assert len(peer.sent) == 1
+
+
+async def test_pages_that_a_server_warns_of_are_not_requested_again() -> None:
+    """If the server warns of the size of the pages, later queries read rows without pages."""
+    has_warnings = 0x08  # the flag of a frame
+    opcode, _flags, body = rows_result(1, state=b"next")
+    warning = "Guardrail page_size violated: page size 1000 exceeds warning threshold of 500."
+    warned = (opcode, has_warnings, short(1) + string(warning) + body)
+    peer = Peer(warned, rows_result(2), rows_result(1, 2))
+    queries = internal_queries()
+    assert await pages_by(queries, peer) == [[(1,)], [(2,)]]
+    assert await pages_by(queries, peer) == [[(1,), (2,)]]
+    sizes = [int32(1000) in body for _opcode, body, _timeout in peer.sent]
+    assert sizes == [True, True, False]
 
 
 class RecordingQueries(InternalQueries):
@@ -184,7 +222,7 @@ class RecordingQueries(InternalQueries):
     ) -> Any:
         """Record the statement, and return a response without a further page."""
         self.statements.append(statement)
-        return SimpleNamespace(paging_state=None)
+        return SimpleNamespace(paging_state=None, warnings=None)
 
 
 @pytest.mark.parametrize(
