@@ -101,17 +101,19 @@ class NodeList:
         self.hosts: list[Host] = []
         self.added: list[Host] = []
         self.relocated: list[Host] = []  # previous hosts with a new data centre or rack
-        seen_ids_and_endpoints: set[Any] = set()
+        rows = list(rows)
+        endpoint_by_id = _endpoints_by_id(rows, by_endpoint)
+        seen_endpoints: set[EndPoint] = set()
         for endpoint, row in rows:
             host_id = row.get("host_id")
-            if host_id in seen_ids_and_endpoints or endpoint in seen_ids_and_endpoints:
+            if endpoint in seen_endpoints or endpoint_by_id[host_id] != endpoint:
                 log.warning(
                     "two rows of the system tables describe %s (host_id %s): one is ignored",
                     endpoint,
                     host_id,
                 )
                 continue
-            seen_ids_and_endpoints.update((host_id, endpoint))
+            seen_endpoints.add(endpoint)
             host_with_id = by_id.get(host_id) if host_id is not None else None
             host = host_with_id or by_endpoint.get(endpoint)
             # Create a new `Host` if the node has a new address, or if another node has this address
@@ -134,3 +136,32 @@ class NodeList:
         # Compare by identity: a removed host may be equal to the new host at the same address.
         current_ids = set(map(id, self.hosts))
         self.removed = [host for host in previous if id(host) not in current_ids]
+
+
+def _endpoints_by_id(
+    rows: Sequence[tuple[EndPoint, Row]], previous: Mapping[EndPoint, Host]
+) -> dict[Any, EndPoint]:
+    """Return the end point of each host id.
+
+    Servers sometimes keep the row of a node's old address beside the row of its new address. The
+    first row is the queried node. Otherwise choose the address of a host that is not down, then an
+    address that we have not tried, and last the address of a host that is down.
+
+    :param rows: as for `NodeList`.
+    :param previous: the hosts after the previous reading.
+    """
+
+    def rank(endpoint: EndPoint) -> int:
+        host = previous.get(endpoint)
+        if endpoint == rows[0][0]:
+            return 0
+        if host is None:
+            return 2
+        return 3 if host.is_up is False else 1
+
+    endpoints: dict[Any, EndPoint] = {}
+    for endpoint, row in rows:
+        earlier = endpoints.setdefault(row.get("host_id"), endpoint)
+        if rank(endpoint) < rank(earlier):
+            endpoints[row.get("host_id")] = endpoint
+    return endpoints

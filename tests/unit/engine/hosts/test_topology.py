@@ -139,3 +139,35 @@ def test_the_first_of_two_rows_for_a_node_counts(caplog: pytest.LogCaptureFixtur
     # The second row repeats the host id of the first row, and the third row repeats its address.
     assert [str(listed.address) for listed in node_list.hosts] == ["10.0.0.1"]
     assert caplog.text.count("one is ignored") == 2
+
+
+@pytest.mark.parametrize(
+    ("known", "is_up", "expected"),
+    [
+        ("10.0.0.2", True, "10.0.0.2"),
+        ("10.0.0.2", None, "10.0.0.2"),
+        ("10.0.0.2", False, "10.0.0.3"),
+        ("10.0.0.3", True, "10.0.0.3"),
+        ("10.0.0.3", False, "10.0.0.2"),
+    ],
+)
+def test_a_stale_row_does_not_hide_the_address_that_answers(
+    known: str, is_up: bool | None, expected: str
+) -> None:
+    """A node may have a row of its old address, too. An address that does not answer is replaced.
+
+    The queried node keeps its address in any case.
+    """
+    rows = [
+        endpoint_and_row(ID_1, "10.0.0.1"),
+        endpoint_and_row(ID_2, "10.0.0.2"),
+        endpoint_and_row(ID_2, "10.0.0.3"),
+        endpoint_and_row(ID_1, "10.0.0.4"),
+    ]
+    known_host = new_host(known, is_up=is_up)
+    known_host.host_id = ID_2
+    queried_host = new_host("10.0.0.1", is_up=False)
+    queried_host.host_id = ID_1
+    node_list = new_node_list(rows, [queried_host, known_host])
+    assert [str(listed.address) for listed in node_list.hosts] == ["10.0.0.1", expected]
+    assert node_list.removed == ([] if known == expected else [known_host])
