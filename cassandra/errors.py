@@ -14,7 +14,7 @@ The ``__module__`` of each class is the module from which applications import it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.consistency import consistency_value_to_name
 
@@ -22,6 +22,21 @@ if TYPE_CHECKING:
     import uuid
 
     from cassandra.versions import OperationType
+
+E = TypeVar("E", bound=BaseException)
+
+
+class PickledWhole:
+    """Base of exceptions whose `args` and attributes are pickled as they are.
+
+    Other exceptions are usually pickled as a call of their class with `args`. This fails if ``__init__``
+    has other parameters, and then the parent of a `multiprocessing.Pool` waits for ever.
+    """
+
+    args: tuple[Any, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, vars(self))
 
 
 class DriverException(Exception):
@@ -39,15 +54,11 @@ class DriverException(Exception):
     warnings: list[str] | None = None
     custom_payload: dict[str, Any] | None = None
 
-    # Pickle `args` and the attributes as they are. If unpickling called `__init__` again, it would
-    # add the fields to the message a second time.
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, vars(self))
+    # If unpickling called `__init__` again, it would add the fields to the message a second time.
+    __reduce__ = PickledWhole.__reduce__
 
 
-def _restored(
-    error_class: type[DriverException], args: tuple[Any, ...], fields: Mapping[str, Any]
-) -> DriverException:
+def _restored(error_class: type[E], args: tuple[Any, ...], fields: Mapping[str, Any]) -> E:
     """Return an unpickled error, without calling the ``__init__`` of its class."""
     error = error_class.__new__(error_class, *args)
     error.args = args

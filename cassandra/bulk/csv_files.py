@@ -29,6 +29,7 @@ from cassandra.bulk.texts import (
     text_reader,
     usual_kind,
 )
+from cassandra.errors import PickledWhole
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _MAY_BE_EMPTY = frozenset({"ascii", "text", "varchar", "blob"})
 _Reader = tuple[str, "int | None", "_FieldReader"]
 
 
-class _UnreadableRow(ValueError):
+class _UnreadableRow(PickledWhole, ValueError):
     """A row that cannot be split into fields, or has invalid bytes.
 
     :param message: the cause.
@@ -59,7 +60,7 @@ class _UnreadableRow(ValueError):
         self.raw = raw
 
 
-class _UnclosedQuote(ValueError):
+class _UnclosedQuote(PickledWhole, ValueError):
     """The csv module has found an opening quote, but no closing one.
 
     This ends the load, whatever `max_errors` is, because we cannot know how many rows are inside

@@ -11,6 +11,7 @@ from cassandra._habits import stack_level
 from cassandra._misspelt import nearest
 from cassandra._patterns import pattern
 from cassandra.bulk.chunks import Column
+from cassandra.errors import PickledWhole
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import tokens_of
@@ -157,7 +158,7 @@ def _name_of(table: Any) -> str:
     return "load('table', source), or scan('table')"
 
 
-class UnknownTable(ValueError):
+class UnknownTable(PickledWhole, ValueError):
     """The driver's metadata lack a table.
 
     :param message: the message.

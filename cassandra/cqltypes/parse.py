@@ -328,8 +328,11 @@ public(
 )
 
 
-def _pickled(cls: type[Any]) -> str | tuple[Any, ...]:
-    """Return what `copyreg` needs to pickle a type class: its name, or a function call."""
+def pickled_type(cls: type[Any]) -> str | tuple[Any, ...]:
+    """Return what `copyreg` needs to pickle a type class: its name, or a function call.
+
+    :param cls: a class of `cassandra.cqltypes`.
+    """
     # Ordinary classes are pickled by name. A class that was made at run time, for example a class
     # with parameters, is in no module. So pickle what `_unpickled` needs to make the class again.
     if vars(cls).get("_registered", True) or cls is UnrecognizedType:
@@ -345,4 +348,4 @@ def _unpickled(name: str, mapped_class: Any) -> type[_CassandraType]:
     return kind if mapped_class is None else with_subtypes(kind, kind.subtypes, mapped_class)
 
 
-copyreg.pickle(CassandraTypeType, _pickled)
+copyreg.pickle(CassandraTypeType, pickled_type)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import cassandra._impl as implementations
-from cassandra.cqltypes.parse import lookup_casstype, lookup_casstype_simple
+from cassandra.cqltypes.base import CassandraTypeType
+from cassandra.cqltypes.parse import lookup_casstype, lookup_casstype_simple, pickled_type
 from cassandra.cqltypes.scalars import OPTIONS
 from cassandra.cqltypes.udt import UserType, with_subtypes
 from cassandra.errors import ProtocolError
@@ -59,8 +60,24 @@ class ColumnMetadata(NamedTuple):
     name: str
     type: Any
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # cloudpickle, which joblib, Dask, Ray and Spark use, would pickle the class of a type with
+        # all its attributes. So pickle what `pickle` itself uses to make the class again.
+        if isinstance(self.type, CassandraTypeType):
+            reduced_type = pickled_type(self.type)
+            if not isinstance(reduced_type, str):
+                return _unpickled_column, (*self[:3], *reduced_type)
+        return type(self), tuple(self)
+
 
 ColumnMetadata.__module__ = "cassandra.protocol"
+
+
+def _unpickled_column(
+    keyspace: str, table: str, name: str, make_type: Callable[..., CqlType], arguments: Any
+) -> ColumnMetadata:
+    return ColumnMetadata(keyspace, table, name, make_type(*arguments))
+
 
 # A cache that maps the option id of a type without parameters to the type's class.
 _simple_types: dict[int, CqlType] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from cassandra.errors import PickledWhole
+
 __all__ = [
     "CommandFailed", "LocalClusterError", "MissingRequirement", "NodeFailed", "NotReady",
     "StartCancelled",
 ]  # fmt: skip
 
 
-class LocalClusterError(RuntimeError):
+class LocalClusterError(PickledWhole, RuntimeError):
     """The base class of the exceptions of :class:`~cassandra.testing.LocalCluster`."""
 
     __module__ = "cassandra.testing"
