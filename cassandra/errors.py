@@ -29,7 +29,7 @@ E = TypeVar("E", bound=BaseException)
 class PickledWhole:
     """Base of exceptions whose `args` and attributes are pickled as they are.
 
-    Other exceptions are usually pickled as a call of their class with `args`. This fails if ``__init__``
+    Python pickles other exceptions as a call of their class with `args`. This fails if ``__init__``
     has other parameters, and then the parent of a `multiprocessing.Pool` waits for ever.
     """
 

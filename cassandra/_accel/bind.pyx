@@ -39,6 +39,7 @@ from cassandra._accel.wbuf cimport (
 from collections.abc import Mapping as _Mapping
 from operator import index as _index
 
+from cassandra.cqltypes.base import codec_in_order as _codec_in_order
 from cassandra.cqltypes.failures import locate as _locate
 from cassandra.cqltypes.missing import is_missing as _is_missing
 from cassandra.errors import UnsetUnsupported
@@ -369,7 +370,10 @@ cdef class BindPlan:
                 raise ValueError(
                     f"routing key index {index}, but there are {len(self.columns)} bind markers"
                 )
-        codecs = tuple([column.type.codec() for column in self.columns])
+        made_codecs = [column.type.codec() for column in self.columns]
+        for index in self.routing_key_indexes or ():
+            made_codecs[index] = _codec_in_order(made_codecs[index], self.columns[index].type)
+        codecs = tuple(made_codecs)
         self._names = tuple([column.name for column in self.columns])
         self.strict = strict
         self._repeats = len(set(self._names)) < len(self._names)

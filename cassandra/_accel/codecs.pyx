@@ -632,6 +632,7 @@ __all__ = sorted([
     "from_functions",
     "list_of",
     "map_of",
+    "ordered",
     "release_vector_memory",
     "set_of",
     "tuple_of",

@@ -766,6 +766,38 @@ cdef class VectorCodec(Codec):
             PyBuffer_Release(&view)
 
 
+# -- the order of sets and maps --------------------------------------------------------------------
+
+@cython.final
+cdef class OrderedCodec(Codec):
+    """Encodes with another codec, and then brings the sets and maps in a value into an order."""
+
+    cdef Codec codec
+    cdef object order  # takes the encoded bytes, and returns the bytes in order
+
+    cdef int write(self, wbuf* out, object value) except -1:
+        cdef bytes data = self.order(self.codec.encode(value))
+        return wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+    cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
+        return self.codec.read(data, size, page)
+
+    def deserialize_into(self, data, out):
+        """Decode numbers into `out`; see `Codec.deserialize_into`."""
+        return self.codec.deserialize_into(data, out)
+
+
+def ordered(codec, order):
+    """Return a codec whose values are encoded by `codec`, and then brought into an order.
+
+    :param order: takes the encoded bytes, and returns the bytes in order.
+    """
+    cdef OrderedCodec new = OrderedCodec.__new__(OrderedCodec)
+    new.codec = codec_of(codec)
+    new.order = order
+    return describe(new, KIND_OTHER, codec.cql_name, -1, -1, False, codec.legacy_empty)
+
+
 # -- functions that create codecs, as in the pure Python version -----------------------------------
 
 cdef Codec list_codec(Codec element, str name, bint is_set, object empty):

@@ -28,6 +28,7 @@ from cassandra.cqltypes.codecs.base import Codec, begin_page
 from cassandra.sentinels import EMPTY, EmptyValue
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.server_order import ServerOrder, SortKey
 
     class CodecModule(Protocol):
         """The functions of a codec module that type classes call.
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
             *,
             empty: object,
         ) -> Codec: ...
+
+        def ordered(self, codec: Codec, order: ServerOrder, /) -> Codec: ...
 
         def vector_of(
             self, element: Codec, dimension: int, /, *, as_: str, empty: object
@@ -225,6 +228,9 @@ class _CassandraType(metaclass=CassandraTypeType):
     # The Python classes of decoded values, for the annotations of row classes; None if these
     # classes are not known.
     _values: ClassVar[tuple[type[Any], ...] | None] = None
+    # Sorts the bytes of values like servers do; None if we do not know the order (see
+    # `cassandra.cqltypes.server_order`).
+    _sorted_by: ClassVar[Any] = None
     # The CQL type whose representation in CSV and JSON files this type shares; "" if this type has
     # its own representation.
     _text_form: ClassVar[str] = ""
@@ -408,6 +414,24 @@ class _CassandraType(metaclass=CassandraTypeType):
         ) or (cls.empty_binary_ok and cls._factory not in EMPTY_IS_VALUE)
 
     @classmethod
+    def _sort_key(cls) -> SortKey | None:
+        """Return a function by which the bytes of elements of this type are sorted.
+
+        None if we do not know how servers sort them.
+        """
+        key: SortKey | None = cls._sorted_by
+        return key
+
+    @classmethod
+    def _server_order(cls) -> ServerOrder | None:
+        """Return a function that brings the sets and maps in a value into the order of servers.
+
+        None if there are none. The codecs of tuples, user-defined types and vectors order the
+        sets and maps in them, see `codec_in_order`.
+        """
+        return None
+
+    @classmethod
     def _empty(cls) -> EmptyValue | None:
         return EMPTY if cls.support_empty_values else None
 
@@ -552,6 +576,30 @@ def sub_codec(
     if codecs is implementations.codecs:
         return cls.codec(protocol_version, vectors)
     return cls.build_codec(codecs, protocol_version, vectors)
+
+
+def codec_in_order(codec: Codec, cls: Any, codecs: CodecModule | None = None) -> Codec:
+    """Return a codec that sends the sets and maps of a value in the order of servers.
+
+    The codecs of partition keys, and of fields of tuples, user-defined types and vectors do so: see
+    `cassandra.cqltypes.server_order`.
+
+    :param codec: the codec of `cls`. It is returned if there are no sets and maps.
+    :param cls: a class of `cassandra.cqltypes`; or another object with a codec, which has none.
+    :param codecs: the module of the codec; None for the module that the driver uses.
+    """
+    is_type = isinstance(cls, type) and issubclass(cls, _CassandraType)
+    order = cls._server_order() if is_type else None
+    if order is None:
+        return codec
+    return (codecs or implementations.codecs).ordered(codec, order)
+
+
+def inner_codec(
+    cls: type[_CassandraType], codecs: CodecModule, protocol_version: int, vectors: str
+) -> Codec:
+    """Return the codec of a field of a tuple or user-defined type, or of an element of a vector."""
+    return codec_in_order(sub_codec(cls, codecs, protocol_version, vectors), cls, codecs)
 
 
 def public(*classes: Any) -> None:

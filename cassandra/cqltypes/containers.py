@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cassandra.cqltypes.base import _CassandraType, parameterized, public, sub_codec
+from cassandra.cqltypes.base import _CassandraType, inner_codec, parameterized, public, sub_codec
+from cassandra.cqltypes.server_order import (
+    of_elements,
+    of_entries,
+    of_fields,
+    of_vectors,
+    order_list,
+    order_map,
+    order_set,
+)
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import CodecModule
     from cassandra.cqltypes.codecs.base import Codec
+    from cassandra.cqltypes.server_order import ServerOrder, SortKey
 
 
 class _ParameterizedType(_CassandraType):
@@ -29,6 +39,11 @@ class _SimpleParameterizedType(_ParameterizedType):
         codec: Codec = getattr(codecs, cls._factory)(element, empty=cls._empty())
         return codec
 
+    @classmethod
+    def _sort_key(cls) -> SortKey | None:
+        keys = _sort_keys(cls.subtypes)
+        return None if keys is None else of_elements(keys[0])
+
 
 def _first_parameter(cls: type[_CassandraType]) -> type[_CassandraType]:
     """Return the first parameter of a type.
@@ -41,6 +56,13 @@ def _first_parameter(cls: type[_CassandraType]) -> type[_CassandraType]:
     return cql_type
 
 
+def _sort_keys(subtypes: Sequence[type[_CassandraType]]) -> list[SortKey] | None:
+    """Return the sort key of each type; None if one of them has none, or if there are no types."""
+    keys = [subtype._sort_key() for subtype in subtypes]
+    known_keys = [key for key in keys if key is not None]
+    return known_keys if keys and len(known_keys) == len(keys) else None
+
+
 class ListType(_SimpleParameterizedType):
     """The CQL type list. Values are decoded as lists.
 
@@ -49,6 +71,11 @@ class ListType(_SimpleParameterizedType):
 
     typename = "list"
     _factory = "list_of"
+
+    @classmethod
+    def _server_order(cls) -> ServerOrder | None:
+        order = cls.subtypes[0]._server_order() if cls.subtypes else None
+        return None if order is None else order_list(order)
 
 
 class SetType(_SimpleParameterizedType):
@@ -59,6 +86,13 @@ class SetType(_SimpleParameterizedType):
 
     typename = "set"
     _factory = "set_of"
+
+    @classmethod
+    def _server_order(cls) -> ServerOrder | None:
+        if not cls.subtypes:
+            return None
+        key = cls.subtypes[0]._sort_key()
+        return None if key is None else order_set(cls.subtypes[0]._server_order(), key)
 
 
 class MapType(_ParameterizedType):
@@ -79,6 +113,21 @@ class MapType(_ParameterizedType):
         )
         return codecs.map_of(key, value, empty=cls._empty())
 
+    @classmethod
+    def _sort_key(cls) -> SortKey | None:
+        keys = _sort_keys(cls.subtypes)
+        return None if keys is None else of_entries(*keys)
+
+    @classmethod
+    def _server_order(cls) -> ServerOrder | None:
+        if not cls.subtypes:
+            return None
+        key_type, value_type = cls.subtypes
+        key = key_type._sort_key()
+        if key is None:
+            return None
+        return order_map(key_type._server_order(), value_type._server_order(), key)
+
 
 class TupleType(_ParameterizedType):
     """The CQL type tuple. Values are decoded as tuples.
@@ -90,8 +139,15 @@ class TupleType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
-        fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
+        fields = [
+            inner_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
+        ]
         return codecs.tuple_of(fields, empty=cls._empty())
+
+    @classmethod
+    def _sort_key(cls) -> SortKey | None:
+        keys = _sort_keys(cls.subtypes)
+        return None if keys is None else of_fields(keys)
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
@@ -160,8 +216,15 @@ class VectorType(_CassandraType):
         """Make the codec of a vector from the codec of its elements."""
         if cls.subtype is None:
             raise ValueError("VectorType has no parameters yet; see apply_parameters")
-        element = sub_codec(cls.subtype, codecs, protocol_version, vectors)
+        element = inner_codec(cls.subtype, codecs, protocol_version, vectors)
         return codecs.vector_of(element, cls.vector_size, as_=vectors, empty=cls._empty())
+
+    @classmethod
+    def _sort_key(cls) -> SortKey | None:
+        keys = _sort_keys(cls.subtypes)
+        if keys is None:
+            return None
+        return of_vectors(keys[0], cls.subtypes[0].codec().fixed_size)
 
 
 class _Wrapper(_SimpleParameterizedType):
@@ -192,6 +255,14 @@ class _Wrapper(_SimpleParameterizedType):
         :raises DecodeError: if the bytes are not valid for the type.
         """
         return cls.codec(protocol_version).decode_nullable(byts)
+
+    @classmethod
+    def _sort_key(cls) -> SortKey | None:
+        return cls.subtypes[0]._sort_key() if cls.subtypes else None
+
+    @classmethod
+    def _server_order(cls) -> ServerOrder | None:
+        return cls.subtypes[0]._server_order() if cls.subtypes else None
 
     # Always False: if the parameter is an application's type, the codec of that type is used
     # anyway.

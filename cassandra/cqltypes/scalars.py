@@ -13,7 +13,8 @@ import uuid
 from typing import Any, ClassVar
 
 from cassandra.cqltypes import coerce
-from cassandra.cqltypes.base import EMPTY_IS_VALUE, _CassandraType, public
+from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, EMPTY_IS_VALUE, _CassandraType, public
+from cassandra.cqltypes.server_order import SortKey, of_floats, of_signed, of_timeuuids, of_uuids
 from cassandra.util.temporal import Date, Duration, Time
 
 # `cassandra.cqltypes` re-exports these names. `SCALARS` below has the classes.
@@ -59,6 +60,7 @@ class BytesType(_CassandraType):
     typename = "blob"
     empty_binary_ok = True
     _factory = "blob"
+    _sorted_by = bytes
     _option = 0x0003
     _column = ("blob", "z", 0)
     _values = (bytes,)
@@ -76,12 +78,18 @@ class DecimalType(_CassandraType):
     _column = ("decimal", "u", 0)
     _values = (decimal.Decimal,)
 
+    @classmethod
+    def _sort_key(cls) -> SortKey:
+        # Decimals are compared exactly, whatever their exponents are.
+        return cls._native_codec(DEFAULT_PROTOCOL_VERSION, "list").decode
+
 
 class UUIDType(_CassandraType):
     """The CQL type uuid. Values are decoded as `uuid.UUID`. You can also bind a string."""
 
     typename = "uuid"
     _factory = "uuid"
+    _sorted_by = staticmethod(of_uuids)
     _option = 0x000C
     _column = ("bytes", "w:16", 16)
     _values = (uuid.UUID,)
@@ -92,6 +100,7 @@ class BooleanType(_CassandraType):
 
     typename = "boolean"
     _factory = "boolean"
+    _sorted_by = bytes
     _option = 0x0004
     _column = ("boolean", "b", 0)
     _values = (bool, int)
@@ -102,6 +111,7 @@ class ByteType(_CassandraType):
 
     typename = "tinyint"
     _factory = "int8"
+    _sorted_by = staticmethod(of_signed)
     _option = 0x0014
     _column = ("number", "c", 1)
     _values = _INTEGER
@@ -113,6 +123,7 @@ class AsciiType(_CassandraType):
     typename = "ascii"
     empty_binary_ok = True
     _factory = "ascii_text"
+    _sorted_by = bytes
     _option = 0x0001
     _column = ("ascii", "u", 0)
     _values = (str,)
@@ -123,6 +134,7 @@ class FloatType(_CassandraType):
 
     typename = "float"
     _factory = "float32"
+    _sorted_by = staticmethod(of_floats)
     _option = 0x0008
     _column = ("number", "f", 4)
     _values = (float,)
@@ -133,6 +145,7 @@ class DoubleType(_CassandraType):
 
     typename = "double"
     _factory = "float64"
+    _sorted_by = staticmethod(of_floats)
     _option = 0x0007
     _column = ("number", "g", 8)
     _values = (float,)
@@ -143,6 +156,7 @@ class LongType(_CassandraType):
 
     typename = "bigint"
     _factory = "int64"
+    _sorted_by = staticmethod(of_signed)
     _option = 0x0002
     _column = ("number", "l", 8)
     _values = _INTEGER
@@ -153,6 +167,7 @@ class Int32Type(_CassandraType):
 
     typename = "int"
     _factory = "int32"
+    _sorted_by = staticmethod(of_signed)
     _option = 0x0009
     _column = ("number", "i", 4)
     _values = _INTEGER
@@ -163,6 +178,7 @@ class IntegerType(_CassandraType):
 
     typename = "varint"
     _factory = "varint"
+    _sorted_by = staticmethod(of_signed)
     _option = 0x000E
     _column = ("varint", "u", 0)
     _values = _INTEGER
@@ -176,6 +192,7 @@ class InetAddressType(_CassandraType):
 
     typename = "inet"
     _factory = "inet"
+    _sorted_by = bytes
     _option = 0x0010
     _column = ("inet", "u", 0)
     _values = (str,)
@@ -208,6 +225,7 @@ class DateType(_CassandraType):
 
     typename = "timestamp"
     _factory = "timestamp"
+    _sorted_by = staticmethod(of_signed)
     _option = 0x000B
     _column = ("number", "tsm:UTC", 8)
     _values: ClassVar[_Classes] = (datetime.datetime, datetime.date)
@@ -234,6 +252,7 @@ class TimeUUIDType(DateType):
 
     typename = "timeuuid"
     _factory = "uuid"
+    _sorted_by = staticmethod(of_timeuuids)
     _option = 0x000F
     _column = ("bytes", "w:16", 16)
     _values = (uuid.UUID,)
@@ -262,6 +281,7 @@ class SimpleDateType(_CassandraType):
 
     typename = "date"
     _factory = "date"
+    _sorted_by = bytes
     _option = 0x0011
     _column = ("date", "tdD", 4)
     _values = (Date,)
@@ -275,6 +295,7 @@ class ShortType(_CassandraType):
 
     typename = "smallint"
     _factory = "int16"
+    _sorted_by = staticmethod(of_signed)
     _option = 0x0013
     _column = ("number", "s", 2)
     _values = _INTEGER
@@ -289,6 +310,7 @@ class TimeType(_CassandraType):
 
     typename = "time"
     _factory = "time"
+    _sorted_by = bytes
     _option = 0x0012
     _column = ("time", "ttn", 8)
     _values = (Time,)
@@ -314,6 +336,7 @@ class UTF8Type(_CassandraType):
     typename = "text"
     empty_binary_ok = True
     _factory = "text"
+    _sorted_by = bytes
     _option = 0x000A  # the option id of text in protocol versions 1 and 2
     _column = ("text", "u", 0)
     _values = (str,)

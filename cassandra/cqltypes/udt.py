@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakSet
 
 from cassandra._bounded import Bounded, text_size
-from cassandra.cqltypes.base import CassandraTypeType, public, sub_codec, trim_if_startswith
+from cassandra.cqltypes.base import CassandraTypeType, inner_codec, public, trim_if_startswith
 from cassandra.cqltypes.containers import TupleType, VectorType
 from cassandra.util.cql_text import protect_type_or_function
 
@@ -148,7 +148,9 @@ class UserType(TupleType):
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         """Make the codec of the user-defined type from the codecs of its fields."""
-        fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
+        fields = [
+            inner_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
+        ]
         name = f"{cls.keyspace}.{cls.typename}" if cls.keyspace else cls.typename
         return codecs.udt(
             name, cls.fieldnames or (), fields, _value_factory(cls), empty=cls._empty()

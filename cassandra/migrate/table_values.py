@@ -31,6 +31,18 @@ VALUES = [
         why="In cassandra-driver, the data is lost without an error.",
     ),
     Difference(
+        key="order-of-sets",
+        what=(
+            "Sets and maps in a partition key, tuple, user-defined type or vector are sent in the "
+            "order in which servers keep them. In cassandra-driver, they are sent in the order "
+            "of the Python set or dict."
+        ),
+        why=(
+            "Otherwise a key that contains a set is not found, a condition with it is never "
+            "true, and requests go to nodes that are no replicas."
+        ),
+    ),
+    Difference(
         key="texts-of-objects",
         what=(
             "An object of an unknown class as a ``%s`` parameter is written by its ``__str__`` "

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra.cqltypes.base import codec_in_order
 from cassandra.cqltypes.failures import locate
 from cassandra.cqltypes.missing import USUAL, is_missing
 from cassandra.errors import UnsetUnsupported
@@ -244,9 +245,10 @@ class BindPlan:
                 raise ValueError(
                     f"routing key index {index}, but there are {len(self.columns)} bind markers"
                 )
-        encoders: list[Callable[[Any], bytes]] = [
-            column.type.codec().encode for column in self.columns
-        ]
+        codecs = [column.type.codec() for column in self.columns]
+        for index in self.routing_key_indexes or ():
+            codecs[index] = codec_in_order(codecs[index], self.columns[index].type)
+        encoders: list[Callable[[Any], bytes]] = [codec.encode for codec in codecs]
         self._encoders = tuple(encoders)
         self._cql_names: tuple[str, ...] = tuple(
             column.type.codec().cql_name for column in self.columns

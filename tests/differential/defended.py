@@ -63,6 +63,7 @@ SEEN = [
     documented("no-time", test="tests/unit/client/test_requests.py"),
     documented("ignored-pages", test="tests/unit/engine/test_request.py"),
     documented("early-timestamps", test="tests/unit/cqltypes/test_moments.py"),
+    documented("order-of-sets", test="tests/unit/cqltypes/test_server_order.py"),
     documented("texts-of-objects", test="tests/unit/test_encoder.py"),
     documented("nulls-in-collections", test="tests/unit/engine/test_null_positions.py"),
     documented(

@@ -49,7 +49,7 @@ from cassandra.sentinels import EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
 
-__all__ = ["list_of", "map_of", "set_of", "tuple_of", "udt", "vector_of"]
+__all__ = ["list_of", "map_of", "ordered", "set_of", "tuple_of", "udt", "vector_of"]
 
 if TYPE_CHECKING:
     from array import array
@@ -634,6 +634,41 @@ class VectorCodec(Codec):
 
 
 # -- functions that make codecs; the compiled version has the same functions -----------------------
+
+
+class OrderedCodec(Codec):
+    """Encodes with another codec, and then brings the sets and maps in a value into an order.
+
+    :param codec: the other codec, which also decodes the values.
+    :param order: takes the encoded bytes, and returns the bytes in order.
+    """
+
+    __slots__ = ("_codec", "_order")
+
+    def __init__(self, codec: Codec, order: Callable[[bytes], bytes]) -> None:
+        super().__init__(codec.cql_name, empty=codec.legacy_empty)
+        self._codec = codec
+        self._order = order
+
+    def encode(self, value: object) -> bytes:
+        """Encode the value, and bring its sets and maps into the order."""
+        return self._order(self._codec.encode(value))
+
+    def decode(self, data: Data) -> Any:
+        """Decode a value, in the order that it has."""
+        return self._codec.decode(data)
+
+    def deserialize_into(self, data: Data, out: Buffer) -> int:
+        """See `Codec.deserialize_into`."""
+        return self._codec.deserialize_into(data, out)
+
+
+def ordered(codec: Codec, order: Callable[[bytes], bytes]) -> Codec:
+    """Return a codec whose values are encoded by `codec`, and then brought into an order.
+
+    :param order: takes the encoded bytes, and returns the bytes in order.
+    """
+    return OrderedCodec(codec, order)
 
 
 def list_of(element: Codec, name: str = "", empty: object = None) -> Codec:
