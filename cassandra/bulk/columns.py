@@ -22,6 +22,7 @@ from cassandra.bulk.target import (
     Plan,
     columns_of,
     names_in,
+    names_of_columns,
     names_of_markers,
     order_of_statement,
     plan_of,
@@ -92,7 +93,7 @@ def selection_of_table(
                 f"columns= maps fields of the source to columns of {table.name}, which has no "
                 f"column {unknown[0]!r}: write columns={mapping!r}"
             )
-    file_order = columns or list(table.columns)
+    file_order = columns or names_of_columns(table)
     if columns:
         columns = [name for name in columns if mapping.get(name, name) not in options.ignore]
         if not columns:
@@ -131,9 +132,11 @@ def _columns_of_source(
         check_names(names, source, not_columns, written=None, table=table)
         names_in_source.update(names)
     columns = [
-        name for name in table.columns if name in names_in_source and name not in options.ignore
+        name
+        for name in names_of_columns(table)
+        if name in names_in_source and name not in options.ignore
     ]
-    return columns or list(table.columns)
+    return columns or names_of_columns(table)
 
 
 def _mapping_of(

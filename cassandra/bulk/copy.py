@@ -32,7 +32,13 @@ from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.scan_options import switch
 from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
-from cassandra.bulk.target import check_session, full_name, short_key_widths, table_of
+from cassandra.bulk.target import (
+    check_session,
+    full_name,
+    names_of_columns,
+    short_key_widths,
+    table_of,
+)
 from cassandra.bulk.texts import short_repr
 from cassandra.engine.prepare.same_values import is_readable_as
 from cassandra.protocol.encrypted import is_encrypted
@@ -290,7 +296,7 @@ class _Copy:
     ) -> None:
         source = table_of(session.cluster.metadata, table, session.keyspace, with_views=True)
         target = table_of(other.cluster.metadata, other_table, other.keyspace)
-        copied_names = list(source.columns) if columns is None else list(columns)
+        copied_names = names_of_columns(source) if columns is None else list(columns)
         _check_columns(source, target, copied_names)
         _warn_of_lost_keys(source, target, copied_names)
         types = [source.columns[name].cql_type for name in copied_names]

@@ -17,7 +17,7 @@ from cassandra.bulk.ranges import (
     split_ranges,
     weigh,
 )
-from cassandra.bulk.target import UnknownTable, table_of
+from cassandra.bulk.target import UnknownTable, names_of_columns, table_of
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DriverException
 from cassandra.metadata.placement.replication import LocalStrategy
@@ -303,7 +303,7 @@ def _query_of(
     """Return the SELECT of a scan, with bind markers for a token range if `has_tokens` is True."""
     # What to select: all columns, the CQL selectors in a string, or the columns in a list.
     if columns is None:
-        selectors = ", ".join(escape_name(column) for column in table.columns)
+        selectors = ", ".join(escape_name(column) for column in names_of_columns(table))
     elif isinstance(columns, str):
         selectors = columns
         if _is_condition(columns):

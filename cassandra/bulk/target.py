@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cassandra.bulk.groups import Owners
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.schema.elements import ColumnMetadata
-    from cassandra.metadata.schema.tables import TableMetadata
+    from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 
 
 class Plan(NamedTuple):
@@ -77,6 +77,22 @@ LONGEST_TTL = 20 * 365 * 24 * 60 * 60
 # The beginning of a query, and the clause that gives a write its write time.
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _WRITE_TIME = pattern(r"\bUSING\s+(?:TTL\s+\S+\s+AND\s+)?TIMESTAMP\b", re.IGNORECASE)
+
+
+def names_of_columns(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
+    """Return the names of a table's columns, in the order of ``SELECT *``.
+
+    Rows without names have their values in this order, in loads and in scans. The server has the
+    static columns before the regular ones, and `TableMetadata.columns` has both by name.
+
+    :param table: the metadata of the table or view.
+    """
+    key = {column.name for column in table.primary_key}
+    # Sorting keeps the order of columns of the same rank: the key has the rank 0.
+    return sorted(
+        table.columns,
+        key=lambda name: 0 if name in key else 1 if table.columns[name].is_static else 2,
+    )
 
 
 def lists_in(table: TableMetadata | None, names: Iterable[str]) -> list[ColumnMetadata]:
@@ -432,7 +448,7 @@ def plan_of(
     :raises ValueError: if the table lacks a column, if `columns` lacks a column of the primary key,
         or if a column is a counter and `counters` is False.
     """
-    names = list(columns) or list(table.columns)
+    names = list(columns) or names_of_columns(table)
     unknown = [name for name in names if name not in table.columns]
     if unknown:
         raise ValueError(

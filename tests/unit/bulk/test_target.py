@@ -14,6 +14,7 @@ from cassandra.bulk.target import (
     check_static_counters,
     columns_of,
     full_name,
+    names_of_columns,
     names_of_markers,
     order_of_statement,
     owners_in,
@@ -51,6 +52,23 @@ def table_metadata(**types: str) -> TableMetadata:
 
 # A table whose primary key is (customer, placed).
 ORDERS = table_metadata(customer="uuid", placed="timestamp", total="decimal", all_names="text")
+
+
+def test_columns_have_the_order_of_select_all() -> None:
+    """The columns of the key come first, then static columns, then regular columns.
+
+    The metadata have all other columns than those of the key by name. A load of tuples took the
+    values of ``SELECT *`` in that order, and swapped columns.
+    """
+    mixed = table_metadata(
+        customer="uuid", placed="timestamp", a="text", all_names="text", all_notes="text", z="text"
+    )
+    order = ["customer", "placed", "all_names", "all_notes", "a", "z"]
+    assert names_of_columns(mixed) == order
+    assert query_of(mixed).startswith(
+        'INSERT INTO ks."Orders" (customer, placed, all_names, all_notes, a, z) VALUES'
+    )
+    assert names_of_columns(ORDERS) == ["customer", "placed", "all_names", "total"]
 
 
 def query_of(metadata: TableMetadata, *columns: str, **options: Any) -> str:
@@ -125,7 +143,7 @@ def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
     The selection must have the primary key, or the partition key and only static columns.
     """
     assert query_of(ORDERS) == (
-        'INSERT INTO ks."Orders" (customer, placed, total, all_names) VALUES (?, ?, ?, ?)'
+        'INSERT INTO ks."Orders" (customer, placed, all_names, total) VALUES (?, ?, ?, ?)'
     )
     assert query_of(ORDERS, "total", "customer", "placed") == (
         'INSERT INTO ks."Orders" (total, customer, placed) VALUES (?, ?, ?)'
