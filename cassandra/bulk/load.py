@@ -83,6 +83,8 @@ from cassandra.bulk.sources import (
     files_of,
     is_file_of,
     is_unloaded,
+    is_unopened,
+    opened,
     rows_of_columns,
 )
 from cassandra.bulk.target import (
@@ -189,6 +191,9 @@ class Load:
         options, target = self._options, self._target
         # Read the names in the reader thread: a pipe may be slow, and must not block an event loop.
         reading = reading_of_names(options, reader.pipes)
+        if is_unopened(self._source):
+            # Which columns the load writes depends on the columns of the source.
+            self._source = yield reader.submit(opened, self._source)
         fields: FieldsOfEach = yield reader.submit(fields_of_each, self._source, reading)
         plan: Plan | None = None
         if isinstance(target, PreparedStatement):

@@ -767,18 +767,30 @@ def _tables_of(table: Any) -> Iterator[Any]:
     if is_array(table) or is_frame(table):
         yield table
         return
+    data = opened(table)
+    if hasattr(data, "num_rows"):
+        yield data
+    else:  # a reader of batches
+        yield from data
+
+
+def opened(source: Any) -> Any:
+    """Return a table, a batch or a reader of pyarrow for Arrow data.
+
+    :param source: Arrow data of any library.
+    :raises DependencyException: if pyarrow is not installed.
+    """
     try:
         import pyarrow
     except ImportError as error:
         raise DependencyException(
             "Arrow data needs pyarrow: pip install turbocql[arrow]"
         ) from error
-    if isinstance(table, (pyarrow.RecordBatch, pyarrow.Table)):
-        yield table
-    elif hasattr(table, "__arrow_c_stream__"):
-        yield from arrow_batches(table)
-    else:  # an object with `__arrow_c_array__`
-        yield pyarrow.record_batch(table)
+    if isinstance(source, (pyarrow.RecordBatch, pyarrow.Table)):
+        return source
+    if hasattr(source, "__arrow_c_stream__"):
+        return arrow_batches(source)
+    return pyarrow.record_batch(source)  # of an object with `__arrow_c_array__`
 
 
 def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk, None, None]:
@@ -926,11 +938,25 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
     if is_frame(source):
         return [("the frame", [str(name) for name in source.columns])]
     if is_arrow(source):
-        # A stream or a polars frame has no `schema.names`, but it may have `columns`.
-        column_names: Any = getattr(getattr(source, "schema", None), "names", None)
-        if column_names is None or callable(column_names):
-            column_names = getattr(source, "columns", None)
-        return [
-            ("the table", None if column_names is None else [str(name) for name in column_names])
-        ]
+        return [("the table", _names_of_arrow(source))]
     return [("the rows", None)]
+
+
+def _names_of_arrow(source: Any) -> list[str] | None:
+    """Return the column names of Arrow data; None if they are unknown until the data is opened."""
+    names: Any = getattr(getattr(source, "schema", None), "names", None)
+    if names is None or callable(names):
+        # A polars frame or a relation has `columns`, and a result of a query has `column_names`.
+        names = getattr(source, "columns", None)
+    if names is None:
+        names = getattr(source, "column_names", None)
+    return None if names is None or callable(names) else [str(name) for name in names]
+
+
+def is_unopened(source: object) -> bool:
+    """Return True for Arrow data whose column names are unknown until `opened` opens it.
+
+    :param source: as for `chunks_of`.
+    """
+    is_table = is_arrow(source) and not is_array(source) and not is_frame(source)
+    return is_table and _names_of_arrow(source) is None

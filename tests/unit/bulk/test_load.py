@@ -279,6 +279,68 @@ def rows_sent(request: Request) -> list[list[Any]]:
     return [list(request.values)] if request.opcode == Opcode.EXECUTE else []
 
 
+class Stream:
+    """An Arrow stream of another library, which has no other attributes, and can be read once."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        table, self._table = self._table, None
+        return table.to_reader().__arrow_c_stream__(requested_schema)
+
+
+class StructArray:
+    """An Arrow array of structs of another library, which has no other attributes."""
+
+    def __init__(self, table: Any) -> None:
+        self._array = table.to_batches()[0].to_struct_array()
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        return self._array.__arrow_c_array__(requested_schema)
+
+
+def prime_three_columns(node: FakeNode) -> None:
+    """Give the node the table a.t0 of `id`, `c0` and `c1`, and the INSERT of `id` and `c0`."""
+    node.schema = schema("a", tables=1)
+    node.schema["system_schema.columns"].append(column("a", "t0", "c1"))
+    query = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
+    insert = node.prime_prepare(query, [("id", "int"), ("c0", "int")], pk_indexes=[0])
+    insert.keyspace, insert.table = "a", "t0"
+
+
+def last_bytes_sent(node: FakeNode) -> list[list[int]]:
+    """Return the last byte of each value in the rows that the node has received, sorted."""
+    values = [row for request in node.requests for row in rows_sent(request)]
+    return sorted([value[-1] for value in row] for row in values if len(row) == 2)
+
+
+@LOADERS
+@pytest.mark.parametrize("form", [Stream, StructArray])
+def test_arrow_data_may_lack_columns_of_the_table(
+    node: FakeNode, load: Load, form: type[Any]
+) -> None:
+    """The columns of Arrow data are written, also if it has no names before it is opened."""
+    pyarrow = pytest.importorskip("pyarrow")
+    prime_three_columns(node)
+    table = pyarrow.table({"id": [1, 2], "c0": [3, 4]})
+    assert into_table(node, load, form(table)).written == 2
+    assert last_bytes_sent(node) == [[1, 3], [2, 4]]
+
+
+def test_a_result_may_lack_columns_of_the_table(node: FakeNode) -> None:
+    """The columns of a result are written, as those of its rows are.
+
+    The load took a result for a source of all columns, and each row failed.
+    """
+    prime_three_columns(node)
+    node.prime("SELECT id, c0 FROM a.t1", rows([("id", "int"), ("c0", "int")], [(1, 3), (2, 4)]))
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect("a")
+        assert session.load("t0", session.execute("SELECT id, c0 FROM a.t1")).written == 2
+    assert last_bytes_sent(node) == [[1, 3], [2, 4]]
+
+
 @LOADERS
 def test_rows_of_compact_storage_may_lack_their_last_clustering_columns(
     node: FakeNode, load: Load, tmp_path: Path
