@@ -32,13 +32,14 @@ from cassandra.bulk.bound_values import (
     value_at,
 )
 from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
-from cassandra.bulk.chunks import Chunk, Column, slice_of
+from cassandra.bulk.chunks import Chunk, Column, Position, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
 from cassandra.bulk.lost_times import LostTimes, value_in_row
 from cassandra.bulk.objects import Attributes, check_value, fields_of_class, has_user_type
+from cassandra.bulk.rows_ahead import RowsAhead
 from cassandra.bulk.target import LONGEST_TTL
 from cassandra.bulk.units import RowUnits
 from cassandra.protocol.records import is_record
@@ -152,6 +153,8 @@ class Bound(NamedTuple):
     :param row_count: the number of rows that could be bound.
     :param size: the size of the bound values in bytes.
     :param failures: the rows that could not be bound, as (row number, error).
+    :param skipped_count: the number of rows that an earlier run of the load has done. They are not
+        in `waves`, and not in `failures`.
     """
 
     chunk: Chunk
@@ -159,6 +162,7 @@ class Bound(NamedTuple):
     row_count: int
     size: int
     failures: list[tuple[int, BaseException]]
+    skipped_count: int = 0
 
 
 class Binder:
@@ -250,6 +254,8 @@ class Binder:
         # The columns with a vector index, which cannot hold every vector (not NaN, for example).
         # Vectors that the index cannot hold are refused before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
+        # The rows that an earlier run of the load has done, which are not sent again.
+        self.ahead = RowsAhead(Position(0, 0))
         # The CQL types of the table's columns, for dry runs; None if they are unknown.
         self.cql_types: Mapping[str, str] | None = None
 
@@ -562,6 +568,11 @@ class Binder:
         :returns: the waves, and `failures` with the rows that fail in this step.
         """
         waves: list[Wave] = []
+        skipped = {*self.ahead.in_chunk(chunk)} if self.ahead else set()
+        if skipped:
+            failures = [failure for failure in failures if failure[0] not in skipped]
+            indexes = [index for index, row in enumerate(row_numbers) if row not in skipped]
+            block, row_numbers = block.take(indexes), [row_numbers[index] for index in indexes]
         if self.write_time is not None:
             if block.has_unset:
                 block, row_numbers = self._with_write_times(block, row_numbers, failures)
@@ -597,7 +608,7 @@ class Binder:
                 waves += self._waves(self._prepared, other_rows, self._keys, other_numbers)
         # The failures come from several steps, so sort them by row number.
         failures_in_order = sorted(failures, key=lambda failure: failure[0])
-        return Bound(chunk, waves, row_count, byte_count, failures_in_order)
+        return Bound(chunk, waves, row_count, byte_count, failures_in_order, len(skipped))
 
     def _refused_rows(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]

@@ -231,6 +231,8 @@ class Load:
         checkpoint = LoadCheckpoint(self._checkpoint_file, self.report, failed_rows)
         # Begin at the position where the checkpoint of an earlier run ended.
         reading = columns.reading._replace(skip=checkpoint.begin)
+        binder.ahead = checkpoint.ahead
+        checkpoint.keeps_rows_ahead = bool(columns.keys.positions)
         if isinstance(self._source, RowsOfColumns):
             self._source.convert_scalars(columns.types_without_converters(), reading.lost_times)
         reader.open(self._chunks(reading, fields), binder)

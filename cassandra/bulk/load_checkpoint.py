@@ -1,10 +1,15 @@
 """The checkpoint of a load: the position in the source at which another run resumes.
 
 `LoadCheckpoint` saves this position at the end of each chunk. In the middle of a chunk it saves the
-position of the first row that has no outcome: every `SAVE_SECONDS`, and if the load is interrupted
-(Control-C, or a cancelled task). Another run with the same checkpoint skips all rows before the
-saved position, and writes all rows after it. The interrupted run may already have written some of
-these rows. So counters and statements that are not idempotent cannot have a checkpoint.
+position of the first row that has no outcome, and which rows after it have one (`RowsAhead`): every
+`SAVE_SECONDS`, and if the load is interrupted (Control-C, or a cancelled task). Another run with
+the same checkpoint skips all these rows, and writes all other rows. The interrupted run may already
+have written some of these. So counters and statements that are not idempotent cannot have a
+checkpoint.
+
+To skip rows in the middle of a chunk keeps the order of rows with the same key: the second row of a
+key is only sent after the first row has an outcome. So if a row is written again, all later rows of
+its key are, too.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from cassandra.bulk.columns import reading_of_names
 from cassandra.bulk.failed_rows import FailedRows
 from cassandra.bulk.outcomes import DoneRows, Outcomes
 from cassandra.bulk.report import LoadReport
+from cassandra.bulk.rows_ahead import RowsAhead
 from cassandra.bulk.sources import fields_of_each, files_of
 from cassandra.bulk.target import Traits, full_name, written_table
 from cassandra.query.prepared import PreparedStatement
@@ -117,8 +123,9 @@ class LoadCheckpoint:
 
     The constructor takes over the counts of earlier runs from the file.
 
-    The attribute `begin` is the position at which this run begins. `outcomes` has the outcomes of
-    the rows of the current chunk; it is None between two chunks.
+    The attribute `begin` is the position at which this run begins, and `ahead` has the rows after
+    it that earlier runs have done. `outcomes` has the outcomes of the rows of the current chunk; it
+    is None between two chunks.
 
     :param file: the file of the checkpoint.
     :param report: the report of the load. The counts of earlier runs are written to it.
@@ -141,10 +148,11 @@ class LoadCheckpoint:
         # If anything was appended to the file, the last entry is the latest state.
         state = file.entries[-1] if file.entries else file.state
         self.begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
+        self.ahead = RowsAhead.from_text(self.begin, str(state.get("ahead", "")))
         report.skipped = int(state.get("rows", 0))
         report.skipped_failed = int(state.get("failed", 0))
         report.skipped_not_applied = int(state.get("not_applied", 0))
-        # The counts of all complete chunks, including the chunks of earlier runs.
+        # The counts of all complete chunks, and of all rows that earlier runs have done.
         self._done = DoneRows(report.skipped, report.skipped_failed, report.skipped_not_applied)
         # The size in bytes of the file of failed rows at the end of the last complete chunk. The
         # checkpoint stores it: rows beyond this size have failed after the checkpoint was saved, so
@@ -163,13 +171,16 @@ class LoadCheckpoint:
                 self._failed_size = int(file_state["size"])
                 failed_rows.skip_rows_after(self._failed_size)
         self.outcomes: Outcomes | None = None
+        # False if rows with the same key are sent in any order, because the key is unknown. Then
+        # all rows after the position must be written again, as far as possible in their order.
+        self.keeps_rows_ahead = True
 
     def begin_chunk(self, chunk: Chunk) -> None:
         """Start to collect the outcomes of a chunk's rows in `outcomes`.
 
         :param chunk: the next chunk of the source.
         """
-        self.outcomes = Outcomes(chunk)
+        self.outcomes = Outcomes(chunk, self.ahead.in_chunk(chunk))
 
     def end_chunk(self, chunk: Chunk) -> None:
         """Save the position after a chunk in which each row has an outcome.
@@ -186,7 +197,7 @@ class LoadCheckpoint:
         )
         if self._failed_rows is not None:
             self._failed_size = self._failed_rows.size
-        self._save(chunk.position, done)
+        self._save(chunk.position, done, self.ahead.after(chunk.position))
         # Set these after the checkpoint is saved. Control-C may interrupt at any line: if it
         # interrupts the save, `save_unfinished_chunk` still has the outcomes of this chunk.
         self._done, self.outcomes = done, None
@@ -203,7 +214,7 @@ class LoadCheckpoint:
             self.save_unfinished_chunk()
 
     def save_unfinished_chunk(self) -> None:
-        """Save a position in the middle of the current chunk.
+        """Save a position in the middle of the current chunk, and the rows after it that are done.
 
         The position is before the first row that is neither written nor failed. Requests in flight
         may still be executed, but their rows do not count as written.
@@ -211,22 +222,27 @@ class LoadCheckpoint:
         if self.outcomes is None or self._file.path is None:
             return
         chunk = self.outcomes.chunk
-        first_rows = self.outcomes.count_first_rows()
-        if first_rows.total:
+        flags, counts = self.outcomes.done(are_first=not self.keeps_rows_ahead)
+        if counts.total:
+            first_rows = len(flags) - len(flags.lstrip(b"\1"))
             # A chunk's position is the position after its last row.
-            row = chunk.position.row - chunk.size + first_rows.total
+            row = chunk.position.row - chunk.size + first_rows
             # Add the counts of this chunk to the counts of all earlier chunks, field by field.
-            done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))
+            done = DoneRows(*map(sum, zip(self._done, counts, strict=True)))
+            # The chunks of an earlier run may have been longer than this chunk.
+            flags += self.ahead.after(chunk.position)
             # Ignore an error of the disk: the error that ends the load is more important.
             with suppress(OSError):
-                self._save(Position(chunk.position.file, row), done)
+                self._save(Position(chunk.position.file, row), done, flags[first_rows:])
 
-    def _save(self, position: Position, done: DoneRows) -> None:
+    def _save(self, position: Position, done: DoneRows, flags: bytes | bytearray) -> None:
         """Save the checkpoint.
 
         :param position: where another run begins.
-        :param done: the numbers of rows before this position, by outcome.
+        :param done: the numbers of all rows that are done, by outcome.
+        :param flags: which rows after the position are done: see `RowsAhead`.
         """
+        ahead = RowsAhead(position, flags)
         failed_rows = self._failed_rows
         # A run that resumes also skips the failed rows, so their file must be on disk first.
         if failed_rows is not None:
@@ -238,6 +254,7 @@ class LoadCheckpoint:
             "rows": done.total,
             "failed": done.failed,
             "not_applied": done.not_applied,
+            **({"ahead": ahead.as_text()} if ahead else {}),
             "failed_rows": None
             if failed_rows is None
             else {"path": failed_rows.path, "size": self._failed_size, "load": self._load},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from cassandra.bulk.chunks import Chunk
@@ -24,18 +24,29 @@ class DoneRows(NamedTuple):
     not_applied: int
 
 
+class DoneInChunk(NamedTuple):
+    """Which rows of a chunk are done.
+
+    :param flags: a byte for each row of the chunk: 1 if it is done, else 0. The rows after the last
+        byte are not done.
+    :param counts: the numbers of rows that this run has done, by outcome.
+    """
+
+    flags: bytearray
+    counts: DoneRows
+
+
 class Outcomes:
     """The outcomes of the rows of a chunk.
 
-    Servers acknowledge the rows in any order, but a checkpoint is a position in the source. So
-    another run may only skip the rows before the first row that is not done (see
-    `count_first_rows`).
-
     :param chunk: the rows, whose indexes begin at 0.
+    :param done_before: the indexes of rows that an earlier run has done, so that this run skips
+        them.
     """
 
-    def __init__(self, chunk: Chunk) -> None:
+    def __init__(self, chunk: Chunk, done_before: Collection[int] = ()) -> None:
         self.chunk = chunk
+        self._done_before = done_before
         # Store the arguments of `note_group` unchanged. They are only evaluated if the load is
         # interrupted, because evaluating them for every request would slow down every load.
         self._groups: list[tuple[Sequence[int], Sequence[int], bool]] = []
@@ -57,23 +68,26 @@ class Outcomes:
         """
         self._failed.append(index)
 
-    def count_first_rows(self) -> DoneRows:
-        """Count the rows before the first row of the chunk that is not done, by outcome."""
-        failed = set(self._failed)
+    def done(self, are_first: bool = False) -> DoneInChunk:
+        """Return which rows of the chunk are done, and how many this run has done.
+
+        :param are_first: True ends with the first row that is not done.
+        """
+        flags = bytearray(self.chunk.size)
         not_applied: set[int] = set()
-        done_indexes = set(failed)
         for row_numbers, rows, is_applied in self._groups:
-            indexes = [row_numbers[row] for row in rows]
-            done_indexes.update(indexes)
+            for row in rows:
+                flags[row_numbers[row]] = 1
             if not is_applied:
-                not_applied.update(indexes)
-        # Count the rows before the first row that is not done.
-        count = next(
-            (index for index in range(self.chunk.size) if index not in done_indexes),
-            self.chunk.size,
-        )
-        return DoneRows(
-            count,
-            sum(index < count for index in failed),
-            sum(index < count for index in not_applied),
-        )
+                not_applied.update([row_numbers[row] for row in rows])
+        failed = set(self._failed)
+        for index in failed:
+            flags[index] = 1
+        if are_first:
+            flags = flags[: len(flags) - len(flags.lstrip(b"\1"))]
+            failed = {index for index in failed if index < len(flags)}
+            not_applied = {index for index in not_applied if index < len(flags)}
+        counts = DoneRows(flags.count(1), len(failed), len(not_applied))
+        for index in self._done_before:
+            flags[index] = 1
+        return DoneInChunk(flags, counts)

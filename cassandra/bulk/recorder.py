@@ -54,7 +54,7 @@ class Recorder:
         :param bound: the chunk.
         :raises LoadError: if too many rows have failed.
         """
-        self._report.read += bound.chunk.size
+        self._report.read += bound.chunk.size - bound.skipped_count
         for index, error in bound.failures:
             self.note_failed(bound.chunk, index, error)
         if self._report.is_dry:

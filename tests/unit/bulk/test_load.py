@@ -47,6 +47,7 @@ from tests.unit.metadata.schema.rows import column, schema
 
 INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
 COLUMNS = [("id", "int"), ("name", "text")]
+INSERT_T0 = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
 
 
 @pytest.fixture
@@ -304,8 +305,7 @@ def prime_three_columns(node: FakeNode) -> None:
     """Give the node the table a.t0 of `id`, `c0` and `c1`, and the INSERT of `id` and `c0`."""
     node.schema = schema("a", tables=1)
     node.schema["system_schema.columns"].append(column("a", "t0", "c1"))
-    query = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
-    insert = node.prime_prepare(query, [("id", "int"), ("c0", "int")], pk_indexes=[0])
+    insert = node.prime_prepare(INSERT_T0, [("id", "int"), ("c0", "int")], pk_indexes=[0])
     insert.keyspace, insert.table = "a", "t0"
 
 
@@ -749,8 +749,9 @@ def test_an_interrupted_load_saves_what_is_written(
     # the load before it has seen the response for row 11. In this case the next run writes row 11
     # again.
     assert next_row in (11, 12)
-    assert state["rows"] == next_row
-    assert state["failed"] == 1
+    # Row 20 has failed, too, so the next run skips it.
+    assert state["rows"] == next_row + 1
+    assert state["failed"] == 2
     if load is blocking:
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
         # The rows before `next_row` were written, without row 5, which failed before it was sent.
@@ -763,9 +764,10 @@ def test_an_interrupted_load_saves_what_is_written(
     ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[request_count:]}
     # Row 20 fails in the driver, so it is never sent.
     assert ids == {*range(next_row, 30)} - {20}
-    assert report.skipped == next_row
-    # Row 5 has failed in the first run.
-    assert report.skipped_failed == 1
+    assert report.skipped == next_row + 1
+    # Rows 5 and 20 have failed in the first run.
+    assert report.skipped_failed == 2
+    assert report.failed == 0
     # The rows from `next_row` to 29 are 30 - next_row rows, and row 20 of these has failed.
     assert report.written == 29 - next_row
     # In the file of failed rows, the first row has the number 1. So rows 5 and 20 are 6 and 21.
@@ -773,13 +775,10 @@ def test_an_interrupted_load_saves_what_is_written(
 
 
 @LOADERS
-def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
+def test_rows_are_kept_if_the_first_row_is_not_written(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the first row of a chunk was not written, an interrupt saves nothing of this chunk.
-
-    A checkpoint is one position in the source, so it cannot say that only later rows were written.
-    """
+    """If the first row of a chunk was not written, an interrupt saves that later rows were."""
     path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
     path.write_text("id,name\n1,a\n2,b\n3,c\n")
 
@@ -792,6 +791,66 @@ def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
     with pytest.raises(Interrupted) as caught:
         load(node, path, checkpoint=checkpoint, concurrency=1)
     assert caught.value.report.written == 2  # type: ignore[attr-defined]
+    assert checkpoint.exists()
+    count_before = len(values_sent(node))
+    report = load(node, path, checkpoint=checkpoint)
+    assert (report.skipped, report.read, report.written) == (2, 1, 1)
+    assert [values[1] for values in values_sent(node)[count_before:]] == [b"a"]
+
+
+@LOADERS
+@pytest.mark.parametrize("form", ["csv", "rows"])
+def test_runs_that_are_stopped_early_make_progress_with_repeated_keys(
+    node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """Each run writes the rows that earlier runs have not, also after the second row of a key.
+
+    The second row of a key is sent after the first rows of all keys. The checkpoint stood at it, so
+    that each run wrote the same rows. The rows of a key are written in the order of the source. Row
+    7 has no valid value, so it fails in the first run, and is not tried again.
+    """
+    node.schema = schema("a", tables=1)
+    columns = [("id", "int"), ("c0", "int")]
+    insert = node.prime_prepare(INSERT_T0, columns, pk_indexes=[0])
+    insert.keyspace, insert.table = "a", "t0"
+    keys = [0, 1, 0, 2, 3, 1, 4, 7, 5, 6, 0]
+    lines = [(key, "x" if number == 7 else number) for number, key in enumerate(keys)]
+    path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
+    path.write_text("id,c0\n" + "".join(f"{key},{value}\n" for key, value in lines))
+    source: Any = path if form == "csv" else lines
+    options: dict[str, Any] = {} if form == "csv" else {"checkpoint_name": "rows"}
+    left = 0
+
+    def interrupt(*arguments: Any) -> None:
+        raise Interrupted
+
+    def respond(request: Request) -> Any:
+        """Execute three requests of each run."""
+        nonlocal left
+        left -= 1
+        return error(ErrorCode.OVERLOADED) if left < 0 else void()
+
+    monkeypatch.setattr(sender, "delay_before_retry", interrupt)
+    node.prime(Opcode.EXECUTE, respond)
+    written: list[int] = []
+    for run in range(4):
+        left = 3
+        begin = len(values_sent(node))
+        options |= {"checkpoint": checkpoint, "failed_rows": tmp_path / "failed"}
+        try:
+            report = into_table(
+                node, load, source, concurrency=1, batch=None, max_errors=None, **options
+            )
+        except Interrupted as end:
+            report = end.report  # type: ignore[attr-defined]
+        assert report.skipped == 3 * run + (run > 0)
+        assert report.skipped_failed == (run > 0)
+        assert report.failed == (run == 0)
+        assert report.written == min(3, 10 - 3 * run)
+        written += [values[1][-1] for values in values_sent(node)[begin:][: report.written]]
+    # The second row of key 0 has the number 2, and its third row the number 10.
+    assert written == [0, 1, 3, 2, 4, 5, 6, 8, 9, 10]
+    assert len((tmp_path / "failed").read_text().splitlines()) == 1
     assert not checkpoint.exists()
 
 

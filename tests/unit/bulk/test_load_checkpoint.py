@@ -101,33 +101,64 @@ def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> No
     assert not path.exists()
 
 
-def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
-    tmp_path: Path,
-) -> None:
-    """An unfinished chunk is saved only up to its first row without an outcome.
+def test_an_unfinished_chunk_is_saved_with_the_rows_ahead_that_are_done(tmp_path: Path) -> None:
+    """The position is that of the first row without an outcome, and later rows may have one.
 
-    A checkpoint is one position, so later rows that are already written are written again. The rows
-    of the chunk are counted from 0 here.
+    The later rows were not saved. If a key occurred twice, its second row was sent long after the
+    rows around it, so runs that were stopped early made no progress. The rows of the chunk are
+    counted from 0 here.
     """
     path = tmp_path / "point"
     checkpoint = run_of(path)
     checkpoint.begin_chunk(CHUNK)
     assert checkpoint.outcomes is not None
-    # Row 1 of the chunk is written, but row 0 has no outcome yet. The next run must write row 0, so
-    # there is nothing to save.
+    # Row 1 of the chunk is written, but row 0 has no outcome yet. Six rows of the file precede the
+    # chunk.
     checkpoint.outcomes.note_group(range(4), [1], is_applied=True)
     checkpoint.save_unfinished_chunk()
-    assert not path.exists()
+    assert (state_in(path)["row"], state_in(path)["rows"]) == (6, 1)
+    assert run_of(path).ahead.in_chunk(CHUNK) == [1]
     checkpoint.outcomes.note_failed(0)
     checkpoint.outcomes.note_group(range(4), [3], is_applied=True)
     checkpoint.save_unfinished_chunk()
-    # Rows 0 and 1 of the chunk have outcomes, and row 2 has no outcome. Six rows of the file
-    # precede the chunk, so the next run begins after row 8.
+    # Rows 0, 1 and 3 of the chunk have outcomes, so the next run begins after row 8 of the file.
     state = state_in(path)
     assert state["file"] == 1
     assert state["row"] == 8
-    assert state["rows"] == 2
+    assert state["rows"] == 3
     assert state["failed"] == 1
+
+
+def test_rows_ahead_stay_in_the_checkpoint_while_chunks_are_smaller(tmp_path: Path) -> None:
+    """The chunks of the next run may be smaller: rows after them are still done."""
+    path = tmp_path / "point"
+    first_run = run_of(path)
+    first_run.begin_chunk(CHUNK)
+    assert first_run.outcomes is not None
+    first_run.outcomes.note_group(range(4), [0, 2, 3], is_applied=True)
+    first_run.save_unfinished_chunk()
+    # This chunk has rows 1 and 2 of the chunk of the first run. Row 2 is done.
+    chunk = CHUNK._replace(size=2, first=8, position=Position(file=1, row=9))
+    next_run = run_of(path)
+    assert (next_run.begin.row, next_run.report.skipped) == (7, 3)
+    next_run.begin_chunk(chunk)
+    # Without a new outcome, nothing is saved.
+    content_before = path.read_bytes()
+    next_run.save_unfinished_chunk()
+    assert path.read_bytes() == content_before
+    assert next_run.outcomes is not None
+    next_run.outcomes.note_group([0], [0], is_applied=True)
+    next_run.save_unfinished_chunk()
+    assert (state_in(path)["row"], state_in(path)["rows"]) == (9, 4)
+    # Only row 1 was read by this run, because row 2 was skipped.
+    next_run.report.read = 1
+    next_run.end_chunk(chunk)
+    assert (state_in(path)["row"], state_in(path)["rows"]) == (9, 4)
+    third_run = run_of(path)
+    last = CHUNK._replace(size=1, position=Position(file=1, row=10))
+    assert third_run.ahead.in_chunk(last) == [0]
+    third_run.end_chunk(last)
+    assert "ahead" not in state_in(path)
 
 
 def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
@@ -219,6 +250,22 @@ def test_without_a_file_nothing_is_saved() -> None:
     checkpoint.end_chunk(CHUNK)
     checkpoint.remove()
     assert checkpoint.resume_hint == ""
+
+
+def test_without_an_order_of_rows_only_the_position_is_saved(tmp_path: Path) -> None:
+    """If the key of rows is unknown, all rows after the position are written again.
+
+    A row that is written again must not replace a later row of its key.
+    """
+    path = tmp_path / "point"
+    checkpoint = run_of(path)
+    checkpoint.keeps_rows_ahead = False
+    checkpoint.begin_chunk(CHUNK)
+    assert checkpoint.outcomes is not None
+    checkpoint.outcomes.note_group(range(4), [0, 2], is_applied=True)
+    checkpoint.save_unfinished_chunk()
+    assert (state_in(path)["row"], state_in(path)["rows"]) == (7, 1)
+    assert "ahead" not in state_in(path)
 
 
 # -- the file of failed rows -----------------------------------------------------------------------

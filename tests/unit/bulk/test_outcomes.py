@@ -1,7 +1,4 @@
-"""Test `Outcomes`, which counts a chunk's rows up to the first row without an outcome.
-
-A checkpoint records only these rows as done.
-"""
+"""Test `Outcomes`, which collects the rows of a chunk that a checkpoint records as done."""
 
 from __future__ import annotations
 
@@ -24,32 +21,53 @@ def outcomes(size: int) -> Outcomes:
     )
 
 
-def test_rows_are_done_up_to_the_first_gap() -> None:
-    """Only rows before the first gap, a row without an outcome, are counted as done.
+def done(rows: Outcomes, are_first: bool = False) -> tuple[bytes, tuple[int, ...]]:
+    """Return what `Outcomes.done` returns, as a tuple."""
+    flags, counts = rows.done(are_first)
+    return bytes(flags), tuple(counts)
+
+
+def test_rows_have_outcomes_in_any_order() -> None:
+    """Servers acknowledge the rows of a chunk in any order.
 
     Row 0 of the chunk could not be bound, so the rows of the wave have other numbers than in the
     chunk.
     """
     rows = outcomes(8)
-    # `count_first_rows` returns three numbers: the rows before the first gap, how many of these
-    # failed, and how many were not applied.
-    assert rows.count_first_rows() == (0, 0, 0)
+    # `done` returns a byte for each row, and three numbers: the rows with an outcome, how many of
+    # these failed, and how many were not applied.
+    assert done(rows) == (bytes(8), (0, 0, 0))
     # Map the rows of the wave to rows of the chunk: row 0 of the wave is row 1 of the chunk, and so
     # on.
     numbers = range(1, 8)
     rows.note_group(numbers, [5, 6], is_applied=True)
     rows.note_group(numbers, [0], is_applied=True)
-    assert rows.count_first_rows() == (0, 0, 0)
+    assert done(rows) == (bytes([0, 1, 0, 0, 0, 0, 1, 1]), (3, 0, 0))
     rows.note_failed(0)
-    assert rows.count_first_rows() == (2, 1, 0)
     rows.note_group(numbers, [1], is_applied=False)
     rows.note_group(numbers, [4], is_applied=False)
-    rows.note_failed(7)
-    assert rows.count_first_rows() == (3, 1, 1)
-    rows.note_group(numbers, [2, 3], is_applied=True)
-    assert rows.count_first_rows() == (8, 2, 2)
+    assert done(rows) == (bytes([1, 1, 1, 0, 0, 1, 1, 1]), (6, 1, 2))
+
+
+def test_rows_of_an_earlier_run_are_done_and_not_counted() -> None:
+    """The counts of an earlier run are in its checkpoint."""
+    rows = Outcomes(outcomes(4).chunk, done_before=[1, 3])
+    rows.note_group([0, 2], [1], is_applied=True)
+    assert done(rows) == (bytes([0, 1, 1, 1]), (1, 0, 0))
 
 
 def test_an_empty_chunk_is_done() -> None:
-    """An empty chunk has no gap, so all counts are 0."""
-    assert outcomes(0).count_first_rows() == (0, 0, 0)
+    """An empty chunk has no rows, so all counts are 0."""
+    assert done(outcomes(0)) == (b"", (0, 0, 0))
+
+
+def test_only_the_first_rows_count_if_rows_have_no_order() -> None:
+    """Without an order, rows after a row without an outcome must be written again."""
+    rows = outcomes(4)
+    rows.note_group(range(4), [3], is_applied=False)
+    rows.note_failed(2)
+    assert done(rows, are_first=True) == (b"", (0, 0, 0))
+    rows.note_group(range(4), [0], is_applied=False)
+    assert done(rows, are_first=True) == (b"\1", (1, 0, 1))
+    rows.note_group(range(4), [1], is_applied=True)
+    assert done(rows, are_first=True) == (bytes([1] * 4), (4, 1, 2))

@@ -48,8 +48,8 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
     """The report and the checkpoint count rows that fail, are written, or are not applied.
 
     Of three rows, the first is written, the second cannot be bound, and the condition of the third
-    is false. `count_first_rows` returns how many rows precede the first row without an outcome, how
-    many of these have failed, and how many were not applied.
+    is false. `done` returns which rows have an outcome, and how many rows have one, have failed,
+    and were not applied.
     """
     path, report = tmp_path / "failed", LoadReport("t")
     failed_rows = FailedRows(path, [Column("id", Int32Type)], ["id"], mapping={}, nulls=("",))
@@ -67,12 +67,14 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
     assert report.not_applied == 0
     assert report.bytes == 10
     assert checkpoint.outcomes is not None
-    assert checkpoint.outcomes.count_first_rows() == (2, 1, 0)
+    flags, counts = checkpoint.outcomes.done()
+    assert (list(flags), tuple(counts)) == ([1, 1, 0], (2, 1, 0))
     recorder.note_answer(wave, Rows(1), is_applied=False)  # type: ignore[arg-type]
     assert report.written == 1
     assert report.not_applied == 1
     assert report.bytes == 10
-    assert checkpoint.outcomes.count_first_rows() == (3, 1, 1)
+    flags, counts = checkpoint.outcomes.done()
+    assert (list(flags), tuple(counts)) == ([1, 1, 1], (3, 1, 1))
     recorder.note_slice(request_count=2, row_count=2)
     recorder.note_retries(request_count=1)
     assert report.requests == 2
