@@ -26,6 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from cassandra.cqltypes.composite import DynamicParts
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.sortedset import SortedSet
@@ -196,7 +197,8 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
     :param formats: how values are written.
     """
     type_name = _form_of(cql_type)
-    if type_name in _CONTAINERS or cql_type.subtypes:
+    # The type of a server class that the driver does not know is a blob, also if it has subtypes.
+    if type_name in _CONTAINERS or (cql_type.subtypes and type_name not in _SCALARS):
         return json_reader(cql_type, formats)
     if type_name == "date" and formats.date is not None:
         return partial(_formatted_date, formats_of(formats.date))
@@ -229,11 +231,15 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
     :param cql_type: the column's type.
     :param formats: how values that are strings in JSON are written.
     """
+    type_name = _form_of(cql_type)
+    if type_name in _SCALARS:
+        return _scalar_reader(type_name, text_reader(cql_type, formats))
     subreaders = tuple(json_reader(subtype, formats) for subtype in cql_type.subtypes or ())
     names = getattr(cql_type, "fieldnames", None)
+    if type_name == "dynamic composite":
+        return _nullable(partial(_dynamic, dict(zip(names or (), subreaders, strict=False))))
     if names:
         return _nullable(partial(_user_type, dict(zip(names, subreaders, strict=True))))
-    type_name = _form_of(cql_type)
     if type_name in ("list", "set") or getattr(cql_type, "vector_size", None) is not None:
         return _nullable(partial(_elements, subreaders[0]))
     if type_name == "map":
@@ -241,9 +247,9 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
     if type_name == "tuple":
         return _nullable(partial(_tuple, subreaders))
     # Values of frozen<T> are written like values of T, so use the reader of T.
-    if type_name == "frozen" and subreaders:
+    if type_name in ("frozen", "reversed") and subreaders:
         return subreaders[0]
-    return _scalar_reader(type_name, text_reader(cql_type, formats))
+    return _scalar_reader(type_name, str)  # a text, or a value of a custom type
 
 
 def _nullable(read: Reader) -> Reader:
@@ -517,6 +523,29 @@ def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
             f"{short_repr(value)} is not a list of JSON with {len(readers)} values at most"
         )
     return tuple(read(item) for read, item in zip(readers, value, strict=False))
+
+
+def _dynamic(readers: Mapping[str, Reader], value: object) -> object:
+    """Convert a dynamic composite: its bytes in hexadecimal digits, or a JSON array of pairs.
+
+    A pair has the alias of a part, and its value. An unload writes the bytes, because the values
+    that a server returns have no aliases.
+
+    :param readers: the reader of each alias.
+    """
+    if isinstance(value, str):
+        if value[:2].lower() == "0x":
+            return _blob(value)
+        value = _parsed(value)
+    names = list(readers)  # a list, because the first item of a pair may be of any type
+    if not isinstance(value, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and pair[0] in names for pair in value
+    ):
+        raise TypeError(
+            f"{short_repr(value)} is neither bytes in hexadecimal digits nor a list of JSON with "
+            f"pairs of an alias ({', '.join(names)}) and a value, as a dynamic composite is written"
+        )
+    return [(alias, readers[alias](item)) for alias, item in value]
 
 
 def _user_type(readers: Mapping[str, Reader], value: object) -> tuple[Any, ...]:
@@ -932,6 +961,8 @@ def json_of(
         return f"0x{bytes(value).hex()}"
     if isinstance(value, datetime.datetime):
         return _in_utc(value).isoformat(" ")
+    if isinstance(value, DynamicParts):
+        return f"0x{value.encoded.hex()}"
     if isinstance(value, Date):
         return _date_text(value)
     if isinstance(value, _WRITTEN_BY_STR):

@@ -52,6 +52,7 @@ class CompositeType(_ParameterizedType):
     """
 
     typename = "org.apache.cassandra.db.marshal.CompositeType"
+    _text_form = "tuple"
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
@@ -98,15 +99,37 @@ class CompositeType(_ParameterizedType):
         return codecs.from_functions(name, encode, decode, empty=cls._empty())
 
 
+class DynamicParts(tuple[Any, ...]):
+    """The values of the parts of a dynamic composite, without their aliases.
+
+    The attribute `encoded` has the bytes of the value. They have the aliases, so that a value that
+    was read can be bound again.
+    """
+
+    encoded: bytes
+
+    @classmethod
+    def of(cls, values: Sequence[Any], encoded: bytes) -> DynamicParts:
+        """Return the parts.
+
+        :param values: the values.
+        :param encoded: the bytes that have these values.
+        """
+        parts = cls(values)
+        parts.encoded = encoded
+        return parts
+
+
 class DynamicCompositeType(_ParameterizedType):
     """A composite in which each part contains the name of its own type.
 
     A part names its type by an alias of one letter, or by the name of the server's class. Values
-    are decoded as tuples of the parts. You can bind a sequence of (alias, value) pairs, or the
-    encoded bytes.
+    are decoded as tuples of the parts, which can be bound again. You can also bind a sequence of
+    (alias, value) pairs, or the encoded bytes.
     """
 
     typename = "org.apache.cassandra.db.marshal.DynamicCompositeType"
+    _text_form = "dynamic composite"
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
@@ -131,7 +154,7 @@ class DynamicCompositeType(_ParameterizedType):
         """Make the codec.
 
         Each part names its type by an alias or by a class name. A sequence of pairs (alias, value)
-        is encoded; the decoded value is a tuple of values without the aliases.
+        is encoded; the decoded value is a tuple of values without the aliases (`DynamicParts`).
         """
         name = cls.cassname
         codecs_by_alias = {
@@ -148,6 +171,8 @@ class DynamicCompositeType(_ParameterizedType):
 
         def encode(value: object) -> bytes:
             """Encode pairs (alias, value). The alias names the type of the value."""
+            if isinstance(value, DynamicParts):
+                return value.encoded
             # An application may bind bytes that it has encoded itself.
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return bytes(value)
@@ -168,7 +193,7 @@ class DynamicCompositeType(_ParameterizedType):
                 parts.append(_encode_part(name, index, codecs_by_alias[pair[0]], pair[1]))
             return b"".join(parts)
 
-        def decode(data: bytes) -> tuple[Any, ...]:
+        def decode(data: bytes) -> DynamicParts:
             """Decode to a tuple of values, without their aliases."""
             values: list[Any] = []
             offset = 0
@@ -187,7 +212,7 @@ class DynamicCompositeType(_ParameterizedType):
                 body, offset = _read_part(name, data, offset)
                 # If the comparator does not declare the part's type, return the part's bytes.
                 values.append(body if codec is None else codec.decode_nullable(body))
-            return tuple(values)
+            return DynamicParts.of(values, bytes(data))
 
         return codecs.from_functions(name, encode, decode, empty=cls._empty())
 
@@ -199,6 +224,7 @@ class ColumnToCollectionType(_ParameterizedType):
     """
 
     typename = "org.apache.cassandra.db.marshal.ColumnToCollectionType"
+    _text_form = "blob"
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:

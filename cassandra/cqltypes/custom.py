@@ -15,6 +15,7 @@ class UnrecognizedType(_CassandraType):
     num_subtypes = "UNKNOWN"
     empty_binary_ok = True
     _factory = "blob"
+    _text_form = "blob"
     _registered = False
 
 

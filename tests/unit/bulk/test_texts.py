@@ -151,6 +151,8 @@ def test_strings_are_read_as_values(type_name: str, string: str, value: Any) -> 
         ("ListType(Int32Type)", '["x"]', "'x' is not an integer"),
         ("MapType(Int32Type,UTF8Type)", "[1]", "is not an object of JSON, nor a list of pairs"),
         ("TupleType(Int32Type,UTF8Type)", "[1, 2, 3]", "with 2 values at most"),
+        ("CompositeType(Int32Type,UTF8Type)", "5:abc", "'5:abc' is not JSON"),
+        ("LexicalUUIDType", str(ID), "is not a blob in hexadecimal digits"),
         ("ListType(UTF8Type)", "[1]", "1 (int) is not a text"),
         (PERSON, "[]", "is not an object of JSON"),
         (PERSON, '{"age": 1}', "the type has no field 'age': name, ages"),
@@ -446,6 +448,14 @@ def test_values_in_errors_are_short() -> None:
         ("MapType(Int32Type,BooleanType)", {1: None}),
         ("TupleType(Int32Type,UTF8Type)", (1, None)),
         (VECTOR, [0.5, 1.0, 2.0]),
+        ("CompositeType(Int32Type,UTF8Type)", (5, "a:b")),
+        ("CompositeType(Int32Type,UTF8Type)", (5,)),
+        ("FrozenType(CompositeType(UTF8Type,ListType(Int32Type)))", ("", [1, 2])),
+        ("LexicalUUIDType", ID.bytes),
+        ("ListType(LexicalUUIDType)", [ID.bytes]),
+        ("Unknown(Int32Type)", b"\0\1"),
+        ("ColumnToCollectionType(61:ListType(Int32Type))", b"\0"),
+        ("ReversedType(Int32Type)", 5),
     ],
 )  # fmt: skip
 def test_values_survive_a_round_trip_through_text_and_json(type_name: str, value: Any) -> None:
@@ -454,6 +464,24 @@ def test_values_survive_a_round_trip_through_text_and_json(type_name: str, value
     assert text_reader(cql_type, PLAIN)(text_of(value)) == value
     json_value = json.loads(json.dumps(json_of(value)))
     assert json_reader(cql_type, PLAIN)(json_value) == value
+
+
+def test_dynamic_composites_are_written_with_their_aliases() -> None:
+    """Their parts have no aliases, so their bytes are written; a file may also have the pairs."""
+    cql_type = lookup_casstype("DynamicCompositeType(s=>UTF8Type,u=>UUIDType)")
+    codec = cql_type.codec()
+    data = codec.encode([("s", "x"), ("u", ID)])
+    value = codec.decode(data)
+    assert value == ("x", ID)
+    assert text_of(value) == json_of(value) == f"0x{data.hex()}"
+    pairs = [["s", "x"], ["u", str(ID)]]
+    for read in (text_reader(cql_type, PLAIN), json_reader(cql_type, PLAIN)):
+        for source in (text_of(value), json.dumps(pairs), pairs):
+            assert codec.encode(read(source)) == data
+        for wrong in ("x", '["x"]', [["z", 1]], [[[], 1]], 5):
+            with pytest.raises((TypeError, ValueError)):
+                read(wrong)
+    assert json_reader(cql_type, PLAIN)(None) is None
 
 
 @pytest.mark.parametrize("digits", [4215, 4216, 4299, 4300, 4301, 20_000])

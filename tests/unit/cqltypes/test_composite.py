@@ -6,6 +6,8 @@ alias or name of the part's type precedes the part.
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -90,6 +92,18 @@ def test_parts_that_name_their_type(implementation: Implementation) -> None:
     )
     assert codec.decode(named_by_class) == (1,)
     assert codec.decode(bytes.fromhex("8078 0001 61 00")) == (b"a",)
+
+
+def test_dynamic_composites_that_were_read_can_be_bound_again(
+    implementation: Implementation,
+) -> None:
+    """The values of the parts have no aliases, so their tuple keeps its bytes, also if copied."""
+    codec = DYNAMIC_COMPOSITE.build_codec(implementation.codecs)
+    for data in ("8073 0001 61 00  8069 0004 00000001 00", "8078 0001 61 00", "8073 0000 00"):
+        value = codec.decode(bytes.fromhex(data))
+        for copied in (value, copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+            assert copied == value
+            assert codec.encode(copied) == bytes.fromhex(data)
 
 
 @pytest.mark.parametrize("value", [[("x", 1)], ["s"], [("s",)]])
