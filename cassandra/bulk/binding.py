@@ -251,6 +251,9 @@ class Binder:
         # The positions of the counters that the statement adds to. A null there is bound as unset,
         # so that the counter stays as it is. Empty if the protocol version has no unset values.
         self.counters: Sequence[int] = ()
+        # The positions of the columns outside the key, if a row in which all of them are null does
+        # not exist: see `Columns.row_values`. Such rows are refused, because they delete rows.
+        self.row_values: Sequence[int] = ()
         # The columns with a vector index, which cannot hold every vector (not NaN, for example).
         # Vectors that the index cannot hold are refused before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
@@ -580,6 +583,8 @@ class Binder:
                 self._look_at_write_times(chunk, block, row_numbers)
         if self.indexed_vectors:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
+        if self.row_values:
+            block, row_numbers = self._without_deletions(chunk, block, row_numbers, failures)
         if self.counters:
             block, row_numbers = self._without_null_counters(block, row_numbers, failures)
         # Count before static rows are removed from the block, because removed rows count, too.
@@ -712,6 +717,41 @@ class Binder:
                 if error is not None:
                     failures.append((row_numbers[row_index], error))
                     break
+            else:
+                good_indexes.append(row_index)
+        if len(good_indexes) == len(block):
+            return block, row_numbers
+        return block.take(good_indexes), [row_numbers[row_index] for row_index in good_indexes]
+
+    def _without_deletions(
+        self,
+        chunk: Chunk,
+        block: Any,
+        row_numbers: Sequence[int],
+        failures: list[tuple[int, BaseException]],
+    ) -> tuple[Any, Sequence[int]]:
+        """Remove the rows without any value outside the key, if they would delete rows.
+
+        The values are null, or all of them are unset: then the row would not be written.
+
+        :param failures: gets (row number, error) for each of these rows.
+        :returns: (block, row numbers) of all other rows.
+        """
+        names = ", ".join(repr(self._columns[index].name) for index in self.row_values)
+        problem = (
+            f"it has no value for {names}, and a row without a value does not exist in a table "
+            "with COMPACT STORAGE: null deletes it. Write DELETE for such rows"
+        )
+        types = {self._columns[index].type.typename for index in self.row_values}
+        # Only chunks of CSV files have `names`.
+        if chunk.names is not None and self.is_empty_null and not types.isdisjoint(_TEXTS):
+            problem += "; if empty fields are texts, write null='NULL'"
+        good_indexes: list[int] = []  # positions, in the block, of the rows that stay
+        for row_index, row in enumerate(block.rows()):
+            spans = spans_of(row.data, block.width)
+            sizes = {spans[index][1] for index in self.row_values}
+            if len(sizes) == 1 and min(sizes) < 0:
+                failures.append((row_numbers[row_index], ValueError(problem)))
             else:
                 good_indexes.append(row_index)
         if len(good_indexes) == len(block):

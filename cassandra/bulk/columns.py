@@ -385,6 +385,22 @@ class Columns:
             regular=[index for index in other_columns if not table.columns[names[index]].is_static],
         )
 
+    def row_values(self, table: TableMetadata) -> list[int]:
+        """Return the positions of the columns without which a row of the table does not exist.
+
+        If all values of a row outside the key are null, a table with compact storage does not have
+        the row. In any other table, an INSERT creates the row itself. The result is empty for such
+        a table, and also if the load does not write all columns: the row may have values in the
+        others.
+
+        :param table: the target of the load.
+        """
+        key_names = {column.name for column in table.primary_key}
+        value_names = {*table.columns} - key_names
+        positions = [index for index, name in enumerate(self._marker_names) if name in value_names]
+        is_compact = getattr(table, "is_compact_storage", False)  # views do not have the attribute
+        return positions if is_compact and len(positions) == len(value_names) else []
+
     def short_rows(self, table: TableMetadata, prepared: PreparedStatement) -> ShortRows:
         """Return a statement of the load for rows that lack their last clustering columns.
 

@@ -227,6 +227,8 @@ class Load:
             # As do rows without their last clustering columns, in tables with compact storage.
             for short_text in short_key_plans(target, plan, options.using()):
                 binder.short_rows.append(columns.short_rows(target, (yield Prepare(short_text))))
+            if not plan.is_counter:
+                binder.row_values = columns.row_values(target)
         failed_rows = _failed_rows_of(columns, options)
         checkpoint = LoadCheckpoint(self._checkpoint_file, self.report, failed_rows)
         # Begin at the position where the checkpoint of an earlier run ended.

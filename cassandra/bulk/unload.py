@@ -845,6 +845,9 @@ def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None
         for column in columns:
             if column not in key_names:
                 effect = "a load reads both as null"
+                if getattr(table, "is_compact_storage", False):
+                    # Null deletes a row of such a table if it has no other value.
+                    effect += " and, with COMPACT STORAGE, refuses rows without any value"
             elif has_static and column in clustering_names:
                 effect = (
                     "a load takes a row that has only static values for one without this column"

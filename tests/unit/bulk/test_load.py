@@ -280,6 +280,56 @@ def rows_sent(request: Request) -> list[list[Any]]:
     return [list(request.values)] if request.opcode == Opcode.EXECUTE else []
 
 
+@LOADERS
+@pytest.mark.parametrize("is_dense", [True, False])
+def test_rows_without_values_do_not_delete_rows_of_compact_storage(
+    node: FakeNode, load: Load, tmp_path: Path, is_dense: bool
+) -> None:
+    """A row whose values are all null fails: the server would delete the row, without an error.
+
+    A dense table has one value. A static compact table may have several, of which some are null. A
+    load of some columns cannot know the others.
+    """
+    node.schema = schema("a", tables=1)
+    node.schema["system_schema.tables"][0]["flags"] = ["dense"] if is_dense else []
+    kinds = {"k": ("clustering", 0), "c0": ("regular", -1)}
+    if not is_dense:
+        # The server has the visible columns as static columns.
+        kinds = {"column1": ("clustering", 0), "value": ("regular", -1)}
+        kinds |= {"c0": ("static", -1), "v": ("static", -1)}
+    node.schema["system_schema.columns"] = [
+        column("a", "t0", "id", "partition_key", 0),
+        *(
+            column("a", "t0", name, kind, position, type="int" if name == "k" else "text")
+            for name, (kind, position) in kinds.items()
+        ),
+    ]
+    names = ["id", "k", "c0"] if is_dense else ["id", "c0", "v"]
+    types = {"id": "int", "k": "int", "c0": "text", "v": "text"}
+    for each in (names, names[:2]):
+        query = f"INSERT INTO a.t0 ({', '.join(each)}) VALUES ({', '.join('?' * len(each))})"
+        insert = node.prime_prepare(query, [(name, types[name]) for name in each], pk_indexes=[0])
+        insert.keyspace, insert.table = "a", "t0"
+    path = tmp_path / "rows.csv"
+    lines = ["1,5,x", "2,6,"] if is_dense else ["1,,x", "2,,", "3,y,"]
+    path.write_text(",".join(names) + "\n" + "".join(f"{line}\n" for line in lines))
+    rows: Any = [(1, 5, "x"), (2, 6, None)] if is_dense else [(1, None, "x"), (2, None, None)]
+    for source in (path, rows, [{"id": 2, "k": 6}] if is_dense else [{"id": 2}]):
+        report = into_table(node, load, source, batch=None, max_errors=None)
+        assert report.failed == 1
+        assert report.written == report.read - 1
+        (failure,) = report.failures
+        named = "'c0'" if is_dense else "'c0', 'v'"
+        assert f"it has no value for {named}, and a row without a value" in str(failure)
+        assert str(failure).endswith("write null='NULL'") == (source is path)
+    # Other texts mean null, so an empty field is a text.
+    assert into_table(node, load, path, batch=None, null="NULL").written == len(lines)
+    if not is_dense:
+        assert into_table(node, load, [{"id": 2, "c0": None}], batch=None).written == 1
+        rows = [(1, None)]
+        assert into_table(node, load, rows, batch=None, columns=["id", "c0"]).written == 1
+
+
 class Stream:
     """An Arrow stream of another library, which has no other attributes, and can be read once."""
 

@@ -417,6 +417,21 @@ def test_empty_clustering_columns_are_warned_of_if_a_row_may_lack_them(is_static
     )
 
 
+def test_empty_values_of_compact_storage_are_warned_of() -> None:
+    """A load refuses rows without values, and reads an empty text as none."""
+    table = TableMetadata("a", "t0")
+    for name in ("p", "v"):
+        table.columns[name] = ColumnMetadata(table, name, "text")
+    table.partition_key = [table.columns["p"]]
+    scan: Any = SimpleNamespace(_table_metadata=lambda: table, _key_names=lambda: ["p"])
+    for is_compact in (False, True):
+        table.is_compact_storage = is_compact
+        with pytest.warns(RuntimeWarning) as records:
+            unload_module._warn_of_empty_texts(scan, ["p", "v"])
+        (message,) = [str(record.message) for record in records]
+        assert ("refuses rows without any value" in message) is is_compact
+
+
 @pytest.mark.parametrize("cql_type", ["text", "int"])
 async def test_rows_of_compact_storage_without_their_last_clustering_columns(
     tmp_path: Path, cql_type: str
