@@ -107,10 +107,13 @@ def run_command(main: Callable[[], int]) -> int:
     """Run a command and return its exit code.
 
     The exit code is 1 if the program that reads the command's output has ended, as ``head`` does
-    after some lines.
+    after some lines. Characters that the encoding of the output lacks are printed as escapes.
 
     :param main: runs the command, and returns its exit code.
     """
+    # An application may have replaced stdout by an object without this method.
+    if getattr(sys.stdout, "errors", None) == "strict" and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = main()
         sys.stdout.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
+from cassandra._command_words import run_command
 from cassandra.bulk.cli import main
 
 if __name__ == "__main__":
@@ -13,4 +14,4 @@ if __name__ == "__main__":
     # (`freeze`).
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-    sys.exit(main())
+    sys.exit(run_command(main))

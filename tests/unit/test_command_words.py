@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -216,6 +217,35 @@ def test_a_reader_that_ends_early_ends_the_command() -> None:
     process = run_python(program)
     assert process.returncode == 1
     assert process.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_characters_that_the_output_lacks_are_escaped(encoding: str) -> None:
+    """A report is printed if standard output is not UTF-8, as on Windows, or in an old locale.
+
+    The command ended with UnicodeEncodeError, and its report was lost.
+    """
+    program = (
+        "import sys\n"
+        "from cassandra._command_words import run_command\n"
+        "def main():\n"
+        "    print('b\\xe4d\\u65e5, \\udcff')\n"
+        "    return 3\n"
+        "sys.exit(run_command(main))\n"
+    )
+    process = run_python(program, {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "1"}, as_file=True)
+    assert process.stderr == ""
+    assert process.returncode == 3
+    assert process.stdout.endswith("\\udcff\n")
+    if encoding == "ascii":
+        assert process.stdout == "b\\xe4d\\u65e5, \\udcff\n"
+
+
+@pytest.mark.parametrize("command", ["bulk", "doctor", "migrate", "testing"])
+def test_each_command_escapes_the_characters_that_the_output_lacks(command: str) -> None:
+    """Each command is run by `run_command`."""
+    module = importlib.import_module(f"cassandra.{command}.__main__")
+    assert vars(module)["run_command"] is run_command
 
 
 def test_the_exit_code_of_a_command_is_its_own() -> None:
