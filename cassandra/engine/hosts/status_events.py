@@ -64,7 +64,8 @@ class StatusEvents:
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Report the host of a STATUS_CHANGE event up or down, after a short delay.
 
-        The node list is read again if the node is not in it, or if the node is up.
+        The node list is read again if the node is not in it, or if the node is up. That is all that
+        happens if the event reports a status other than UP and DOWN.
         """
         window = self._settings.status_event_refresh_window
         if window < 0:  # the application wants such events to be ignored
@@ -73,8 +74,9 @@ class StatusEvents:
         # Several nodes may share an address, so look for address and port first. The port in the
         # event may differ from the port that we know, so look for the address alone next.
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
-        if host is None:
-            # The node is not in the node list yet: read the list again.
+        if host is None or event["change_type"] not in ("UP", "DOWN"):
+            # The node is not in the node list yet, or a newer server reports a status that this
+            # driver does not know: read the list again.
             self._read_nodes(event)
             return
         # A node that restarts causes several events: drop an earlier event, so that only the last

@@ -108,6 +108,16 @@ async def test_an_event_of_an_unknown_node_reads_the_node_list(watch: RecordingW
     assert watch.calls == [("read", "10.9.9.9")]
 
 
+async def test_an_event_with_an_unknown_status_only_reads_the_node_list(
+    watch: RecordingWatch,
+) -> None:
+    """A status that only newer servers know reports the host neither up nor down."""
+    events = status_events(watch)
+    events.on_event(status_event("SLEEPY"))
+    await wait_for_all(events)
+    assert watch.calls == [("read", "10.0.0.1")]
+
+
 async def test_an_event_of_a_host_that_has_left_is_dropped(watch: RecordingWatch) -> None:
     """An event of a host that leaves the cluster before the event's delay ends is dropped."""
     events = status_events(watch)
