@@ -121,6 +121,14 @@ class ProtocolError(DriverException):
     """A message or frame violates the native protocol. The driver closes its connection."""
 
 
+class UnknownContent(ProtocolError):
+    """A response follows the protocol, but has something that this driver does not know.
+
+    Only its request fails, and the connection stays open. A newer server may have, for example, a
+    result kind or a column type that this driver does not know.
+    """
+
+
 class CrcException(ProtocolError):
     """A checksum of a v5 segment does not match (native_protocol_v5.spec, section 2.2)."""
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from cassandra.engine.compat_names import CompatConnection
 from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import depends_on_keyspace
-from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError
+from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError, UnknownContent
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.events import GRACEFUL_DISCONNECT
@@ -127,6 +127,7 @@ def read_answer(
 
     :param request_opcode: the opcode of the request.
     :param statement: the CQL of the request if it is a QUERY.
+    :raises UnknownContent: if the response has something that this driver does not know.
     :raises ProtocolError: if the response is malformed or does not fit the request; the connection
         is closed then.
     """
@@ -134,6 +135,8 @@ def read_answer(
         response = decode_response(opcode, flags, body, connection.version, connection.features)
         kind = response.kind if opcode == RESULT else None
         check_answer(request_opcode, statement, opcode, kind, connection.endpoint)
+    except UnknownContent:
+        raise
     except ProtocolError as error:
         # After a malformed response, nothing on this connection can be trusted.
         connection.close(error)

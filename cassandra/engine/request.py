@@ -83,6 +83,7 @@ from cassandra.errors import (
     ReadTimeout,
     RequestExecutionException,
     RequestValidationException,
+    UnknownContent,
     WriteType,
     refused_everywhere,
 )
@@ -568,13 +569,15 @@ class Request(RequestBase):
             response = self.session.decode(self, attempt, connection, opcode, flags, body)
         except Exception as error:
             # If a response cannot be decoded, nothing else that comes on this connection can be
-            # trusted. So close the connection.
+            # trusted. So close the connection, except if the response follows the protocol, and is
+            # only newer than this driver.
             attempt.error = error
-            connection.close(
-                error
-                if isinstance(error, ProtocolError)
-                else ProtocolError(f"{connection.endpoint}: an answer could not be read: {error}")
-            )
+            if not isinstance(error, ProtocolError):
+                connection.close(
+                    ProtocolError(f"{connection.endpoint}: an answer could not be read: {error}")
+                )
+            elif not isinstance(error, UnknownContent):
+                connection.close(error)
             self.fail(error)
             return
         if flags & WARNING_FLAG:

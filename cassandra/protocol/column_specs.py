@@ -17,7 +17,7 @@ from cassandra.cqltypes.base import CassandraTypeType
 from cassandra.cqltypes.parse import lookup_casstype, lookup_casstype_simple, pickled_type
 from cassandra.cqltypes.scalars import OPTIONS
 from cassandra.cqltypes.udt import UserType, with_subtypes
-from cassandra.errors import ProtocolError
+from cassandra.errors import ProtocolError, UnknownContent
 from cassandra.limits import limits
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
 from cassandra.protocol.primitives import Cursor
@@ -127,7 +127,7 @@ class TypeReader:
             return _simple_types.setdefault(code, lookup_casstype(OPTIONS[code]))
         read_composed_type = _COMPOSED.get(code)
         if read_composed_type is None:
-            raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
+            raise UnknownContent(f"a column has a type of the unknown code 0x{code:04x}")
         if self._depth >= _MAX_DEPTH:
             raise ProtocolError(f"a column's type is nested more than {_MAX_DEPTH} deep")
         self._depth += 1
@@ -150,7 +150,7 @@ class TypeReader:
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             short_name = name if len(name) <= _MAX_SHOWN_NAME else f"{name[:_MAX_SHOWN_NAME]}..."
             reason = str(error).replace(name, short_name)
-            raise ProtocolError(
+            raise UnknownContent(
                 f"a column has the custom type {short_name!r}, which cannot be understood: {reason}"
             ) from None
         return cql_type
@@ -250,13 +250,13 @@ class OwnTypeReader(TypeReader):
 
         If the application has registered another class for the type in `codes`, return that class.
 
-        :raises ProtocolError: if `codes` has no class for the type.
+        :raises UnknownContent: if `codes` has no class for the type.
         """
         start = self.cursor.pos
         code = self.cursor.short()
         registered_type: CqlType | None = self._codes.get(code)
         if registered_type is None:
-            raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
+            raise UnknownContent(f"a column has a type of the unknown code 0x{code:04x}")
         # If the application has replaced the class of a type without parameters, return the
         # application's class.
         if registered_type is not TYPE_CODES.get(code) and code not in _COMPOSED:

@@ -55,6 +55,11 @@ class Cursor:
         self.data = data
         self.pos = pos
 
+    @property
+    def has_more(self) -> bool:
+        """True if the body has further bytes."""
+        return self.pos < len(self.data)
+
     def take(self, size: int) -> bytes:
         """Return the next `size` bytes; raise `ProtocolError` if the body is shorter."""
         pos = self.pos

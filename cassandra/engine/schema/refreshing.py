@@ -51,8 +51,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra.engine.randomness import generator_or_default
-from cassandra.engine.schema.targets import PendingTargets, Target, grouped
+from cassandra.engine.schema.targets import PendingTargets, Target, grouped, is_known
 from cassandra.errors import ConnectionShutdown, DriverException
+from cassandra.util.intervals import OncePerKey
 
 if TYPE_CHECKING:
     from cassandra.engine.background import Spawn
@@ -68,6 +69,7 @@ log = logging.getLogger("cassandra.cluster")
 # MOST_TRIES times in a row.
 FIRST_DELAY = 1.0  # seconds
 MOST_TRIES = 8
+COMPLAINT_INTERVAL = 60.0  # seconds between warnings about changes that the driver does not know
 READERS = 8  # the number of targets that are read concurrently
 
 # Waits for schema agreement. Called with the connection for the queries and the longest wait in
@@ -124,6 +126,7 @@ class SchemaRefresher:
         self.failed_reads = 0
         # The targets that wait for `_timer`. The timer is None if no target waits.
         self._pending = PendingTargets()
+        self._complaints = OncePerKey(COMPLAINT_INTERVAL, size=64, most_bytes=4096)
         self._timer: asyncio.TimerHandle | None = None
         # The loop's time at which `_timer` ends. uvloop's handles do not always know it.
         self._due = 0.0
@@ -168,7 +171,7 @@ class SchemaRefresher:
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Read the changed part of the schema later, because the server has reported a change."""
         window = self._settings.schema_event_refresh_window
-        target = Target.of_event(event)
+        target = self._target_of(event)
         self._forget_tablets(target)
         # A negative window disables reading after events.
         if window < 0 or self._closed or not self._must_read(target):
@@ -200,7 +203,7 @@ class SchemaRefresher:
 
         :param connection: the connection to read through; None for the control connection.
         """
-        target = Target.of_event(event)
+        target = self._target_of(event)
         self._forget_tablets(target)
         if self._must_read(target):
             # If the server's event about this change has come already, its target is pending.
@@ -209,6 +212,21 @@ class SchemaRefresher:
             await self._refresh_quietly([target], connection)
         if self.on_ddl is not None:
             await self.on_ddl(event)
+
+    def _target_of(self, event: Mapping[str, Any]) -> Target:
+        """Return the target of a schema change; log a warning if the change is of unknown kind."""
+        target = Target.of_event(event)
+        if not is_known(event):
+            change = f"{event['target_type']} {event['change_type']}"
+            if self._complaints.missed(change) is not None:
+                part = f"keyspace {target.keyspace!r}" if target.keyspace else "schema"
+                log.warning(
+                    "the server reports a schema change that this driver does not know (%s): "
+                    "the driver reads the %s again",
+                    change,
+                    part,
+                )
+        return target
 
     def _forget_tablets(self, target: Target) -> None:
         """Forget the tablets of a changed table or keyspace (ScyllaDB).
@@ -233,7 +251,10 @@ class SchemaRefresher:
         if target.kind in ("KEYSPACE", "REPLICATION"):
             return True
         keyspaces = self._settings.schema_metadata_keyspaces
-        return self._reads_schema and (keyspaces is None or target.keyspace in keyspaces)
+        # The target ALL has no keyspace: it stands for a change in any keyspace.
+        return self._reads_schema and (
+            target.kind == "ALL" or keyspaces is None or target.keyspace in keyspaces
+        )
 
     async def _refresh_quietly(
         self, targets: Iterable[Target], connection: Connection | None = None

@@ -10,8 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from cassandra.versions import SchemaChangeType, SchemaTargetType
+
 MANY = 12  # this number of targets in one keyspace is replaced by the whole keyspace
 MANY_KEYSPACES = 64  # targets in this number of keyspaces are replaced by the whole schema
+
+# The kinds of objects and of changes that this driver knows.
+_KINDS, _CHANGES = (
+    frozenset(value for name, value in vars(names).items() if not name.startswith("_"))
+    for names in (SchemaTargetType, SchemaChangeType)
+)
 
 
 class Target(NamedTuple):
@@ -36,6 +44,10 @@ class Target(NamedTuple):
         # whole keyspace, or the whole schema if it is the keyspace's name.
         if not keyspace.isascii():
             return cls()
+        # A newer server may report kinds of objects, or of changes, that this driver does not know.
+        # Such a change may concern anything in the keyspace.
+        if not is_known(event):
+            return cls("KEYSPACE", keyspace) if keyspace else cls()
         if kind == "KEYSPACE":
             # Read the whole keyspace if it was created or dropped. An update can change only the
             # keyspace's replication and durable writes.
@@ -51,6 +63,11 @@ class Target(NamedTuple):
         if other.forced and not self.forced:
             return False
         return self.kind == "ALL" or (self.kind == "KEYSPACE" and self.keyspace == other.keyspace)
+
+
+def is_known(event: Mapping[str, Any]) -> bool:
+    """Return True if this driver knows what a schema change event reports."""
+    return event["target_type"] in _KINDS and event["change_type"] in _CHANGES
 
 
 class PendingTargets:

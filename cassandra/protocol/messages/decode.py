@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from cassandra.errors import DriverException, ProtocolError
+from cassandra.errors import DriverException, ProtocolError, UnknownContent
 from cassandra.protocol import opcodes
 from cassandra.protocol.column_specs import ResultMetadata, UserTypes
 from cassandra.protocol.features import ProtocolFeatures
@@ -61,6 +61,7 @@ def decode_response(
     :param features: the extensions of the connection.
     :param user_types: classes registered for UDTs, by keyspace and name.
     :param cached: the result metadata that the client has for the executed prepared statement.
+    :raises UnknownContent: if the message has something that this driver does not know.
     :raises ProtocolError: if the message does not follow the specification.
     """
     try:
@@ -79,7 +80,12 @@ def decode_response(
                     return rows_result(cached, body, rows_pos)
             return read_result(body, 0, version, features, user_types, cached)
         return _decode_with_extras(opcode, flags, body, version, features, user_types, cached)
-    # Handle ProtocolError first, because it is also a DriverException, which is handled below. Its
+    except UnknownContent as error:
+        raise UnknownContent(
+            f"this driver does not know a part of a {OPCODE_NAMES.get(opcode, opcode)} message: "
+            f"{error}"
+        ) from error
+    # Handle ProtocolError next, because it is also a DriverException, which is handled below. Its
     # message is clear without the name of the class.
     except ProtocolError as error:
         raise ProtocolError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cassandra.errors import ProtocolError
+from cassandra.errors import UnknownContent
 from cassandra.protocol import opcodes
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.primitives import Cursor
@@ -20,6 +20,11 @@ GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
 The option in SUPPORTED that offers this event has the same name.
 """
 
+# The targets whose fields we know.
+_TARGETS = frozenset(
+    target for name, target in vars(SchemaTargetType).items() if not name.startswith("_")
+)
+
 
 def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     """Read <change_type><target><options> of a schema change; return them as a dict.
@@ -28,14 +33,20 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     has changed, the changed object is under the key "table", "type", "function" or "aggregate". A
     table or type is described by its name. A function or aggregate is described by a
     `UserFunctionDescriptor` or `UserAggregateDescriptor`.
+
+    A newer server may send a target that this driver does not know. Its fields are unknown, too,
+    but all known targets have the keyspace first, and then a name. So the keyspace and the name
+    (under the target in lower case) are read if they are there; a missing keyspace is "".
     """
     change_type = cursor.string()
     target = cursor.string()
-    event: dict[str, Any] = {
-        "target_type": target,
-        "change_type": change_type,
-        "keyspace": cursor.name(),
-    }
+    event: dict[str, Any] = {"target_type": target, "change_type": change_type}
+    if target not in _TARGETS:
+        event["keyspace"] = cursor.name() if cursor.has_more else ""
+        if cursor.has_more:
+            event.setdefault(target.lower(), cursor.name())
+        return event
+    event["keyspace"] = cursor.name()
     if target in (SchemaTargetType.TABLE, SchemaTargetType.TYPE):
         event[target.lower()] = cursor.name()
     elif target == SchemaTargetType.FUNCTION:
@@ -43,10 +54,6 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
         event["function"] = UserFunctionDescriptor(cursor.name(), cursor.name_list())
     elif target == SchemaTargetType.AGGREGATE:
         event["aggregate"] = UserAggregateDescriptor(cursor.name(), cursor.name_list())
-    elif target != SchemaTargetType.KEYSPACE:
-        # Refuse an unknown target. If we ignored it, the driver's schema metadata would become
-        # wrong without notice.
-        raise ProtocolError(f"a schema change of the unknown kind {target!r}")
     return event
 
 
@@ -105,7 +112,7 @@ class EventMessage(MessageType):
         """
         event_type = cursor.string()
         reader = _READERS.get(event_type)
-        # Servers only send the event types in our REGISTER, so an unknown type means damaged bytes.
+        # Servers only send the event types in our REGISTER, so an unknown type should never come.
         if reader is None:
-            raise ProtocolError(f"an event of the unknown type {event_type!r}")
+            raise UnknownContent(f"an event of the unknown type {event_type!r}")
         return cls(event_type, reader(cursor))

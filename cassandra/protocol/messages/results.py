@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._bounded import Bounded
 from cassandra.cqltypes.base import rules_of_types
-from cassandra.errors import ProtocolError
+from cassandra.errors import ProtocolError, UnknownContent
 from cassandra.limits import limits
 from cassandra.protocol import opcodes
 from cassandra.protocol.column_specs import (
@@ -348,7 +348,7 @@ def _read_fields_of_kind(
     elif kind == RESULT_KIND_SCHEMA_CHANGE:
         message.schema_change_event = read_schema_change(cursor)
     elif kind != RESULT_KIND_VOID:
-        raise ProtocolError(f"a result of the unknown kind {kind}")
+        raise UnknownContent(f"a result of the unknown kind {kind}")
 
 
 def rows_result(metadata: ResultMetadata, body: bytes, pos: int) -> ResultMessage:
@@ -448,13 +448,7 @@ def _read_prepared(
     message.bind_metadata = list(bind_markers.columns)
     # Read the metadata of the rows that the statement returns.
     result_metadata = (
-        _read_result_metadata(cursor, user_types, None)[0]
-        if _has_result_metadata(cursor)
-        else NO_COLUMNS
+        _read_result_metadata(cursor, user_types, None)[0] if cursor.has_more else NO_COLUMNS
     )
     message.result_metadata_id = metadata_id
     message.result_metadata = result_metadata.with_id(metadata_id)
-
-
-def _has_result_metadata(cursor: Cursor) -> bool:
-    return cursor.pos < len(cursor.data)

@@ -27,7 +27,13 @@ from cassandra.engine.connection import (
 )
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.stream_table import WRITE_HIGH_WATER
-from cassandra.errors import ConnectionException, ConnectionShutdown, NoHostAvailable, ProtocolError
+from cassandra.errors import (
+    ConnectionException,
+    ConnectionShutdown,
+    NoHostAvailable,
+    ProtocolError,
+    UnknownContent,
+)
 from cassandra.protocol.opcodes import ERROR, EVENT, OPTIONS, QUERY, READY, RESULT, SUPPORTED
 from cassandra.testing.fake import FakeNode, Opcode, garbage, rows
 from tests.unit.engine.faults import exception_of
@@ -748,7 +754,8 @@ async def test_extensions_change_the_connections_wire_format() -> None:
 async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes() -> None:
     """`read_answer` returns an ERROR as a message.
 
-    If the body of a message is malformed, it closes the connection and raises ProtocolError.
+    If the body of a message is malformed, it closes the connection and raises ProtocolError. If the
+    message is only newer than the driver, the connection stays open.
     """
     wired = WiredConnection().open()
     body = bytes.fromhex("00000000 0004") + b"oops"  # error code 0, a server error
@@ -756,6 +763,10 @@ async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes(
         wired.connection, OPTIONS, statement=None, opcode=ERROR, flags=0, body=body
     )
     assert "oops" in str(answer)
+    with pytest.raises(UnknownContent):
+        read_answer(
+            wired.connection, OPTIONS, statement=None, opcode=RESULT, flags=0, body=b"\0\0\0\x09"
+        )
     assert not wired.connection.closed
     with pytest.raises(ProtocolError):
         read_answer(

@@ -21,6 +21,7 @@ from cassandra.errors import (
     NoHostAvailable,
     OperationTimedOut,
     ReadFailure,
+    UnknownContent,
     WriteFailure,
 )
 from cassandra.marshal import int32_pack, int64_pack
@@ -1000,6 +1001,47 @@ async def test_other_attempts_cannot_fail_a_ddl_statement_that_was_executed(
         second_answer.release()
         assert not (await execution).is_schema_agreed
         assert len(nodes[0].queries(DDL)) == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "answer", "reason"),
+    [
+        ("CREATE WIDGET w", schema_change("CREATED", "WIDGET", "ks", "w"), None),
+        (DDL, schema_change("RENAMED", "TABLE", "ks", "t"), None),
+        (INSERT, message(Opcode.RESULT, b"\0\0\0\x09"), "unknown kind 9"),
+        # rows with one column "a" of a table "k.t"; its type has the code 0x99
+        (
+            READ_OTHER,
+            message(
+                Opcode.RESULT,
+                b"\0\0\0\2\0\0\0\1\0\0\0\1\0\1k\0\1t\0\1a\0\x99\0\0\0\0",
+            ),
+            "unknown code 0x0099",
+        ),
+    ],
+    ids=["target of DDL", "change by DDL", "kind of result", "type of a column"],
+)
+async def test_answers_of_a_newer_server_leave_the_connection_open(
+    node: FakeNode, statement: str, answer: Answer, reason: str | None
+) -> None:
+    """If an answer has something that the driver does not know, its connection stays open.
+
+    Other requests on the connection do not fail. A schema change of an unknown kind does not fail
+    its request, either.
+    """
+    node.prime(statement, answer)
+    late_answer = hold(int_row(0))
+    node.prime(READ, late_answer)
+    async with connected(node) as (_, session):
+        other = asyncio.ensure_future(session.execute(READ))
+        await call_in_thread(late_answer.wait)
+        if reason is None:
+            assert (await session.execute(statement)).all() == []
+        else:
+            with pytest.raises(UnknownContent, match=reason):
+                await session.execute(statement)
+        late_answer.release()
+        assert (await other).one().k == 0
 
 
 CAS_UNKNOWN = error(

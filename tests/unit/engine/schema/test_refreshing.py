@@ -164,6 +164,29 @@ async def test_events_are_ignored_if_their_target_is_not_read() -> None:
         assert harness.refresher._timer is None
 
 
+@pytest.mark.parametrize(
+    ("keyspace", "part", "target"),
+    [("b", "the keyspace 'b'", Target("KEYSPACE", "b")), ("", "the schema", Target())],
+)
+async def test_an_unknown_change_reads_its_keyspace_or_the_whole_schema(
+    keyspace: str, part: str, target: Target, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a change of a kind that the driver does not know, more than the change is read.
+
+    This is so after events and after DDL statements. Each kind of change is logged only once.
+    """
+    harness = RefresherHarness(schema_metadata_keyspaces=["b"])
+    event = {"target_type": "WIDGET", "change_type": "CREATED", "keyspace": keyspace}
+    harness.refresher.on_event(event)
+    await until_on_loop(lambda: len(harness.reader.targets) == 1)
+    await harness.refresher.after_ddl(event, None)
+    assert harness.reader.targets == [target, target]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the server reports a schema change that this driver does not know (WIDGET CREATED): "
+        f"the driver reads {part} again"
+    ]
+
+
 async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
     """After a DDL statement, the schema is read on the connection of the statement.
 

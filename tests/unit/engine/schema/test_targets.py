@@ -5,7 +5,14 @@ from __future__ import annotations
 import random
 
 from cassandra import UserFunctionDescriptor
-from cassandra.engine.schema.targets import MANY, MANY_KEYSPACES, PendingTargets, Target, grouped
+from cassandra.engine.schema.targets import (
+    MANY,
+    MANY_KEYSPACES,
+    PendingTargets,
+    Target,
+    grouped,
+    is_known,
+)
 
 
 def merged(targets: list[Target]) -> list[Target]:
@@ -110,3 +117,18 @@ def test_names_that_may_be_truncated_are_not_queried() -> None:
     function = {"target_type": "FUNCTION", "keyspace": "ks", "change_type": "CREATED"}
     descriptor = UserFunctionDescriptor("f\u00fc", [])
     assert Target.of_event({**function, "function": descriptor}) == Target("KEYSPACE", "ks")
+
+
+def test_an_unknown_change_stands_for_its_keyspace() -> None:
+    """A kind of object or of change that only newer servers know stands for the whole keyspace.
+
+    Without a keyspace, it stands for the whole schema.
+    """
+    widget = {"target_type": "WIDGET", "keyspace": "ks", "change_type": "CREATED", "widget": "w"}
+    assert Target.of_event(widget) == Target("KEYSPACE", "ks")
+    assert Target.of_event({**widget, "keyspace": ""}) == Target()
+    table = {"target_type": "TABLE", "keyspace": "ks", "change_type": "RENAMED", "table": "t"}
+    assert Target.of_event(table) == Target("KEYSPACE", "ks")
+    assert is_known({**table, "change_type": "UPDATED"})
+    assert not is_known(table)
+    assert not is_known(widget)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from cassandra.errors import ProtocolError
+from cassandra.errors import ProtocolError, UnknownContent
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.messages.errors import WriteTimeoutErrorMessage
 from cassandra.protocol.opcodes import (
@@ -142,18 +142,11 @@ def test_every_truncated_message_is_a_protocol_error(
 @pytest.mark.parametrize(
     ("opcode", "flags", "body", "match"),
     [
-        (RESULT, 0, int32(9), "unknown kind 9"),
         (7, 0, b"", "opcode 7 is not a response"),
         (8, 0x02, b"short", "16 bytes are to follow"),
         (RESULT, 0, rows(ROWS_GLOBAL_TABLES_SPEC, count=-1), "-1 columns"),
         (RESULT, 0, rows(ROWS_GLOBAL_TABLES_SPEC, count=2**31 - 1), "2147483647 columns"),
         (RESULT, 0, rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(-1)), "-1 rows"),
-        (
-            RESULT,
-            0,
-            rows(ROWS_GLOBAL_TABLES_SPEC, specs=TABLE + string("a") + short(0x77) + SPEC_B),
-            "unknown code 0x0077",
-        ),
         (
             RESULT,
             0,
@@ -176,7 +169,6 @@ def test_every_truncated_message_is_a_protocol_error(
             int32(RESULT_KIND_PREPARED) + short(0) + int32(1) + int32(0) + int32(2**31 - 1),
             "partition key indexes",
         ),
-        (EVENT, 0, string("WEATHER_CHANGE"), "unknown type 'WEATHER_CHANGE'"),
         (
             EVENT,
             0,
@@ -186,8 +178,8 @@ def test_every_truncated_message_is_a_protocol_error(
         (
             RESULT,
             0,
-            int32(RESULT_KIND_SCHEMA_CHANGE) + string("CREATED") + string("INDEX") + string("k"),
-            "unknown kind 'INDEX'",
+            int32(RESULT_KIND_SCHEMA_CHANGE) + string("CREATED") + string("INDEX") + b"\x00",
+            r"a \[short\] is to follow",
         ),
         (SUPPORTED, 0, short(65535) + b"\x00\x00", "65535 items"),
         (
@@ -200,5 +192,32 @@ def test_every_truncated_message_is_a_protocol_error(
 )
 def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) -> None:
     """Each malformed message raises a ProtocolError that says what is wrong."""
-    with pytest.raises(ProtocolError, match=match):
+    with pytest.raises(ProtocolError, match=match) as caught:
         decode_response(opcode, flags=flags, body=body, version=5 if opcode == ERROR else 4)
+    assert not isinstance(caught.value, UnknownContent)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "body", "match"),
+    [
+        (RESULT, int32(9), "a RESULT message: a result of the unknown kind 9"),
+        (
+            RESULT,
+            rows(ROWS_GLOBAL_TABLES_SPEC, specs=TABLE + string("a") + short(0x77) + SPEC_B),
+            "unknown code 0x0077",
+        ),
+        (
+            RESULT,
+            rows(
+                ROWS_GLOBAL_TABLES_SPEC,
+                specs=TABLE + string("a") + short(0) + string("org.example.New(%)") + SPEC_B,
+            ),
+            "'org.example.New\\(%\\)', which cannot be understood",
+        ),
+        (EVENT, string("WEATHER_CHANGE"), "unknown type 'WEATHER_CHANGE'"),
+    ],
+)
+def test_messages_of_a_newer_server(opcode: int, body: bytes, match: str) -> None:
+    """What the driver does not know in a message that is not malformed raises UnknownContent."""
+    with pytest.raises(UnknownContent, match=f"this driver does not know a part of .*{match}"):
+        decode_response(opcode, flags=0, body=body, version=4)

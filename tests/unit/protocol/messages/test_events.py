@@ -42,6 +42,22 @@ def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
     assert event.event_args == expected
 
 
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (string("k") + string("w"), {"keyspace": "k", "widget": "w"}),
+        (string("k") + string("w") + b"more", {"keyspace": "k", "widget": "w"}),
+        (string("k"), {"keyspace": "k"}),
+        (b"", {"keyspace": ""}),
+    ],
+)
+def test_schema_changes_of_unknown_targets(fields: bytes, expected: dict[str, str]) -> None:
+    """A target that only newer servers know has a keyspace and a name, as far as they are sent."""
+    data = string("CREATED") + string("WIDGET") + fields
+    event = result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event
+    assert event == {"change_type": "CREATED", "target_type": "WIDGET", **expected}
+
+
 @pytest.mark.parametrize("target", ["FUNCTION", "AGGREGATE"])
 def test_schema_changes_of_functions(target: str) -> None:
     """Schema changes of functions have the argument types, because names may be overloaded."""
