@@ -219,13 +219,18 @@ class TableMetadata(_Columnar, bases.TableBase):
         # Cassandra 6.0-alpha2 stores the option `fast_path` of its transactions in system_schema,
         # but it keeps the transactional mode in its metadata log only. So `fast_path` shows that
         # the server has this version. But if `transactional_mode` is also an option, the server
-        # stores the mode in system_schema, and nothing is missing.
-        if "fast_path" not in self.options or "transactional_mode" in self.options:
+        # stores the mode in system_schema, and nothing is missing. An option is null if the server
+        # has disabled transactions, so ask for the column: `options` leaves out nulls.
+        if not self._has_option("fast_path") or self._has_option("transactional_mode"):
             return ""
         return (
             "-- CHECK constraints and transactional_mode are not in system_schema: if the table "
             f"has them,\n-- DESCRIBE TABLE {self._qualified_name()} shows them.\n"
         )
+
+    def _has_option(self, name: str) -> bool:
+        """Return True if the server has the option `name`, even if it is null for this table."""
+        return name in self.options or name in self._names.positions
 
     def _is_index_view(self, view: str) -> bool:
         """Return True if `view` belongs to an index of ScyllaDB.

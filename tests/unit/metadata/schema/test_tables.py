@@ -231,3 +231,26 @@ def test_an_export_mentions_what_the_server_s_schema_does_not_contain(
     table.partition_key.append(key)
     assert table.export_as_string().startswith(beginning)
     assert table.as_cql_query().startswith("CREATE TABLE ks.t (id int PRIMARY KEY)")
+
+
+@pytest.mark.parametrize(
+    ("names", "beginning"),
+    [
+        (("fast_path",), "-- CHECK constraints and transactional_mode"),
+        (("fast_path", "transactional_mode"), "CREATE TABLE"),
+    ],
+)
+def test_options_that_are_null_show_what_the_server_s_schema_does_not_contain(
+    names: tuple[str, ...], beginning: str
+) -> None:
+    """The comment does not depend on the values of options: Cassandra can disable transactions.
+
+    Their options are null then, but tables may still have CHECK constraints.
+    """
+    table = TableMetadata("ks", "t")
+    key = ColumnMetadata(table, "id", "int")
+    table.columns["id"] = key
+    table.partition_key.append(key)
+    table.set_row(RowNames(names), [None] * len(names))
+    assert table.options == {}
+    assert table.export_as_string().startswith(beginning)
