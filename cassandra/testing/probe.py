@@ -7,9 +7,12 @@ import socket
 import ssl
 import uuid
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cassandra.testing import wire
+
+if TYPE_CHECKING:
+    from cassandra.testing.fake.segments import SegmentReader
 
 # Consistency levels, with the values of native_protocol_v4.spec, section 3.
 ONE, ALL = 0x0001, 0x0005
@@ -40,6 +43,9 @@ class NodeView(NamedTuple):
 class Probe:
     """A connection to a node. The constructor connects and logs in.
 
+    The connection has version 4 of the protocol, or the first later version that the node accepts:
+    Cassandra's option ``native_transport_allow_older_protocols: false`` excludes version 4.
+
     :param timeout: seconds for connecting, and for each response.
     :raises OSError: if the connection cannot be made, or breaks. This includes ssl.SSLError.
     :raises WireError: if the node's bytes do not follow the specification.
@@ -55,20 +61,34 @@ class Probe:
         credentials: tuple[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._socket = socket.create_connection((address, port), timeout)
-        try:
-            if tls is not None:
-                self._socket = tls.wrap_socket(self._socket, server_hostname=address)
-            # Without TCP_NODELAY, each probe would take about 40 ms longer.
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._log_in(credentials)
-        except BaseException:
-            self._socket.close()
-            raise
+        self._version = wire.FIRST_VERSION
+        while True:
+            # The bytes that were received and not parsed yet, and the reader of segments. There are
+            # no segments until the node has responded to STARTUP.
+            self._received = b""
+            self._segments: SegmentReader | None = None
+            self._socket = socket.create_connection((address, port), timeout)
+            try:
+                if tls is not None:
+                    self._socket = tls.wrap_socket(self._socket, server_hostname=address)
+                # Without TCP_NODELAY, each probe would take about 40 ms longer.
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._log_in(credentials)
+            except BaseException as error:
+                self._socket.close()
+                if not isinstance(error, ProbeError) or error.code != wire.PROTOCOL_ERROR:
+                    raise
+                later_version = wire.next_version(self._version, str(error))
+                if later_version is None:
+                    raise
+                self._version = later_version
+            else:
+                return
 
     def query(self, statement: str, consistency: int = ONE) -> list[dict[str, bytes | None]]:
         """Run a statement, and return its rows: {column name: value as bytes, or None}."""
-        opcode, body = self._exchange(wire.QUERY, wire.query_body(statement, consistency))
+        request = wire.query_body(statement, consistency, self._version)
+        opcode, body = self._exchange(wire.QUERY, request)
         if opcode != wire.RESULT:
             raise ProbeError(f"an answer of opcode 0x{opcode:02x} to a QUERY")
         return wire.decode_rows(body)
@@ -109,6 +129,11 @@ class Probe:
     def _log_in(self, credentials: tuple[str, str] | None) -> None:
         """Send STARTUP, and log in with `credentials` if the node requires a login."""
         opcode, body = self._exchange(wire.STARTUP, wire.startup_body())
+        if self._version >= wire.SEGMENTED_VERSION:
+            # Import the package of fake nodes only here, because few nodes refuse version 4.
+            from cassandra.testing.fake.segments import SegmentReader
+
+            self._segments = SegmentReader(compressed=False)
         if opcode == wire.AUTHENTICATE:
             if credentials is None:
                 raise ProbeError(f"the node wants a login: {wire.Reader(body).string()}")
@@ -121,8 +146,13 @@ class Probe:
 
     def _exchange(self, opcode: int, body: bytes) -> tuple[int, bytes]:
         """Send a request, and return the opcode and the body of its response."""
-        self._socket.sendall(wire.encode_frame(opcode, body))
-        header = wire.decode_header(self._receive(wire.HEADER_LENGTH))
+        request = wire.encode_frame(opcode, body, version=self._version)
+        if self._segments is not None:
+            from cassandra.testing.fake.segments import pack
+
+            request = pack([request], compressed=False)
+        self._socket.sendall(request)
+        header = wire.decode_header(self._receive(wire.HEADER_LENGTH), self._version)
         response_body = self._receive(header.length)
         # native_protocol_v4.spec, section 2.2: with flag 0x08, warnings (a [string list]) precede
         # the body.
@@ -138,13 +168,13 @@ class Probe:
 
     def _receive(self, count: int) -> bytes:
         """Wait for the next `count` bytes; raise ProbeError if the node closes the connection."""
-        received = bytearray()
-        while len(received) < count:
-            chunk = self._socket.recv(count - len(received))
+        while len(self._received) < count:
+            chunk = self._socket.recv(65536)
             if not chunk:
                 raise ProbeError("the node closed the connection")
-            received += chunk
-        return bytes(received)
+            self._received += chunk if self._segments is None else self._segments.feed(chunk)
+        data, self._received = self._received[:count], self._received[count:]
+        return data
 
     def __enter__(self) -> Probe:
         return self

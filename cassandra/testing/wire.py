@@ -1,11 +1,14 @@
-"""The small part of native protocol version 4 that `probe` needs to check if a node is ready.
+"""The small part of the native protocol that `probe` needs to check if a node is ready.
 
 This module shares no code with the driver on purpose: otherwise a cluster could seem to be ready
-because of a bug in the driver. Section numbers refer to native_protocol_v4.spec.
+because of a bug in the driver. Section numbers refer to native_protocol_v4.spec. Version 5 differs
+in the flags of a QUERY, and in the segments around messages, which `cassandra.testing.fake` writes
+and reads.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import NamedTuple
 
@@ -21,7 +24,11 @@ ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT, AUTH_RESPONSE, AUTH_SUCCESS 
     0x10,
 )
 HEADER_LENGTH = 9  # bytes
-_REQUEST_VERSION, _RESPONSE_VERSION = 0x04, 0x84
+FIRST_VERSION, SEGMENTED_VERSION = 4, 5  # versions from 5 on have segments around messages
+PROTOCOL_ERROR = 0x000A  # the error code of a refused version, among others (section 9)
+_RESPONSE = 0x80  # the bit of a response's version (section 2.1)
+# A version in a server's message, such as "5/v5". A beta, "6/v6-beta", must be requested by a flag.
+_NAMED_VERSION = re.compile(r"\b(\d+)/v\d+\b(?!-beta)")
 _HEADER = struct.Struct(">BBhBi")
 _LONGEST_BODY = 256 * 1024 * 1024  # bytes (section 2.5)
 _KIND_ROWS = 0x0002  # the kind of a RESULT with rows (section 4.2.5)
@@ -51,18 +58,21 @@ class Header(NamedTuple):
     length: int
 
 
-def encode_frame(opcode: int, body: bytes, stream: int = 0) -> bytes:
+def encode_frame(opcode: int, body: bytes, stream: int = 0, version: int = FIRST_VERSION) -> bytes:
     """Return the bytes of a request: a header and the body, uncompressed (section 2)."""
-    return _HEADER.pack(_REQUEST_VERSION, 0, stream, opcode, len(body)) + body
+    return _HEADER.pack(version, 0, stream, opcode, len(body)) + body
 
 
-def decode_header(data: bytes) -> Header:
+def decode_header(data: bytes, version: int = FIRST_VERSION) -> Header:
     """Parse the nine bytes of a response's header (section 2)."""
     header = Header._make(_HEADER.unpack(data))
-    # A node that does not speak version 4 responds in its own version, which we cannot parse.
-    if header.version != _RESPONSE_VERSION:
+    # A node that does not speak this version responds with an ERROR in its own version. Its header,
+    # code and message are the same in all versions from 3 on.
+    if header.version != version | _RESPONSE and not (
+        header.opcode == ERROR and header.version > _RESPONSE | 2
+    ):
         raise WireError(
-            f"expected a version 4 response, got a first byte of 0x{header.version:02x}"
+            f"expected a version {version} response, got a first byte of 0x{header.version:02x}"
         )
     if not 0 <= header.length <= _LONGEST_BODY:
         raise WireError(f"a body of {header.length} bytes")
@@ -85,10 +95,21 @@ def auth_response_body(username: str, password: str) -> bytes:
     return struct.pack(">i", len(token)) + token
 
 
-def query_body(statement: str, consistency: int) -> bytes:
+def query_body(statement: str, consistency: int, version: int = FIRST_VERSION) -> bytes:
     """Return the body of QUERY (section 4.1.4), without any parameters."""
     data = statement.encode()
-    return struct.pack(">i", len(data)) + data + struct.pack(">HB", consistency, 0)
+    # Version 5 has more flags: an [int] instead of a [byte].
+    flags = bytes(1 if version < SEGMENTED_VERSION else 4)
+    return struct.pack(">i", len(data)) + data + struct.pack(">H", consistency) + flags
+
+
+def next_version(version: int, message: str) -> int | None:
+    """Return the version to try after a node has refused `version`; None if there is none.
+
+    :param message: the node's message, which may name versions that it speaks.
+    """
+    versions = {SEGMENTED_VERSION, *(int(number) for number in _NAMED_VERSION.findall(message))}
+    return min((candidate for candidate in versions if version < candidate < 0x40), default=None)
 
 
 class Reader:

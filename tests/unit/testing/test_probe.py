@@ -8,36 +8,41 @@ from __future__ import annotations
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
+from cassandra.testing.fake.segments import pack
 from cassandra.testing.probe import NodeView, Probe, ProbeError
 from tests.unit.testing.test_wire import READY, STARTUP
 from tests.waiting import WAIT
 
 
 class FixedServer:
-    """A server that accepts one connection, and sends the next fixed response for each request.
+    """A server that accepts connections, and sends the next fixed response for each request.
 
     After the last response, the server closes the connection. The attribute `received` has the
-    bytes of the requests.
+    bytes of the requests. Before the responses, the server refuses other connections.
+
+    :param refusals: the response to the first request on each connection that is refused.
     """
 
-    def __init__(self, *responses: bytes) -> None:
+    def __init__(self, *responses: bytes, refusals: Sequence[bytes] = ()) -> None:
         self.received: list[bytes] = []
+        self.refusals = refusals
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
         self.thread = threading.Thread(target=self.run, args=(responses,))
         self.thread.start()
 
     def run(self, responses: tuple[bytes, ...]) -> None:
-        """Accept one connection, and respond to each message with the next fixed response."""
-        connection, _ = self.listener.accept()
-        with connection:
-            for response in responses:
-                self.received.append(connection.recv(65536))
-                connection.sendall(response)
+        """Accept connections, and respond to each message with the next fixed response."""
+        for answers in (*((refusal,) for refusal in self.refusals), responses):
+            connection, _ = self.listener.accept()
+            with connection:
+                for response in answers:
+                    self.received.append(connection.recv(65536))
+                    connection.sendall(response)
 
     def close(self) -> None:
         self.thread.join(WAIT)
@@ -123,3 +128,56 @@ def test_the_view_skips_warnings_and_incomplete_peers(
     servers.append(FixedServer(READY, *frames))
     with Probe("127.0.0.1", servers[0].port) as probe:
         assert probe.view() == NodeView(version, {"127.0.0.2": version})
+
+
+def refusal(version: int, code: int, message: str) -> bytes:
+    """Return an ERROR with a header of protocol version `version`."""
+    body = code.to_bytes(4, "big") + len(message).to_bytes(2, "big") + message.encode()
+    header = bytes([0x80 | version]) + bytes.fromhex("00 0000 00")
+    return header + len(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_a_later_version_if_version_4_is_refused(servers: list[FixedServer], version: int) -> None:
+    """If a node refuses version 4, the probe uses the first later version that it accepts.
+
+    From version 5 on, all messages after the response to STARTUP are in segments.
+    """
+    start = bytes([0x80 | version])
+    authenticate = start + bytes.fromhex("00 0000 03 00000003 0001 41")
+    success = start + bytes.fromhex("00 0000 10 00000004 ffffffff")
+    # A RESULT of the kind Rows without columns and rows, and with an empty name of the table.
+    rows = start + bytes.fromhex("00 0000 08 00000014 00000002 00000001 00000000 00000000 00000000")
+    servers.append(
+        FixedServer(
+            authenticate,
+            pack([success], compressed=False),
+            # The node splits this response: its header is in a segment of its own.
+            pack([rows[:9]], compressed=False) + pack([rows[9:]], compressed=False),
+            refusals=[
+                refusal(
+                    number + 1, 0x0A, f"Rejecting Version {number} < {number + 1}/v{number + 1}"
+                )
+                for number in range(4, version)
+            ],
+        )
+    )
+    with Probe("127.0.0.1", servers[0].port, credentials=("u", "p")) as probe:
+        assert probe.query("Q") == []
+    first_bytes = [request[0] for request in servers[0].received[:-2]]
+    assert first_bytes == list(range(4, version + 1))
+    login = bytes([version]) + bytes.fromhex("00 0000 0f 00000008 00000004 00 75 00 70")
+    query = bytes([version]) + bytes.fromhex("00 0000 07 0000000b 00000001 51 0001 00000000")
+    assert servers[0].received[-2:] == [
+        pack([login], compressed=False),
+        pack([query], compressed=False),
+    ]
+
+
+def test_a_node_that_refuses_each_version(servers: list[FixedServer]) -> None:
+    """If a node also refuses the later versions, its last error is raised."""
+    servers.append(
+        FixedServer(refusal(3, 0x0A, "again"), refusals=[refusal(3, 0x0A, "Invalid version")])
+    )
+    with pytest.raises(ProbeError, match="error 0x000a: again"):
+        Probe("127.0.0.1", servers[0].port)

@@ -44,8 +44,43 @@ def test_header() -> None:
     assert size == 258
     with pytest.raises(wire.WireError, match="0x85"):
         wire.decode_header(bytes.fromhex("85 00 0000 08 00000000"))
+    # An ERROR may have the version of the node.
+    assert wire.decode_header(bytes.fromhex("85 00 0000 00 00000000")).version == 0x85
+    with pytest.raises(wire.WireError, match="0x48"):
+        wire.decode_header(b"HTTP/1.1 ")
     with pytest.raises(wire.WireError, match="-1 bytes"):
         wire.decode_header(bytes.fromhex("84 00 0000 08 ffffffff"))
+
+
+def test_version_5_has_other_flags_in_queries() -> None:
+    """Messages of version 5 have their version in the header, and four bytes of flags in QUERY."""
+    body = wire.query_body("USE k", 0x0005, version=5)
+    assert body == bytes.fromhex("00000005 55 53 45 20 6b 0005 00000000")
+    assert wire.encode_frame(wire.QUERY, b"", version=5) == bytes.fromhex("05 00 0000 07 00000000")
+    response = bytes.fromhex("85 00 0000 08 00000000")
+    assert wire.decode_header(response, 5).opcode == wire.RESULT
+    with pytest.raises(wire.WireError, match="expected a version 5 response"):
+        wire.decode_header(bytes.fromhex("84 00 0000 08 00000000"), 5)
+
+
+@pytest.mark.parametrize(
+    ("version", "message", "later_version"),
+    [
+        (4, "Rejecting Protocol Version 4/v4 < 5/v5.", 5),
+        (4, "no", 5),
+        (5, "Invalid or unsupported protocol version (5); the lowest is 6/v6, the last is 7/v7", 6),
+        (5, "supported versions are (3/v3, 4/v4, 5/v5, 6/v6-beta)", None),
+        (5, "supported versions are (5/v5, 65/dse-v1, 70/v70)", None),
+    ],
+)
+def test_the_version_after_a_refused_one(
+    version: int, message: str, later_version: int | None
+) -> None:
+    """After version 4, the next version is 5; later ones are used only if the node names them.
+
+    Betas and the versions of other servers are left out.
+    """
+    assert wire.next_version(version, message) == later_version
 
 
 def test_error() -> None:
