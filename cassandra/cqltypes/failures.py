@@ -160,12 +160,15 @@ def wrong_width(name: str, width: int, size: int) -> NoReturn:
 
 
 def empty_or_refuse(value: object, empty: object, what: str) -> bytes:
-    """Return b"" if `value` is the sentinel EMPTY.
+    """Return b"" if `value` is the sentinel EMPTY, or bytes of length 0.
 
     :param empty: EMPTY, which this module does not import.
     :param what: what the type requires, for the error's message.
-    :raises EncodeTypeError: if `value` is not EMPTY.
+    :raises EncodeTypeError: if `value` is neither of them.
     """
     if value is empty:
+        return b""
+    # cassandra-driver writes any bytes, so applications may bind b"".
+    if isinstance(value, (bytes, bytearray, memoryview)) and not memoryview(value).nbytes:
         return b""
     refuse_type(value, what)

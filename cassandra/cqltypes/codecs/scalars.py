@@ -481,12 +481,16 @@ class DecimalCodec(Leaf):
 
 
 class Empty(Leaf):
-    """The codec of the type "empty", used in composite comparators. Its only value has no bytes."""
+    """The codec of the type "empty". Its only value has no bytes.
+
+    Compact tables without a value column show a column of this type after DROP COMPACT STORAGE. The
+    rows that were written before have the value, not null; both are decoded to None.
+    """
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return b"" for EMPTY. Any other value is an error."""
+        """Return b"" for EMPTY and for bytes of length 0. Any other value is an error."""
         return empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
 
     def decode(self, data: Data) -> None:

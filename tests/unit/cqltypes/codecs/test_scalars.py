@@ -392,13 +392,17 @@ def test_decimals_keep_their_scale(implementation: Implementation) -> None:
 
 
 def test_the_empty_type_has_no_value_but_empty(implementation: Implementation) -> None:
-    """The empty type encodes only EMPTY, and decodes zero bytes to None."""
+    """The empty type encodes only EMPTY and empty bytes, and decodes zero bytes to None."""
     codec = codec_of(t.EmptyType, implementation)
-    assert codec.encode(EMPTY) == b""
+    for value in (EMPTY, b"", bytearray(), memoryview(b"")):
+        assert codec.encode(value) == b""
     assert codec.decode(b"") is None
     assert codec.decode_nullable(b"") is None
     with pytest.raises(EncodeTypeError, match="is not EMPTY"):
         codec.encode(0)
+    for wrong_value in (b"x", memoryview(b"x"), ""):
+        with pytest.raises(EncodeTypeError, match="is not EMPTY"):
+            codec.encode(wrong_value)
     with pytest.raises(DecodeError, match="takes 0 bytes, got 1"):
         codec.decode(b"\0")
 
