@@ -9,10 +9,14 @@ import uuid
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
+from cassandra._imports import Deferred
 from cassandra.testing import wire
 
 if TYPE_CHECKING:
-    from cassandra.testing.fake.segments import SegmentReader
+    from cassandra.testing.fake import segments
+else:
+    # Only nodes that refuse version 4 need this package.
+    segments = Deferred("cassandra.testing.fake.segments")
 
 # Consistency levels, with the values of native_protocol_v4.spec, section 3.
 ONE, ALL = 0x0001, 0x0005
@@ -66,7 +70,7 @@ class Probe:
             # The bytes that were received and not parsed yet, and the reader of segments. There are
             # no segments until the node has responded to STARTUP.
             self._received = b""
-            self._segments: SegmentReader | None = None
+            self._segments: segments.SegmentReader | None = None
             self._socket = socket.create_connection((address, port), timeout)
             try:
                 if tls is not None:
@@ -130,10 +134,7 @@ class Probe:
         """Send STARTUP, and log in with `credentials` if the node requires a login."""
         opcode, body = self._exchange(wire.STARTUP, wire.startup_body())
         if self._version >= wire.SEGMENTED_VERSION:
-            # Import the package of fake nodes only here, because few nodes refuse version 4.
-            from cassandra.testing.fake.segments import SegmentReader
-
-            self._segments = SegmentReader(compressed=False)
+            self._segments = segments.SegmentReader(compressed=False)
         if opcode == wire.AUTHENTICATE:
             if credentials is None:
                 raise ProbeError(f"the node wants a login: {wire.Reader(body).string()}")
@@ -148,9 +149,7 @@ class Probe:
         """Send a request, and return the opcode and the body of its response."""
         request = wire.encode_frame(opcode, body, version=self._version)
         if self._segments is not None:
-            from cassandra.testing.fake.segments import pack
-
-            request = pack([request], compressed=False)
+            request = segments.pack([request], compressed=False)
         self._socket.sendall(request)
         header = wire.decode_header(self._receive(wire.HEADER_LENGTH), self._version)
         response_body = self._receive(header.length)
