@@ -24,7 +24,7 @@ import importlib.util
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._foreign import lost_files
 from cassandra._imports import Deferred
@@ -104,6 +104,19 @@ def twin(name: str, impl: str) -> ModuleType:
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. {advice}"
         ) from error
+
+
+def remade(name: str, class_name: str, *arguments: Any) -> Any:
+    """Return a new object of a class of the implementation in use.
+
+    The classes of both implementations reduce their objects to a call of this function. So an
+    object that was pickled with one implementation can be unpickled with the other.
+
+    :param name: a key of `TWINS`.
+    :param class_name: the name of a class in that module.
+    :param arguments: the arguments of the class.
+    """
+    return getattr(globals().get(name) or __getattr__(name), class_name)(*arguments)
 
 
 def _missing_compiled() -> list[str]:

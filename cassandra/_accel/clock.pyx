@@ -6,6 +6,8 @@ from cassandra._accel.threads cimport share
 
 from time import time_ns as _time_ns_function
 
+from cassandra._impl import remade as _remade
+
 __all__ = ["MicrosecondClock"]
 
 cdef object _time_ns = _time_ns_function
@@ -38,7 +40,7 @@ cdef class MicrosecondClock:
         self.time_ns = _time_ns
 
     def __reduce__(self):
-        return type(self), (self.tolerance, self.on_drift)
+        return _remade, ("clock", "MicrosecondClock", self.tolerance, self.on_drift)
 
     def next(self):
         """Return the next value."""

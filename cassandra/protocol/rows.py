@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from cassandra._impl import remade
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.cqltypes.failures import fails_again
 from cassandra.errors import DecodeError
@@ -101,7 +102,7 @@ class EncodedRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The rows are decoded again, because their class may not exist in the other process.
-        return type(self), (self.body, self.offset, self.count)
+        return remade, ("rows", "EncodedRows", self.body, self.offset, self.count)
 
 
 class RowPlan:

@@ -325,3 +325,12 @@ def test_the_warning_of_other_sources_names_three_files(changed: str, names: str
     message = _impl.other_sources(changed.split())
     assert f"was built from other sources ({names} differ from the last build)" in message
     assert "python setup.py build_ext --inplace" in message
+
+
+def test_an_object_is_remade_by_the_implementation_in_use() -> None:
+    """`remade` makes an object of a class of the implementation that the process uses."""
+    block = _impl.remade("bind", "ValuesBlock", 1, b"\0\0\0\1x")
+    assert type(block) is _impl.bind.ValuesBlock
+    assert block.data == b"\0\0\0\1x"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _impl.remade("nothing", "ValuesBlock")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import cassandra
-from cassandra import aio
+from cassandra import _impl, aio
 from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model
@@ -48,6 +48,7 @@ from cassandra.util import (
     Time,
     uuid_from_time,
 )
+from tests.conftest import Implementation
 
 # Protocols 0 and 1 do not support slots.
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
@@ -366,3 +367,31 @@ class Recipe(Cluster):
 
 def test_a_cluster_class_with_getstate_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(Recipe(port=5))).port == 5
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_pickles_do_not_depend_on_the_implementation(
+    implementation: Implementation, protocol: int
+) -> None:
+    """No pickle contains the name of a module that only one implementation uses.
+
+    Objects that were pickled with one implementation are unpickled as objects of the other.
+    """
+    values = implementation.bind.ValuesBlock(1, b"\0\0\0\1x", True)
+    block = implementation.bind.RowsBlock(1, [values.data], has_unset=True)
+    encoded_rows = implementation.rows.EncodedRows(b"ab", 1, 2)
+    clock = implementation.clock.MicrosecondClock(7, print)
+    data = pickle.dumps((values, block, encoded_rows, clock), protocol)
+    for module in ("cassandra._accel", *_impl.TWINS.values()):
+        assert f"{module}\n".encode() not in data
+        assert f"{module}.".encode() not in data
+    new_values, new_block, new_rows, new_clock = pickle.loads(data)
+    assert new_values == _impl.bind.ValuesBlock(1, values.data)
+    assert new_values.has_unset
+    assert type(new_block) is _impl.bind.RowsBlock
+    assert (new_block.width, new_block.has_unset) == (1, True)
+    assert [row.data for row in new_block.rows()] == [values.data]
+    assert type(new_rows) is _impl.rows.EncodedRows
+    assert (new_rows.body, new_rows.offset, new_rows.count) == (b"ab", 1, 2)
+    assert type(new_clock) is _impl.clock.MicrosecondClock
+    assert (new_clock.tolerance, new_clock.on_drift) == (7, print)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from cassandra import _impl
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes import codecs as reference
 from cassandra.errors import UnsupportedOperation
@@ -244,8 +245,10 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implem
         with pytest.raises(IndexError, match="of 300"):
             block.row(index)
     copy = pickle.loads(pickle.dumps(block))
-    assert copy.rows() == block.rows()
+    assert [row.data for row in copy.rows()] == [row.data for row in block.rows()]
     assert not copy.has_unset
+    # In the other process, another implementation may be in use.
+    assert type(copy) is _impl.bind.RowsBlock
     # A row with only one value has an unset value for the second column.
     copy.append(plan.bind((1,), version=4))
     assert len(copy) == 301

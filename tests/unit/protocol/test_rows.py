@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import _impl
 from cassandra.errors import DecodeError
 from cassandra.protocol.opcodes import (
     RESULT_KIND_PREPARED,
@@ -328,7 +329,8 @@ def test_encoded_rows_can_be_pickled_and_copied(implementation: Implementation) 
     encoded = implementation.rows.EncodedRows(b"head" + PAGE, 4, 3)
     encoded.decode(row_plan, "named_tuples")
     for copied in (pickle.loads(pickle.dumps(encoded)), copy.deepcopy(encoded)):
-        assert type(copied) is type(encoded)
+        # In the other process, another implementation may be in use.
+        assert type(copied) is _impl.rows.EncodedRows
         assert copied.decode(row_plan, "tuples") == ROWS
 
 
