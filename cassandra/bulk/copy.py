@@ -358,6 +358,15 @@ class _Copy:
                 self._written_positions.append(
                     [*range(key_width), *range(self._key_width, len(self._names))]
                 )
+        # True if the target would not have a row without any value outside the key: in tables with
+        # compact storage, a row exists by its values. So a source of this kind has no such rows.
+        self._needs_values = (
+            target.is_compact_storage
+            and not getattr(source, "is_compact_storage", False)  # views lack the attribute
+            and bool(values)
+            and {*values} == {*target.columns} - {*key}
+            and all(target.columns[name].cql_type != "counter" for name in values)
+        )
         # This is added to the subject of the scan's checkpoint, so that no other scan or copy can
         # resume from it.
         self.purpose = {
@@ -442,6 +451,15 @@ class _Copy:
         row_lists: list[list[Row]] = [[] for _ in self._prepared]
         last_partition: Row | None = None
         for row in rows:
+            if self._needs_values and not any(
+                value is not None for value in row[self._key_width : len(self._names)]
+            ):
+                raise self._error(
+                    "it has no value outside the key, and such a row does not exist in a table "
+                    "with COMPACT STORAGE: leave it out by where=, or write it to another table",
+                    row[: self._key_width],
+                    None,
+                )
             # For a partition that has static columns but no rows, a SELECT returns a row whose
             # clustering columns are null. The second statement writes such a row. `_is_static`
             # raises an error for other rows without a clustering column.

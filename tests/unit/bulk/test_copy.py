@@ -542,6 +542,23 @@ async def test_times_to_live_of_pages_that_wait_get_shorter(
     assert ("expired meanwhile" in str(report)) == bool(expired)
 
 
+@COPIERS
+def test_rows_without_values_are_not_lost_in_tables_of_compact_storage(copier: Any) -> None:
+    """A row without values is refused there, because the server would not store it."""
+    kinds = {"id": "partition_key", "c": "clustering"}
+    with FakeNode() as node:
+        prime(node, (1, "x", None), kinds)
+        for table in node.schema["system_schema.tables"]:
+            if table["table_name"] == "u":
+                table["flags"] = ["dense"]
+        message = r"the row with id = 1 and c = 'x': it has no value outside the key, and such a"
+        with pytest.raises(LoadError, match=message):
+            copier(node, lambda session: None)
+        assert values_written(node) == []
+        node.schema["system_schema.tables"][1]["flags"] = ["compound"]
+        assert copier(node, lambda session: None).written == 1
+
+
 @pytest.mark.parametrize("is_target_compact", [True, False])
 @COPIERS
 def test_rows_of_compact_storage_without_their_last_clustering_columns(
