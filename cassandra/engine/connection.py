@@ -229,6 +229,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "on_orphan",
         "on_room",
         "peer_version",
+        "port_hint",
         "sockopts",
         "tls",
         "wake_queue",
@@ -272,6 +273,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.tls: Handshake | None = None  # None without TLS
         self.is_control_connection = False
         self.answered_before = False  # True if earlier connections to the host were answered
+        # Returns a hint for errors that suspect a port with or without TLS; "" if there is none.
+        self.port_hint: Callable[[], str] = str
         # The IP address of the server, once TCP is connected; None for a Unix socket.
         self.ip_address: str | None = None
         self.is_reached = False  # True once TCP is connected; the TLS handshake may still run
@@ -867,7 +870,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # If this host has responded on unencrypted connections before, do not suspect missing TLS:
         # the host is probably stopping or overloaded.
         if not self._received and self.tls is None and not self.answered_before:
-            reason += ": does it expect TLS on this port?"
+            reason += f": does it expect TLS on this port?{self.port_hint()}"
         # Some servers require a client certificate, and close the connection without a TLS alert if
         # there is none.
         if exc is None and not self._received and self.tls is not None and not self.answered_before:

@@ -196,6 +196,26 @@ class Connector:
                 except ProtocolVersionUnsupported as error:
                     self._downgrade(version, error)
 
+    def _port_hint(self, endpoint: EndPoint) -> str:
+        """Return a hint if only other ports than that of `endpoint` have answered so far; else "".
+
+        A node may have one port with TLS and one without it. The cluster names only one of them to
+        its clients, and the contact points may have the other one.
+        """
+        # An end point of a Unix socket has no port, and an application's end point may have none.
+        port = getattr(endpoint, "port", None)
+        ports = {
+            str(known_port)
+            for known in self._answered
+            if (known_port := getattr(known, "port", None))
+        }
+        if not port or not ports or str(port) in ports:
+            return ""
+        return (
+            f" (Other nodes have answered on port {', '.join(sorted(ports))}. If the cluster names "
+            f"port {port}, as native_port in system.peers_v2, an endpoint_factory can replace it.)"
+        )
+
     def _downgrade(self, version: int, error: ProtocolVersionUnsupported) -> None:
         """Use the next lower protocol version, because the server has rejected `version`.
 
@@ -224,11 +244,19 @@ class Connector:
         connection = Connection(endpoint, version, self._loop, self._settings.sockopts or ())
         connection.is_control_connection = is_control
         connection.answered_before = endpoint in self._answered
+        connection.port_hint = partial(self._port_hint, endpoint)
         try:
             await within(timeout, self._open(endpoint, connection, target))
         except asyncio.TimeoutError:
+            # A port with TLS where none is configured may be silent, and the other way round.
+            hint = (
+                connection.port_hint()
+                if connection.is_reached and not connection.received_anything
+                else ""
+            )
             error: Exception = OperationTimedOut(
-                f"{_describe_timeout(endpoint, connection, timeout)} (Cluster.connect_timeout)",
+                f"{_describe_timeout(endpoint, connection, timeout)}{hint} "
+                "(Cluster.connect_timeout)",
                 endpoint,
                 timeout,
             )
@@ -239,8 +267,11 @@ class Connector:
             if connection.tls is not None:
                 connection.tls.forget_session()
             tls_reason = _tls_failure_reason(connection, cause)
+            hint = ""
+            if connection.tls is not None and connection.tls.is_missing(cause):
+                hint = connection.port_hint()
             error = ConnectionException(
-                f"TLS with {endpoint} failed: {tls_reason}"
+                f"TLS with {endpoint} failed: {tls_reason}{hint}"
                 if tls_reason
                 else f"{endpoint} cannot be connected to: {_system_reason(cause)}",
                 endpoint,

@@ -30,6 +30,8 @@ _SELF_SIGNED = (18, 19)
 _UNKNOWN_ISSUER = (2, 20, 21)
 _WRONG_NAME = (62, 64)
 
+# The errors if the server closes the connection in the middle of the handshake.
+_BROKEN = (ConnectionResetError, BrokenPipeError, asyncio.IncompleteReadError)
 # The reasons in OpenSSL's errors if the bytes from the server are not TLS.
 _NOT_TLS = {
     "WRONG_VERSION_NUMBER",
@@ -249,13 +251,19 @@ class Handshake:
             return self._explain_untrusted_certificate(error)
         if isinstance(error, ssl.SSLError):
             return self._explain_failed_handshake(error)
-        if isinstance(error, (ConnectionResetError, BrokenPipeError, asyncio.IncompleteReadError)):
+        if isinstance(error, _BROKEN):
             return "the server closed the connection during the handshake: " + (
                 "does it expect a client certificate (ssl_context.load_cert_chain)?"
                 if self._has_cipher()
                 else "does it speak TLS?"
             )
         return None
+
+    def is_missing(self, error: BaseException) -> bool:
+        """Return True if `error` suggests that the server does not speak TLS on this port."""
+        if isinstance(error, ssl.SSLError):
+            return (error.reason or "") in _NOT_TLS
+        return isinstance(error, _BROKEN) and not self._has_cipher()
 
     def _has_cipher(self) -> bool:
         """Return True if the server has chosen a cipher, so it speaks TLS."""

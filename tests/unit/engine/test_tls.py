@@ -29,10 +29,11 @@ from cassandra.connection import (
 from cassandra.engine.connection import Connection
 from cassandra.errors import ConnectionException, NoHostAvailable
 from cassandra.ssl_session_cache import SSLSessionCache
-from cassandra.testing.fake import FakeNode
+from cassandra.testing.fake import FakeCluster, FakeNode
 from cassandra.tls import ReloadingContext
 from tests.unit.security.certificates import DAY, Authority
 from tests.unit.security.conftest import Use as ConnectAndRead, fake
+from tests.waiting import until
 
 HOST = "127.0.0.1"
 VALUE = 7  # the value that `connect_and_read` reads from a node of `fake`
@@ -309,6 +310,7 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
     with Peer(server_message, ending) as peer:
         message = connect_error(connect_and_read, peer, ssl_context=authority.client())
         assert expected_text in message
+        assert "Other nodes" not in message  # no node has answered on another port
 
 
 def test_a_handshake_that_hangs_times_out(
@@ -675,3 +677,63 @@ def test_the_connector_remembers_hosts_that_have_answered() -> None:
         (host,) = cluster.metadata.all_hosts()
         assert cluster._core is not None
         assert host.endpoint in cluster._core.connector._answered
+
+
+class OtherPortFactory(DefaultEndPointFactory):
+    """Creates end points with another port for one node.
+
+    :param address: the address of the node.
+    :param other_port: its port.
+    """
+
+    def __init__(self, address: str, other_port: int) -> None:
+        super().__init__()
+        self.address = address
+        self.other_port = other_port
+
+    def create(self, row: Any) -> EndPoint:
+        endpoint = super().create(row)
+        is_other = endpoint.address == self.address
+        return DefaultEndPoint(HOST, self.other_port) if is_other else endpoint
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("garbage", "the server does not speak TLS on this port"),
+        ("silence", "does this port not speak TLS?"),
+        ("TLS", "does it expect TLS on this port?"),
+    ],
+)
+def test_a_port_of_the_other_kind_in_the_node_list_is_explained(
+    authority: Authority, caplog: pytest.LogCaptureFixture, kind: str, reason: str
+) -> None:
+    """If the cluster names a port with TLS where none is in use, or vice versa, the log says so.
+
+    Nodes may have one port of each kind, and system.peers_v2 has only one of them.
+    """
+    server, client = authority.server(HOST), authority.client()
+    client.check_hostname = False
+    other: FakeNode | Peer
+    settings: dict[str, Any]
+    if kind == "TLS":
+        nodes, other, settings = FakeCluster(2), FakeNode(ssl_context=server), {}
+    else:
+        nodes, settings = FakeCluster(2, ssl_context=server), {"ssl_context": client}
+        garbage = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+        other = Peer(garbage, "closes") if kind == "garbage" else Peer(None, "waits")
+    with nodes, other:
+        factory = OtherPortFactory(nodes[1].address, other.port)
+        with Cluster(
+            [nodes[0].address],
+            port=nodes.port,
+            connect_timeout=1,
+            endpoint_factory=factory,
+            **settings,
+        ) as cluster:
+            cluster.connect()
+            until(lambda: "is down" in caplog.text)
+    assert (
+        f"{reason} (Other nodes have answered on port {nodes.port}. If the cluster names port "
+        f"{other.port}, as native_port in system.peers_v2, an endpoint_factory can replace it.)"
+    ) in caplog.text
