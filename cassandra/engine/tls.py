@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any
@@ -279,9 +280,9 @@ class Handshake:
                 f"{self._certificate_field('subjectAltName') or 'another one'}"
             )
         if code == _EXPIRED:
-            return f"its certificate expired{self._date_note('notAfter')}"
+            return self._explain_dates("notAfter", "expired")
         if code == _NOT_YET_VALID:
-            return f"its certificate is not valid yet{self._date_note('notBefore')}"
+            return self._explain_dates("notBefore", "is not valid yet")
         if code in _SELF_SIGNED:
             return "its certificate, or that of its CA, is self-signed and not among the trusted"
         if code in _UNKNOWN_ISSUER:
@@ -306,19 +307,43 @@ class Handshake:
             )
         return str(error)
 
-    def _date_note(self, field: str) -> str:
-        """Return a note with a date of the certificate, for example " (on ...)"; "" if unknown."""
-        date = self._certificate_field(field)
-        return f" (on {date})" if date else ""
+    def _explain_dates(self, field: str, problem: str) -> str:
+        """Return which certificate was rejected because of its dates, and the date.
+
+        The server's certificate may be valid, but not the certificate of its CA.
+
+        :param field: "notAfter" or "notBefore".
+        :param problem: "expired" or "is not valid yet".
+        """
+        chain = self._certificates()
+        for number, certificate in enumerate(chain):
+            with suppress(KeyError, TypeError, ValueError):
+                date = certificate[field]
+                is_past = ssl.cert_time_to_seconds(date) < time.time()
+                if is_past == (field == "notAfter"):
+                    whose = "its certificate"
+                    if number:
+                        names = ", ".join(name for ((_, name),) in certificate["subject"])
+                        whose = f"the certificate of its CA {names!r}"
+                    return f"{whose} {problem} (on {date})"
+        # The server sends its own certificate, but usually not that of the CA that the client
+        # trusts.
+        whose = "the certificate of its CA" if chain else "its certificate, or that of its CA,"
+        return f"{whose} {problem}"
 
     def _certificate_field(self, field: str) -> str:
-        """Return a field of the server's certificate; "" if it is unknown."""
+        """Return a field of the server's certificate that is a list; "" if it is unknown."""
+        # Alternative names are pairs of type and name.
+        with suppress(IndexError, TypeError, ValueError):
+            return ", ".join(name for _, name in self._certificates()[0].get(field, ()))
+        return ""
+
+    def _certificates(self) -> list[dict[str, Any]]:
+        """Return the certificates that the server has sent, its own first; [] if unknown."""
         # Use private attributes, because Python has no public API for a certificate that was
         # rejected.
-        with suppress(AttributeError, IndexError, TypeError, ValueError, ssl.SSLError):
+        with suppress(AttributeError, TypeError, ValueError, ssl.SSLError):
             tls_object: Any = self._object
-            certificate = tls_object._sslobj.get_unverified_chain()[0].get_info()
-            value = certificate.get(field, ())
-            # A date is a string; alternative names are pairs of type and name.
-            return value if isinstance(value, str) else ", ".join(name for _, name in value)
-        return ""
+            chain = tls_object._sslobj.get_unverified_chain()
+            return [certificate.get_info() for certificate in chain]
+        return []

@@ -182,6 +182,30 @@ def test_a_certificate_outside_its_validity_is_named_as_the_cause(
         )
 
 
+@pytest.mark.parametrize("is_sent", [True, False])
+def test_an_expired_ca_is_named_as_the_cause(
+    connect_and_read: ConnectAndRead,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_sent: bool,
+) -> None:
+    """If the certificate of the CA has expired, the error does not blame that of the server.
+
+    The server may send the certificate of the CA, too. Then the error has its name and date.
+    """
+    monkeypatch.setattr("cassandra.testing.tls._LIFE", -DAY / 2)
+    old_authority = Authority(tmp_path, "old CA")
+    certificate, key = map(Path, old_authority.issue(HOST, ends=9 * DAY))
+    if is_sent:
+        certificate.write_text(certificate.read_text() + Path(old_authority.path).read_text())
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificate, key)
+    with fake(server) as node:
+        message = connect_error(connect_and_read, node, ssl_context=old_authority.client())
+    named = "the certificate of its CA 'old CA' expired (on "
+    assert (named if is_sent else "the certificate of its CA expired") in message
+
+
 @pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
 def test_a_certificate_for_another_name_is_named_as_the_cause(
     connect_and_read: ConnectAndRead, authority: Authority, names: tuple[str, ...]
