@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
 
-from cassandra.engine.environment import InsertionOrdered
+from cassandra.engine.environment import InsertionOrdered, new_task
 from cassandra.errors import DriverException
 
 log = logging.getLogger("cassandra.cluster")
@@ -37,8 +37,11 @@ class Background:
         self._tasks: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run `coroutine` as a task until it ends, or until `close`."""
-        task: asyncio.Task[T] = asyncio.ensure_future(coroutine)
+        """Run `coroutine` as a task until it ends, or until `close`.
+
+        The coroutine does not begin before `spawn` has returned.
+        """
+        task = new_task(coroutine)
         # After `close`, make the task nevertheless and cancel it at once. The caller expects a
         # task, and if the coroutine were never awaited, Python would warn.
         if self._closed:

@@ -13,7 +13,7 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
 from cassandra._threads import new_thread, simulation
@@ -171,6 +171,21 @@ def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
         loop, "cassandra_environment", None
     )
     return make_environment() if make_environment is not None else Environment(loop)
+
+
+def new_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Run a coroutine as a task of the running loop, which begins in a later callback of the loop.
+
+    The engine creates all its tasks with this function. An application may have set
+    ``asyncio.eager_task_factory`` (Python 3.12) on its loop. Then ``asyncio.ensure_future`` and
+    ``loop.create_task`` would run the first step of the coroutine before they return, and thus
+    before the caller has stored the task or prepared what the coroutine needs.
+    """
+    loop = asyncio.get_running_loop()
+    # A simulated loop has its own class of tasks. Its task factory never starts a task at once.
+    if hasattr(loop, "cassandra_environment"):
+        return loop.create_task(coroutine)
+    return asyncio.Task(coroutine, loop=loop)
 
 
 async def _run_in_thread(on_end: Callable[[], object], function: Callable[..., T], *args: Any) -> T:

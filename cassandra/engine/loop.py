@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cassandra._imports import import_module
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter, simulation
+from cassandra.engine.environment import new_task
 from cassandra.engine.failures import as_exception, call_on_loop, for_caller
 from cassandra.engine.green import new_selector
 from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
@@ -237,7 +238,7 @@ class _Call(Generic[T]):
 
     def start(self) -> None:
         self._calls.add(self)
-        self._task = asyncio.ensure_future(self._coroutine)
+        self._task = new_task(self._coroutine)
         self._task.add_done_callback(self._ended)
 
     def wait(self, timeout: float | None) -> bool:
@@ -544,7 +545,7 @@ class LoopThread:
             coroutine.close()
             return
         try:
-            self.loop.call_soon_threadsafe(lambda: asyncio.ensure_future(run_and_stop()))
+            self.loop.call_soon_threadsafe(lambda: new_task(run_and_stop()))
         except RuntimeError:  # the loop is closed already
             coroutine.close()
         self._is_ending = True

@@ -6,9 +6,10 @@ Closing the cluster cancels these tasks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
+from cassandra.engine.environment import new_task
 from cassandra.engine.failures import for_caller
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
 
@@ -49,7 +50,7 @@ class Closing:
         :param close: a coroutine function that closes everything.
         """
         if self._task is None:
-            self._task = asyncio.ensure_future(close())
+            self._task = new_task(close())
         await outcome_of(self._task)
 
 
@@ -69,7 +70,7 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     """
     if seconds is None:
         return await work
-    task = asyncio.ensure_future(work)
+    task = new_task(work)
     task.add_done_callback(_retrieve_error)
     try:
         await asyncio.wait({task}, timeout=max(seconds, 0))
@@ -93,15 +94,15 @@ def _retrieve_error(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-async def together(*parts: Awaitable[T]) -> list[T]:
-    """Await all `parts` concurrently, and return their results in order.
+async def together(*parts: Coroutine[Any, Any, T]) -> list[T]:
+    """Run all `parts` concurrently, and return their results in order.
 
     If a part fails, or the caller is cancelled, all other parts are cancelled, and this function
     waits until they have ended.
 
     :raises Exception: the error of the first part that failed.
     """
-    tasks = [asyncio.ensure_future(part) for part in parts]
+    tasks = [new_task(part) for part in parts]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
     finally:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from cassandra.consistency import ConsistencyLevel
@@ -31,7 +31,7 @@ else:
 # name for error messages. `Rows` is the type of `InternalQueries.rows`: called with a connection
 # and a query.
 Send = Callable[["Connection", int, bytes, str], Awaitable[Any]]
-Rows = Callable[["Connection", str], Awaitable["list[dict[str, Any]]"]]
+Rows = Callable[["Connection", str], Coroutine[Any, Any, "list[dict[str, Any]]"]]
 
 
 class InternalQueries:

@@ -10,6 +10,7 @@ import pytest
 from cassandra.engine.background import Background
 from cassandra.errors import DriverException
 from tests.unit.engine.partners import run_loop_turns
+from tests.unit.loops import start_at_once
 
 
 async def forever() -> None:
@@ -90,3 +91,21 @@ async def test_a_background_task_may_close_the_background() -> None:
     other = background.spawn(forever())
     await asyncio.wait_for(background.spawn(background.close()), timeout=5)
     assert other.cancelled()
+
+
+async def test_a_task_begins_after_spawn_has_returned() -> None:
+    """A task does not begin before `spawn` has returned, even if the loop starts tasks at once.
+
+    `asyncio.eager_task_factory` starts them at once.
+    """
+    asyncio.get_running_loop().set_task_factory(start_at_once)
+    background = Background()
+    events: list[str] = []
+
+    async def work() -> None:
+        events.append("task")
+
+    task = background.spawn(work())
+    events.append("spawned")
+    await task
+    assert events == ["spawned", "task"]

@@ -86,22 +86,35 @@ async def test_together_returns_the_results_in_order() -> None:
 
     The order in which the work ends does not matter.
     """
-    work = new_future()
-    waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
+    may_end = asyncio.Event()
+
+    async def end_last() -> str:
+        await may_end.wait()
+        return "b"
+
+    waiting = spawn(together(asyncio.sleep(0, "a"), end_last(), asyncio.sleep(0, "c")))
     await run_loop_turns()
-    work.set_result("b")
+    may_end.set()
     assert await waiting == ["a", "b", "c"]
 
 
 async def test_together_cancels_the_others_after_an_error() -> None:
     """`together` raises the first error, and cancels the awaitables that have not ended yet."""
-    may_raise, other = asyncio.Event(), new_future()
-    waiting = spawn(together(other, wait_and_raise(may_raise, "first")))
+    may_raise, cancelled = asyncio.Event(), []
+
+    async def wait_forever() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    waiting = spawn(together(wait_forever(), wait_and_raise(may_raise, "first")))
     await run_loop_turns()
     may_raise.set()
     with pytest.raises(ValueError, match="first"):
         await waiting
-    assert other.cancelled()
+    assert cancelled == [True]
 
 
 @pytest.mark.parametrize("ending", ["timeout", "cancelled"])
