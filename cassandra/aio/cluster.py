@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._habits import ASYNC_CLUSTER, CLUSTER, CLUSTER_SETTINGS, add_habits, awaited
+from cassandra._threads import Lock
 from cassandra._unknown_options import unknown_option
 from cassandra.aio.calls import returns_connecting
 from cassandra.aio.session import Session
@@ -16,8 +17,9 @@ from cassandra.client.checks import check_cluster, check_keyspace, check_user_ty
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
+from cassandra.engine.environment import new_task
 from cassandra.engine.mistakes import (
-    refuse_loop,
+    check_loop,
     refuse_without_loop,
     running_loop,
     silence_future_of,
@@ -36,6 +38,20 @@ else:
     from cassandra._impl import happy_path
 
 SHUTDOWN_TIMEOUT = 10.0  # seconds that `shutdown` waits for cancelled attempts to connect
+
+
+class _Attempt:
+    """An attempt to connect, which concurrent callers share.
+
+    :param task: the task that connects.
+    """
+
+    __slots__ = ("loop", "task", "waiting")
+
+    def __init__(self, task: asyncio.Task[Core]) -> None:
+        self.task = task
+        self.loop = task.get_loop()
+        self.waiting = 0  # the number of callers that wait for the attempt
 
 
 class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
@@ -57,9 +73,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
         self._core: Core | None = None  # the engine; None until an attempt to connect has succeeded
-        # The current attempt to connect, which concurrent callers share; None if there is none.
-        self._connecting: asyncio.Task[Core] | None = None
-        self._waiting = 0  # the number of callers that wait for `_connecting`
+        self._connecting: _Attempt | None = None  # the current attempt to connect, if there is one
+        # Held while a caller looks for the current attempt or begins one. Without the lock, two
+        # threads that connect at the same time, each on its own loop, would both begin one.
+        self._beginning = Lock()
         # Attempts to connect that were cancelled, but are still closing their connections.
         self._given_up: set[asyncio.Task[Core]] = set()
         self._closing = Closing()
@@ -132,32 +149,56 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             raise ConnectionShutdown("the cluster is shut down: make a new one")
         if running_loop() is None:
             refuse_without_loop()
-        if self._core is not None:
-            if self._core.loop is not asyncio.get_running_loop():
-                raise RuntimeError("this Cluster belongs to another event loop: make one in each")
-            return self._core
-        if self._connecting is None:
-            # Connect in a separate task: several callers may wait for it, and any of them may be
-            # cancelled.
-            self._connecting = asyncio.ensure_future(self._make_core())
-            self._connecting.add_done_callback(_retrieve_error)
-        connecting = self._connecting
-        self._waiting += 1
+        with self._beginning:
+            self._refuse_other_loop()
+            if self._core is not None:
+                return self._core
+            if self._connecting is None:
+                # Connect in a separate task: several callers may wait for it, and any of them may
+                # be cancelled.
+                self._connecting = _Attempt(new_task(self._make_core()))
+                self._connecting.task.add_done_callback(_retrieve_error)
+            attempt = self._connecting
+        connecting = attempt.task
+        attempt.waiting += 1
         try:
             # Unlike a plain `await`, `outcome_of` does not cancel the shared task if this caller is
             # cancelled.
             return await outcome_of(connecting)
         finally:
-            self._waiting -= 1
+            attempt.waiting -= 1
             # If this caller was cancelled, other callers may still wait for the attempt. Cancel the
             # attempt only when no caller waits any more.
-            if self._connecting is connecting and (connecting.done() or not self._waiting):
+            if self._connecting is attempt and (connecting.done() or not attempt.waiting):
                 self._connecting = None
                 if connecting.cancel():
                     # Keep the task: it still has to close its connections, and `shutdown` must wait
                     # for that.
                     self._given_up.add(connecting)
                     connecting.add_done_callback(self._given_up.discard)
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop | None:
+        """Return the loop on which the cluster is connected or connecting, or else None.
+
+        An attempt to connect is dropped if its loop was closed meanwhile, because it can never end.
+        """
+        # Read the attempt before the engine: an attempt in another thread sets the engine first,
+        # and is removed afterwards.
+        attempt = self._connecting
+        if self._core is not None:
+            return self._core.loop
+        if attempt is None:
+            return None
+        if attempt.loop.is_closed():
+            self._connecting = None
+            return None
+        return attempt.loop
+
+    def _refuse_other_loop(self) -> None:
+        """Raise RuntimeError if the cluster belongs to another loop than the running one."""
+        loop = self._own_loop()
+        if loop is not None:
+            check_loop(loop, "cluster")
 
     async def _make_core(self) -> Core:
         """Make an engine and connect it. If that fails, nothing is left open."""
@@ -192,7 +233,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             that only the new profile's policy uses. It raises OperationTimedOut after
             `pool_wait_timeout`.
         :raises ValueError: if a profile with this name exists, or old-style settings are used.
+        :raises RuntimeError: if the cluster is connected, and its event loop is not running here.
         """
+        self._refuse_other_loop()
         policy = self._add_profile(name, profile)
         opening: list[asyncio.Task[bool]] = []
         if policy is not None and self._core is not None:
@@ -227,7 +270,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     def _resize_pools(self) -> None:
         if self._core is not None:
-            self._core.sessions.resize_pools()
+            self._call_on_loop(self._core.sessions.resize_pools)
 
     async def register_user_type(self, keyspace: str, user_type: str, klass: type[Any]) -> None:
         """Map a user-defined type to a class.
@@ -266,11 +309,16 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         await self._connected_core().schema.refresh(target, max_wait)
 
     def _connected_core(self) -> Core:
-        """Return the engine; raise ConnectionException if the cluster is not connected."""
+        """Return the engine, for a call that sends requests.
+
+        :raises ConnectionException: if the cluster is not connected.
+        :raises RuntimeError: if the running loop is not the cluster's.
+        """
         if self.is_shutdown:
             raise ConnectionShutdown("the cluster is shut down: make a new one")
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
+        self._refuse_other_loop()
         return self._core
 
     async def shutdown(self) -> None:
@@ -279,15 +327,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         Requests in flight fail with `SessionShutdown`. A second call waits until the first call has
         completed. If the call is cancelled, the closing continues in the background.
 
-        :raises RuntimeError: if the cluster was connected on another event loop.
+        :raises RuntimeError: if the cluster was connected on another event loop, or is connecting
+            there.
         """
-        loop = self._core.loop if self._core is not None else None
-        if loop is not None and loop is not asyncio.get_running_loop():
-            self.is_shutdown = True
-            refuse_loop(loop, "cluster")
-        # Set `is_shutdown` before the first `await`: a `connect` that is in progress checks
+        # Set `is_shutdown` first: a `connect` that is in progress, perhaps on another loop, checks
         # `is_shutdown` when it continues.
         self.is_shutdown = True
+        self._refuse_other_loop()
         # Without a running asyncio loop (for example under trio), `connect` has raised an error.
         # Do nothing then, because another error here would hide that error from the user.
         if self._core is None and self._connecting is None and running_loop() is None:
@@ -296,9 +342,12 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     async def _close(self) -> None:
         """Cancel the attempts to connect, and close the sessions and the engine, for `shutdown`."""
-        attempts = set(self._given_up)
+        # An attempt that was given up on another loop ends there, unless that loop is closed. This
+        # loop cannot wait for it.
+        loop = asyncio.get_running_loop()
+        attempts = {task for task in list(self._given_up) if task.get_loop() is loop}
         if self._connecting is not None:
-            attempts.add(self._connecting)
+            attempts.add(self._connecting.task)
         if attempts:
             for task in attempts:
                 task.cancel()

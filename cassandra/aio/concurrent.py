@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -11,6 +12,7 @@ from cassandra._failed_iterations import Failure
 from cassandra._habits import advise_on_pairs
 from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
+from cassandra.engine.mistakes import check_loop, running_loop
 
 if TYPE_CHECKING:
     from cassandra._truth_tests import UseCheck
@@ -52,7 +54,9 @@ advise_on_pairs(PlacedResult)
 
 
 class _Executor(Protocol):
-    """The method of a session that this module uses."""
+    """The attributes of a session that this module uses."""
+
+    _loop: asyncio.AbstractEventLoop
 
     @property
     def execute(self) -> Callable[..., Any]: ...
@@ -65,12 +69,22 @@ class _Outcomes(AsyncGenerator[Any, None]):
     instead, as if all statements had been executed.
 
     :param batches: yields lists of outcomes.
+    :param loop: the session's loop, on which the outcomes must be read.
+    :param iteration_check: warns if the object is dropped before anyone has iterated over it. It is
+        deleted together with the object.
     """
 
-    __slots__ = ("__weakref__", "_batch", "_batches", "_failure")
+    __slots__ = ("__weakref__", "_batch", "_batches", "_failure", "_iteration_check", "_loop")
 
-    def __init__(self, batches: AsyncGenerator[list[Any], None]) -> None:
+    def __init__(
+        self,
+        batches: AsyncGenerator[list[Any], None],
+        loop: asyncio.AbstractEventLoop,
+        iteration_check: UseCheck,
+    ) -> None:
         self._batches = batches
+        self._loop = loop
+        self._iteration_check = iteration_check
         # The outcomes of the current batch that are still to be returned.
         self._batch: Iterator[Any] = iter(())
         self._failure = Failure()
@@ -85,7 +99,13 @@ class _Outcomes(AsyncGenerator[Any, None]):
         """Return the first outcome of the next batch.
 
         :raises StopAsyncIteration: if there is no further outcome.
+        :raises RuntimeError: if the running loop is not the session's.
         """
+        self._iteration_check.is_used = True
+        # Check the loop for each batch: the caller may have begun the iteration on the session's
+        # loop, and continue it on another loop. If the session's loop has ended, asyncio has closed
+        # `batches`, which would look like the end of the outcomes.
+        check_loop(self._loop)
         if self._failure.error_name is not None:
             self._failure.raise_error()
         with self._failure:
@@ -127,7 +147,6 @@ def outcomes(
         each statement must be executed by `execute`.
     :param in_order: False yields outcomes as they come, each with the position of its statement.
     :param iteration_check: warns if the generator is dropped before anyone has iterated over it.
-        The object is deleted together with the generator.
     """
     return _Outcomes(
         _batches(
@@ -138,8 +157,9 @@ def outcomes(
             options,
             path,
             in_order,
-            iteration_check,
-        )
+        ),
+        session._loop,
+        iteration_check,
     )
 
 
@@ -151,13 +171,11 @@ async def _batches(
     options: dict[str, Any],
     path: happy_path.HappyPath | None,
     in_order: bool,
-    iteration_check: UseCheck,
 ) -> AsyncGenerator[list[Any], None]:
     """Execute statements, and yield their outcomes in batches.
 
-    The parameters are the same as for `outcomes`.
+    The parameters are those of `outcomes` with the same names.
     """
-    iteration_check.is_used = True
     outcome_class: type[Any] = ExecutionResult if in_order else PlacedResult
     collector = happy_path.Collector(concurrency, outcome_class, path, in_order)
     run = _Run(session, statements_and_parameters, concurrency, options, collector)
@@ -227,7 +245,7 @@ class _Run:
         # The futures of executions that the happy path does not handle, by the position of the
         # statement.
         self._futures: dict[int, asyncio.Future[Any]] = {}
-        self._loop = asyncio.get_running_loop()
+        self._loop = session._loop
         # The future that `wait` is waiting for; None before the first wait.
         self._wakeup: asyncio.Future[None] | None = None
         collector.notify_reader = self._wake_up
@@ -288,6 +306,14 @@ class _Run:
 
     def give_up(self) -> None:
         """Cancel all executions, because the caller has stopped iterating."""
+        if running_loop() is self._loop:
+            self._cancel_all()
+            return
+        # Only the session's loop may end requests. If it is closed, there is nothing to end.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._cancel_all)
+
+    def _cancel_all(self) -> None:
         self._collector.notify_reader = None
         for request in self._collector.pending():
             request.cancel()

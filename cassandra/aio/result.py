@@ -341,7 +341,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return getattr(self._answer, "paging_state", None)
 
     def _ask_for_next_page(self) -> NextPage:
-        """Request the next page, unless it was already requested, and return its `NextPage`."""
+        """Request the next page, unless it was already requested, and return its `NextPage`.
+
+        Each call that needs another page calls this method first.
+
+        :raises RuntimeError: if the running loop is not the session's.
+        """
+        self._session._check_loop()
         if self._next is None:
             self._next = self._session._next_page(self._request, self.paging_state)
         return self._next

@@ -23,13 +23,7 @@ from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
 from cassandra.cqltypes.failures import without_compiled_frames
-from cassandra.engine.mistakes import (
-    iteration_check,
-    refuse_loop,
-    retrieve_error,
-    running_loop,
-    silence_future_of,
-)
+from cassandra.engine.mistakes import check_loop, iteration_check, retrieve_error, silence_future_of
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.engine.request import Request
 from cassandra.engine.request_bodies import ExecuteBody
@@ -326,12 +320,12 @@ class Session(SessionBase):
         """
         if _unknown:
             raise unknown_option("Session.prepare", _unknown)
-        self._check_loop()
+        engine = self._engine_on_loop()
         # Call this for its check: it raises an error if `query` is not a string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
-        return await self._engine.core.preparer.prepare(
-            self._engine,
+        return await engine.core.preparer.prepare(
+            engine,
             query,
             keyspace,
             custom_payload,
@@ -346,10 +340,10 @@ class Session(SessionBase):
         :param queries: the CQL strings.
         :returns: the statements, in the order of the queries.
         """
-        self._check_loop()
+        engine = self._engine_on_loop()
         profile = self._default_profile
-        return await self._engine.core.preparer.prepare_all(
-            self._engine,
+        return await engine.core.preparer.prepare_all(
+            engine,
             list_of_queries(queries),
             profile.load_balancing_policy,
             profile.retry_policy,
@@ -492,6 +486,7 @@ class Session(SessionBase):
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param options: see `cassandra.bulk.ScanOptions`.
         """
+        self._check_loop()
         return await bulk_scan.acount(self, table, where, **options)
 
     @returns_call
@@ -522,6 +517,7 @@ class Session(SessionBase):
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
         """
+        self._check_loop()
         return await bulk_unload.aunload(
             self,
             table,
@@ -549,7 +545,8 @@ class Session(SessionBase):
         :returns: False if the versions still differ after `wait_time`.
         :raises ConnectionException: if no host in the scope is connected.
         """
-        return await self._engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
+        engine = self._engine_on_loop()
+        return await engine.wait_for_schema_agreement(SchemaAgreementScope(scope), wait_time)
 
     @returns_call
     async def load(
@@ -572,24 +569,37 @@ class Session(SessionBase):
             from the load of another source or table. In these cases nothing is written.
         :raises TypeError: if `options` has an unknown option.
         """
+        self._check_loop()
         return await bulk_load.aload(self, target, source, bulk_load.load_options(options))
 
     async def shutdown(self) -> None:
         """Close the session's connections.
 
         Requests in flight fail with `SessionShutdown`. Repeated calls do nothing.
+
+        :raises RuntimeError: if the session belongs to another event loop.
         """
         if not self.is_shutdown:
+            engine = self._engine_on_loop()
             self.is_shutdown = True
             self.cluster._sessions.discard(self)
-            self._engine.close()
+            engine.close()
             # asyncio closes the sockets in the next iteration of the loop: wait for that iteration.
             await asyncio.sleep(0)
 
     def _check_loop(self) -> None:
         """Raise RuntimeError if the running loop is not the session's loop."""
-        if running_loop() is not self._path.loop:
-            refuse_loop(self._path.loop)
+        check_loop(self._loop)
+
+    def _engine_on_loop(self) -> EngineSession:
+        """Return the engine, for a call that sends requests, waits or closes.
+
+        Any thread may read `_engine`, for example for `keyspace`, but only the loop may use it.
+
+        :raises RuntimeError: if the running loop is not the session's loop.
+        """
+        check_loop(self._loop)
+        return self._engine
 
     if not TYPE_CHECKING:  # hidden from type checkers, so that they report a plain `with`
 

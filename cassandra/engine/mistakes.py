@@ -80,6 +80,16 @@ def statement_of(future: Any) -> str:
     return f" of {request_body.describe()}" if request_body is not None else ""
 
 
+def check_loop(loop: Any, owner: str = "session") -> None:
+    """Raise RuntimeError if the running loop is not the loop of the session or cluster.
+
+    :param loop: the loop of the session or cluster.
+    :param owner: "session" or "cluster", for the message.
+    """
+    if running_loop() is not loop:
+        refuse_loop(loop, owner)
+
+
 def refuse_loop(loop: Any, owner: str = "session") -> NoReturn:
     """Raise RuntimeError, because a session or cluster is used outside its own loop.
 

@@ -22,6 +22,7 @@ from cassandra.errors import (
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
 from tests.unit.aio.conftest import READ
+from tests.unit.loops import start_at_once
 from tests.unit.metadata.schema.rows import schema
 
 
@@ -160,6 +161,26 @@ def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
         for event_loop in (loop, other_loop):
             event_loop.run_until_complete(event_loop.shutdown_default_executor())
             event_loop.close()
+
+
+async def test_tasks_may_start_at_once(node: FakeNode, cluster: aio.Cluster) -> None:
+    """The driver works on a loop whose task factory starts tasks at once.
+
+    An application may set `asyncio.eager_task_factory` of Python 3.12.
+    """
+    for name in ("shop", "other"):
+        node.prime(f'USE "{name}"', set_keyspace(name))
+    asyncio.get_running_loop().set_task_factory(start_at_once)
+    session = await cluster.connect("shop")
+    assert session.keyspace == "shop"
+    await session.set_keyspace("other")
+    assert session.keyspace == "other"
+    results = await asyncio.gather(*(session.execute(READ) for _ in range(3)))
+    assert [result.one().k for result in results] == [1, 1, 1]
+    await cluster.refresh_nodes()
+    await cluster.refresh_schema_metadata()
+    # Each connection is still the one that was opened first.
+    assert startup_count(node) == 2
 
 
 def test_without_asyncio_connect_says_what_is_missing(node: FakeNode) -> None:

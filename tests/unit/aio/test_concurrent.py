@@ -488,6 +488,7 @@ class FakeSession:
     """
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self.futures: dict[int, asyncio.Future[Any]] = {}
         self.options: dict[str, Any] = {}
         self.answers_at_once = False  # end each execution in the loop's next iteration

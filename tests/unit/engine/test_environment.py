@@ -170,3 +170,21 @@ def test_engine_modules_call_no_clock_or_random_function(path: Path) -> None:
     }
     forbidden = ("time.", "random.", "os.urandom", "uuid.uuid", "monotonic", "urandom", "uuid4")
     assert not [call for call in called_functions if call.startswith(forbidden)]
+
+
+@pytest.mark.parametrize("package", ["engine", "aio"])
+def test_tasks_are_created_by_new_task(package: str) -> None:
+    """No module creates tasks with asyncio's functions, which may run the first step at once.
+
+    Exceptions are `new_task` itself, a loop that does not run yet, and the future of a session's
+    `execute`, which the application may have replaced.
+    """
+    exceptions = {"environment.py", "loop.py", "concurrent.py"}
+    for path in sorted((ENGINE.parent / package).rglob("*.py")):
+        called_methods = {
+            node.func.attr
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        }
+        creators = called_methods & {"ensure_future", "create_task", "Task", "TaskGroup"}
+        assert not creators or path.name in exceptions, path
