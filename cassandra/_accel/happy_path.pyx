@@ -194,6 +194,7 @@ cdef double FINE = 0.01
 cdef double COARSE_FROM = 1.0
 cdef double LONGEST = 1e9
 cdef double SAME_CLOCK = 1.0
+cdef double LATE = 0.01
 cdef double PATIENCE = 0.005
 
 cdef extern from "objects.h":

@@ -163,11 +163,26 @@ cdef class TimerWheel:
         if self._handle is not None:
             self._handle.cancel()
         self._handle_tick = tick
-        self._handle = self._call_at(tick * FINE, self._expire)
+        self._handle = self._call_at(tick * FINE, self._on_time)
         return 0
 
+    def _on_time(self):
+        """Called by the loop's timer: let items expire; if it is late, read first (see the twin)."""
+        cdef double now = self._time()
+        with cython.critical_section(self):
+            is_late = now - <double> self._handle_tick * FINE > LATE
+            if is_late:
+                self._handle = self._loop.call_soon(self._after_reading)
+        if not is_late:
+            self._expire()
+
+    def _after_reading(self):
+        """Let the items expire in the loop's next iteration, when the loop has read."""
+        with cython.critical_section(self):
+            self._handle = self._loop.call_soon(self._expire)
+
     def _expire(self):
-        """Called by the loop's timer: call `on_timeout` of all items whose time is over."""
+        """Call `on_timeout` of all items whose time is over."""
         with cython.critical_section(self):
             self._handle = None
             self._last = None

@@ -176,7 +176,15 @@ class FutureResponder:
             self.future.set_exception(error)
 
     def on_timeout(self) -> None:
-        """Set TimeoutError as the future's error, because the request's time limit has passed."""
+        """Called when the request's time limit has passed: fail with TimeoutError soon.
+
+        If the loop did not run for a while, the response may wait in the socket, because uvloop
+        calls its timers before it reads. So let the loop read first, which takes two iterations.
+        """
+        loop = self.future.get_loop()
+        loop.call_soon(loop.call_soon, self._time_out)
+
+    def _time_out(self) -> None:
         if not self.future.done():
             self.future.set_exception(asyncio.TimeoutError())
 

@@ -22,6 +22,8 @@ _FINE = 0.01  # seconds per tick
 _FINE_TICKS_OF_COARSE = 10
 _COARSE_FROM = 1.0  # seconds
 _LONGEST = 1e9  # seconds; longer timeouts count as this
+# If the loop's timer is called this much too late, the loop was blocked or did not run.
+_LATE = 0.01  # seconds
 # If the loop's clock and `clock` differ by less than this, they count as the same clock. A small
 # difference is normal with uvloop, whose clock does not advance within a loop iteration.
 _SAME_CLOCK = 1.0  # seconds
@@ -72,7 +74,7 @@ class TimerWheel:
         # The slots by their tick. Each slot is a dict that serves as an ordered set.
         self._slots: dict[int, dict[Timed, None]] = {}
         # The loop's timer, and the tick of its slot; None and 0 if no timer is set.
-        self._handle: asyncio.TimerHandle | None = None
+        self._handle: asyncio.Handle | None = None
         self._handle_tick = 0
 
     def add(self, timeout: float, item: Timed) -> int:
@@ -160,13 +162,27 @@ class TimerWheel:
         if self._handle is not None:
             self._handle.cancel()
         self._handle_tick = tick
-        self._handle = self._call_at(tick * _FINE, self._expire)
+        self._handle = self._call_at(tick * _FINE, self._on_time)
+
+    def _on_time(self) -> None:
+        """Called by the loop's timer: let the items expire whose deadlines have passed.
+
+        If the loop was blocked, or did not run for a while, responses may have come in time and
+        wait in the sockets. uvloop calls its timers before it reads from the sockets. So let the
+        loop read before the items expire. A loop that is run by ``run_until_complete`` for each
+        call of the application does not run in between.
+        """
+        if self._time() - self._handle_tick * _FINE <= _LATE:
+            self._expire()
+        else:
+            self._handle = self._loop.call_soon(self._after_reading)
+
+    def _after_reading(self) -> None:
+        """Let the items expire in the loop's next iteration, when the loop has read."""
+        self._handle = self._loop.call_soon(self._expire)
 
     def _expire(self) -> None:
-        """Remove the slots that are due, and call `on_timeout` of their items.
-
-        The loop's timer calls this.
-        """
+        """Remove the slots that are due, and call `on_timeout` of their items."""
         self._handle = None
         # Add a little because of rounding errors: the division may yield slightly less than a whole
         # number.

@@ -82,6 +82,25 @@ async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
         await requesting
 
 
+async def test_a_response_that_the_loop_reads_after_the_timer_is_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When the time of a request is over, the loop reads once more before the request fails.
+
+    If the loop did not run for a while, the response may wait in the socket, and uvloop calls its
+    timers before it reads.
+    """
+    connection, responders = connection_without_transport(monkeypatch)
+    requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", timeout=5.0))
+    # Let the request be sent.
+    await asyncio.sleep(0)
+    responders[0].on_timeout()
+    # The loop reads at the end of this iteration, when the callbacks have been called.
+    await asyncio.sleep(0)
+    responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")
+    assert await requesting == (SUPPORTED, 0, b"\0\0")
+
+
 async def test_a_timeout_leaves_an_orphaned_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that times out keeps its stream as an orphan.
 

@@ -37,7 +37,7 @@ class FakeHandle:
 
 
 class FakeLoop:
-    """A fake loop with a clock and `call_at`; the wheel uses nothing else."""
+    """A fake loop with a clock, `call_at` and `call_soon`; these tests use nothing else."""
 
     def __init__(self) -> None:
         self.now = START
@@ -50,6 +50,17 @@ class FakeLoop:
         handle = FakeHandle(when, callback)
         self.handles.append(handle)
         return handle
+
+    def call_soon(self, callback: Callable[[], None]) -> FakeHandle:
+        return self.call_at(self.now, callback)
+
+    def run_once(self) -> None:
+        """Call the handles that are due now, but not the handles that these calls add."""
+        due = [handle for handle in self.handles if handle.when <= self.now]
+        self.handles = [handle for handle in self.handles if handle not in due]
+        for handle in due:
+            if not handle.cancelled:
+                handle.callback()
 
     def advance(self, seconds: float) -> None:
         """Move the clock, and call the handles that become due, in the order of their times."""
@@ -114,6 +125,45 @@ def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
     assert item.expired_at == []
     loop.advance(0.01 + COARSE_SLOT + ROUNDING)
     assert len(item.expired_at) == 1
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_after_a_standstill_the_loop_reads_before_items_expire(
+    implementation: Implementation, is_answered: bool
+) -> None:
+    """If the loop's timer is late, the items expire only after the loop has read from its sockets.
+
+    The loop may not have run for a while, and uvloop calls its timers before it reads. A response
+    that is read in this iteration of the loop removes its item.
+    """
+    loop: Any = FakeLoop()
+    wheel = implementation.happy_path.TimerWheel(loop)
+    item = Item(loop)
+    slot = wheel.add(timeout=0.05, item=item)
+    loop.now += 60.0
+    # The timer, and then the first callback of the same iteration, which ends with reading.
+    loop.run_once()
+    loop.run_once()
+    assert item.expired_at == []
+    if is_answered:
+        wheel.discard(slot, item)
+    loop.run_once()
+    assert item.expired_at == ([] if is_answered else [loop.now])
+    assert (len(wheel), loop.pending()) == (0, 0)
+
+
+def test_a_wheel_may_be_closed_while_the_loop_reads(implementation: Implementation) -> None:
+    """If the wheel is closed between its late timer and the end of the reading, nothing expires."""
+    loop: Any = FakeLoop()
+    wheel = implementation.happy_path.TimerWheel(loop)
+    item = Item(loop)
+    wheel.add(timeout=0.05, item=item)
+    loop.now += 60.0
+    loop.run_once()
+    wheel.close()
+    assert loop.pending() == 0
+    loop.run_once()
+    assert item.expired_at == []
 
 
 def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
