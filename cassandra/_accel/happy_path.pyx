@@ -46,6 +46,7 @@ from cassandra._accel.frame import FrameReader as _FrameReader_class
 from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
 from cassandra._write_times import generated as _generated
+from cassandra.engine.environment import call_on as _call_on
 from cassandra.engine.failures import as_exception as _as_exception, call_on_loop as _call_on_loop
 from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop
 from cassandra.engine.mistakes import no_attribute as _no_attribute

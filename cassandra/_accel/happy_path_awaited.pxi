@@ -341,7 +341,10 @@ cdef class ResultFuture:
         return self._status == CANCELLED
 
     def cancel(self, msg=None):
-        """Cancel the request. Its stream stays in use until the response arrives."""
+        """Cancel the request. Its stream stays in use until the response arrives.
+
+        If the loop is not running, the request ends when the loop runs again.
+        """
         self._note_use()
         self._read()
         if self._status != PENDING:
@@ -350,7 +353,7 @@ cdef class ResultFuture:
         self._cancel_message = msg
         self._end_as(CANCELLED)
         if self.request is not None:
-            self.request.cancel()
+            _call_on(self._loop, self.request.cancel)
         return True
 
     def _make_cancelled_error(self):

@@ -233,13 +233,16 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             that only the new profile's policy uses. It raises OperationTimedOut after
             `pool_wait_timeout`.
         :raises ValueError: if a profile with this name exists, or old-style settings are used.
-        :raises RuntimeError: if the cluster is connected, and its event loop is not running here.
+        :raises RuntimeError: if the cluster belongs to another event loop than the running one.
         """
-        self._refuse_other_loop()
+        # The call needs no running loop: the pools are opened when the cluster's loop runs again.
+        if running_loop() is not None:
+            self._refuse_other_loop()
         policy = self._add_profile(name, profile)
         opening: list[asyncio.Task[bool]] = []
         if policy is not None and self._core is not None:
-            opening = self._core.policies.adopt(policy, self)
+            adopt = self._core.policies.adopt
+            self._call_on_loop(lambda: opening.extend(adopt(policy, self)))
         return _PoolsOpen(name, opening, pool_wait_timeout)
 
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:

@@ -17,6 +17,7 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from cassandra._truth_tests import TruthTest
+from cassandra.engine.environment import call_on
 from cassandra.engine.mistakes import (
     no_attribute,
     refuse_loop,
@@ -184,13 +185,16 @@ class ResultFuture(asyncio.Future[Any]):
         return self._path.session._message_of_request(self.request)
 
     def cancel(self, msg: object = None) -> bool:
-        """Cancel the future, and end the request."""
+        """Cancel the future, and end the request.
+
+        If the loop is not running, the request ends when the loop runs again.
+        """
         # Cancel the future first: ending the request calls `complete`, which does nothing once the
         # future is done.
         self._note_use()
         cancelled = super().cancel(msg)
         if cancelled:
-            self.request.cancel()
+            call_on(self._path.loop, self.request.cancel)
         return cancelled
 
     def complete(self, request: RequestBase) -> None:

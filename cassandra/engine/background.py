@@ -28,12 +28,17 @@ class Spawn(Protocol):
 
 
 class Background:
-    """Starts background tasks, and cancels them in `close`."""
+    """Starts background tasks, and cancels them in `close`.
 
-    __slots__ = ("_closed", "_tasks")
+    :param loop: the loop of the tasks, which need not be running when a task is started; None for
+        the loop that is running then.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_closed", "_loop", "_tasks")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._closed = False
+        self._loop = loop
         self._tasks: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
     def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -41,7 +46,7 @@ class Background:
 
         The coroutine does not begin before `spawn` has returned.
         """
-        task = new_task(coroutine)
+        task = new_task(coroutine, self._loop)
         # After `close`, make the task nevertheless and cancel it at once. The caller expects a
         # task, and if the coroutine were never awaited, Python would warn.
         if self._closed:

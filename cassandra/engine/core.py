@@ -93,7 +93,7 @@ class Core(Observers):
         # Wakes user threads that wait for responses. If it is set, user threads may also write to
         # sockets themselves. None for asyncio, where only the loop's thread starts requests.
         self.wake_queue: WakeQueue | None = None
-        self._background = Background()
+        self._background = Background(loop)
         self.sessions = Sessions()
         # The engines of additional loops; see `cassandra.engine.workers`.
         self.workers: tuple[WorkerCore, ...] = ()

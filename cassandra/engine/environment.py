@@ -14,6 +14,7 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from cassandra._threads import new_thread, simulation
@@ -173,19 +174,37 @@ def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
     return make_environment() if make_environment is not None else Environment(loop)
 
 
-def new_task(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-    """Run a coroutine as a task of the running loop, which begins in a later callback of the loop.
+def new_task(
+    coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None
+) -> asyncio.Task[T]:
+    """Run a coroutine as a task, which begins in a later callback of the loop.
 
     The engine creates all its tasks with this function. An application may have set
     ``asyncio.eager_task_factory`` (Python 3.12) on its loop. Then ``asyncio.ensure_future`` and
     ``loop.create_task`` would run the first step of the coroutine before they return, and thus
     before the caller has stored the task or prepared what the coroutine needs.
+
+    :param loop: the loop, which need not be running at the moment; None for the running loop.
     """
-    loop = asyncio.get_running_loop()
+    if loop is None:
+        loop = asyncio.get_running_loop()
     # A simulated loop has its own class of tasks. Its task factory never starts a task at once.
     if hasattr(loop, "cassandra_environment"):
         return loop.create_task(coroutine)
     return asyncio.Task(coroutine, loop=loop)
+
+
+def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+    """Call `function` now if `loop` is running in this thread, otherwise when the loop runs again.
+
+    The application may cancel an execution while its loop does not run, as ``asyncio.run`` does at
+    its end. If the loop is closed, `function` is not called.
+    """
+    if asyncio._get_running_loop() is loop:
+        function()
+        return
+    with suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(function)
 
 
 async def _run_in_thread(on_end: Callable[[], object], function: Callable[..., T], *args: Any) -> T:

@@ -249,7 +249,7 @@ class WorkerCore(Observers):
         self.schema = _Schema(self.first_loop)
         self.query_fallback = _NoFallback()
         self.sessions = Sessions(warns=False)  # the first loop warns of too many sessions
-        self._background = Background()
+        self._background = Background(loop)
         self.internal_queries = InternalQueries(core.settings)
         self.connector = Connector(core.settings, environment)
         self.connector.on_failure = self.report_connection_failure

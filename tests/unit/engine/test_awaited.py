@@ -204,6 +204,27 @@ async def test_cancelling_the_future_cancels_the_request(factory: FutureFactory)
             method()
 
 
+def test_without_its_loop_cancelling_the_future_cancels_the_request_later(
+    implementation: Implementation,
+) -> None:
+    """If the loop does not run, `cancel` cancels the future now, and the request in its next run.
+
+    `asyncio.run` cancels the remaining tasks at its end, while the loop does not run. A request
+    may only end on its loop.
+    """
+    loop = asyncio.new_event_loop()
+    factory = FutureFactory(implementation, loop)
+    future, late = factory.future(), factory.future()
+    assert future.cancel() is True
+    assert (future.cancelled(), future.request.done) == (True, False)
+    loop.run_until_complete(asyncio.sleep(0))
+    assert future.request.done
+    loop.close()
+    # The request of a closed loop can never end.
+    assert late.cancel() is True
+    assert not late.request.done
+
+
 @on_new_loop
 async def test_cancelling_the_task_cancels_the_future(factory: FutureFactory) -> None:
     """If a task is cancelled, the future that it awaits is cancelled, too.

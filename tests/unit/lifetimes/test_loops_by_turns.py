@@ -1,7 +1,8 @@
 """A loop may be run by ``run_until_complete`` for each call, and stand still in between.
 
 Notebooks, scripts and handlers of serverless functions use a loop in this way. The time limits of
-requests and heartbeats may pass while the loop stands still, but the responses have come.
+requests and heartbeats may pass while the loop stands still, but the responses have come. The
+application may also cancel executions and change settings meanwhile.
 """
 
 from __future__ import annotations
@@ -16,8 +17,12 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.testing.fake import FakeNode, Opcode, rows
+from cassandra.cluster import ExecutionProfile
+from cassandra.policies import HostDistance, RoundRobinPolicy
+from cassandra.testing.fake import FakeNode, Opcode, rows, silence
+from cassandra.throttling import ConcurrencyLimitingThrottler
 from tests.unit.loops import Loops
+from tests.waiting import until_on_loop
 
 READ = "SELECT k FROM t"
 TIMEOUT = 0.1  # seconds; the loop stands still for a longer time
@@ -74,3 +79,76 @@ def test_a_standstill_does_not_fail_heartbeats(
         assert node.count(Opcode.OPTIONS) > 2  # the connections have got heartbeats
         assert node.count(Opcode.STARTUP) == 2
     assert caplog.records == []
+
+
+def test_executions_may_be_cancelled_during_a_standstill(loops: Loops) -> None:
+    """Tasks that await executions may be cancelled while the loop stands still.
+
+    `asyncio.run` cancels the remaining tasks in this way. The requests end when the loop runs
+    again, and then they count no longer as running.
+    """
+    throttler = ConcurrencyLimitingThrottler(2)
+    with FakeNode() as node, connected(node, loops, request_throttler=throttler) as (loop, session):
+        node.prime("SELECT never", silence())
+
+        async def execute(query: str) -> Any:
+            return await session.execute(query)
+
+        tasks = [loop.create_task(execute("SELECT never")) for _ in range(5)]
+        loop.run_until_complete(until_on_loop(lambda: throttler.waiting == 3))
+        for task in tasks:
+            task.cancel()
+        outcomes = loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 5
+        assert loop.run_until_complete(execute(READ)).one().k == 1
+        assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+def test_asyncio_run_may_end_while_executions_are_awaited() -> None:
+    """`asyncio.run` returns the result of `main`, although another task awaits an execution.
+
+    The other task is cancelled, and its `finally` block runs.
+    """
+    works: list[asyncio.Task[None]] = []
+    ended: list[str] = []
+
+    async def main(node: FakeNode) -> str:
+        cluster = aio.Cluster([node.address], port=node.port)
+        session = await cluster.connect()
+
+        async def work() -> None:
+            try:
+                await session.execute("SELECT never")
+            finally:
+                await cluster.shutdown()
+                ended.append("work")
+
+        works.append(asyncio.ensure_future(work()))
+        await until_on_loop(lambda: any(sent.query == "SELECT never" for sent in node.requests))
+        return "done"
+
+    with FakeNode() as node:
+        node.prime("SELECT never", silence())
+        assert asyncio.run(main(node)) == "done"
+    assert ended == ["work"]
+
+
+def test_settings_may_be_changed_during_a_standstill(loops: Loops) -> None:
+    """Pools that are opened for settings which were changed during a standstill are opened later.
+
+    Their tasks run on the cluster's loop, although it does not run during the call.
+    """
+    with FakeNode() as node, connected(node, loops) as (loop, session):
+        cluster = session.cluster
+
+        def size() -> int:
+            return sum(len(pool.connections) for pool in session.get_pools())
+
+        cluster.set_core_connections_per_host(HostDistance.LOCAL, 3)
+        cluster.add_execution_profile("late", ExecutionProfile(RoundRobinPolicy()))
+        loop.run_until_complete(until_on_loop(lambda: size() == 3))
+
+        async def execute() -> Any:
+            return await session.execute(READ, execution_profile="late")
+
+        assert loop.run_until_complete(execute()).one().k == 1
