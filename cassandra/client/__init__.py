@@ -1,4 +1,5 @@
 """Code that the blocking and the asyncio API share.
 
-It converts the application's calls to requests of the engine.
+The modules check the settings and arguments of the application, and convert its calls to requests
+of the engine (`cassandra.engine`).
 """

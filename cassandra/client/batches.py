@@ -1,4 +1,9 @@
-"""Converts the statements of a batch to the form that is sent, and warns about large batches."""
+"""Converts a `BatchStatement` to the statements of a BATCH request, and warns of large batches.
+
+A batch stores its statements as entries (see `cassandra.query.batch`). An entry is a query string,
+or one or more rows of values for the same statement. A block holds the serialized values of an
+entry.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,8 @@ def texts_of(entries: Sequence[Entry]) -> list[Text]:
 
     A CQL string must be prepared if it has parameters.
     """
-    # Use a dict as an ordered set, because the prepared statements are returned in this order.
+    # Use a dict as an ordered set: callers match this list with the prepared statements by
+    # position.
     return list(
         {(entry.keyspace, entry.text): None for entry in entries if isinstance(entry, TextRows)}
     )
@@ -43,11 +49,12 @@ def batch_statements(
 ) -> list[tuple[PreparedStatement | None, Any]]:
     """Convert the entries of a batch to the statements of a `BatchBody`.
 
-    This may bind the values of entries. If binding fails, the error is raised.
+    Rows of query strings with bind markers are bound here. If a value does not fit its column, the
+    error is raised here, too.
 
     :param prepared_texts: the prepared statement for each (keyspace, CQL) string of the batch.
-    :param prepared_by_id: returns the prepared statement with an id, for entries that have only the
-        id.
+    :param prepared_by_id: returns the prepared statement that has an id. It is called for entries
+        that store only the id of their statement.
     """
     statements: list[tuple[PreparedStatement | None, Any]] = []
     for entry in entries:
@@ -58,10 +65,10 @@ def batch_statements(
         elif isinstance(entry, BoundRows):
             statements.append((entry.prepared, entry.block))
         elif isinstance(entry, BoundRow):
-            # A statement to which no values were bound has no block.
+            # The block is None if no values were bound to the statement.
             block = entry.block if entry.block is not None else ()
             statements.append((entry.bound.prepared_statement, block))
-        # This entry has only the id of its prepared statement: find the statement.
+        # A `NamedRow` stores only the id of its prepared statement: look up the statement.
         elif isinstance(entry, NamedRow):
             statements.append(entry.bound(prepared_by_id))
         else:
@@ -119,13 +126,13 @@ def routed(
     entries: Sequence[Entry],
     statements: Sequence[tuple[PreparedStatement | None, Any]],
 ) -> BatchStatement:
-    """Return the batch for load balancing policies, with a partition to route it by.
+    """Return the batch for load balancing policies, with a partition key to route it by.
 
-    If the batch has no partition yet, use the partition of its first CQL string. That partition is
-    known now, because the values are bound. The application's batch object is copied, not changed,
-    because it may be executed again, in another session or keyspace.
+    If the batch has no partition key yet, use the key of its first CQL string. That key is only
+    known now, because its values have just been bound. Set the key on a copy of the batch, because
+    the application may execute its own object again, in another session or keyspace.
 
-    :param statements: the entries as the statements of a `BatchBody`.
+    :param statements: the statements that `batch_statements` has returned for `entries`.
     """
     # Find the first CQL string whose prepared form has known partition key columns.
     if not batch.is_routed:
@@ -146,7 +153,8 @@ def warn_of_size(request_body: AnyBody, batch: BatchStatement, limit: int) -> No
 
     Servers do not limit the size of a batch for one partition.
     """
-    # The number is 0 if it is not known; the batch may then write several partitions.
+    # `partitions_of` returns 0 if it does not know the partitions. Warn in that case, too, because
+    # there may be several.
     partitions = partitions_of(request_body)
     if partitions == 1:
         return
@@ -167,8 +175,8 @@ def partitions_of(request_body: AnyBody) -> int:
     keys = set()
     for prepared, values in getattr(request_body, "statements", ()):
         indexes = prepared.routing_key_indexes if prepared is not None else None
-        # `indexes` are the positions of the partition key among the values. Without them, or
-        # without values, the partition is not known.
+        # `indexes` are the positions of the partition key's columns among the values. If there are
+        # no indexes or no values, the partition is not known.
         if not indexes or not values:
             return 0
         for block in values_of_rows(values):

@@ -48,7 +48,8 @@ def checked_parameters(parameters: object) -> object:
 def check_parameters(parameters: object, named: bool = True) -> None:
     """Raise TypeError unless `parameters` is a sequence or a mapping.
 
-    :param named: True to also accept an object with attributes, and a string of one character.
+    :param named: True to also accept an object whose attributes are the values, and a string of one
+        character, which is the value of a single bind marker.
     """
     # Longer strings are rejected below: as sequences, they would be lists of characters.
     if named and is_lone_text(parameters, 1):
@@ -90,7 +91,7 @@ def check_pairs(pairs: object) -> None:
         )
     if not isinstance(pairs, (list, tuple)) or not pairs:
         return
-    # Look at the first item, because the same mistake is usually in all of them.
+    # Check only the first item: if the application has made a mistake, all items usually have it.
     first_item = pairs[0]
     if (
         isinstance(first_item, (str, bytes))
@@ -122,8 +123,8 @@ def check_timeout(timeout: object) -> None:
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
-    # A number from 5000 on is probably meant as milliseconds. `warn_of_milliseconds` decides that
-    # more exactly, but never warns below 5000. Compare here first, because most calls end here.
+    # `warn_of_milliseconds` warns if the number was probably meant in milliseconds. It never warns
+    # of numbers below 5000, which are most timeouts, so save the call for these.
     if timeout >= 5000:
         warn_of_milliseconds("timeout", timeout)
     elif type(timeout) is int and timeout <= _HIGHEST_LEVEL:
@@ -133,7 +134,7 @@ def check_timeout(timeout: object) -> None:
 def check_trace(trace: object) -> None:
     """Warn if `trace` is a number: it is probably a timeout at the position of `trace`."""
     if isinstance(trace, (int, float)) and trace not in (0, 1):
-        # The number may also be a consistency level by mistake.
+        # The number may also be a consistency level that was passed at the wrong position.
         level = ConsistencyLevel.value_to_name.get(trace) if isinstance(trace, int) else None
         for_level = (
             f", SimpleStatement(text, consistency_level=ConsistencyLevel.{level}) for a level"
@@ -201,7 +202,10 @@ def check_user_type(keyspace: object, user_type: object) -> None:
 
 
 def no_keyspace(keyspace: str, refusal: Exception) -> NoHostAvailable:
-    """Return the error for `connect` if the server has rejected the USE of its keyspace."""
+    """Return the error that `connect` raises if the server has rejected ``USE keyspace``.
+
+    :param refusal: the error of the server.
+    """
     message = f"Unable to connect to any servers using keyspace {keyspace!r}"
     return refused_everywhere(message, {"(the server)": refusal}, refusal)
 

@@ -1,6 +1,6 @@
 """Reads the secure connect bundle of DataStax Astra, and asks Astra's metadata service for nodes.
 
-The bundle is a zip file with the address of the metadata service, and with certificates. The
+The bundle is a zip file that contains the address of the metadata service, and certificates. The
 service returns the address of a TLS proxy, and the ids of the nodes behind the proxy. To connect to
 a node, the driver connects to the proxy and sends the node's id as the TLS server name.
 
@@ -255,7 +255,7 @@ def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
     host = host[1:-1] if host[:1] == "[" else host  # an IPv6 address is in brackets
     if not isinstance(ids, list):
         raise TypeError(f"contact_points is a {type(ids).__name__}")
-    # Pass at most six digits to int(), because converting a huge number of digits would be slow.
+    # Pass at most six digits to int(), because converting a very long string of digits is slow.
     if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
         raise ValueError(f"the proxy's address is {contact_info['sni_proxy_address']!r:.100}")
     for node_id in ids[: MOST_NODES + 1]:
@@ -368,7 +368,7 @@ def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"its file {name} is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"its file {name} is compressed in an unusual way")
-    # Limit the bytes to read, because the size in the zip directory may be wrong, as in a zip bomb.
+    # Limit the number of bytes, because the size in the zip directory may be a lie (a zip bomb).
     with files.open(info) as file:
         body = Secret(file.read(MOST_BYTES + 1))
     if len(body.reveal()) > MOST_BYTES:

@@ -1,9 +1,10 @@
 """The methods with which a `ResultSet` returns columns, for Arrow, NumPy, pandas and polars.
 
-The bytes of a page are decoded directly into column buffers, without creating rows. While a page is
-used, only the next page is fetched. Reading begins with the current page. You can read a result
-with one page any number of times. You can read a result with several pages only once, either by
-rows or by columns, because earlier pages are dropped.
+The bytes of a page are decoded directly into column buffers, without creating rows. While the
+application uses a page, the driver fetches the next page, but no page after that. Reading begins
+with the current page. You can read a result that has only one page any number of times. You can
+read a result with several pages only once, either by rows or by columns, because each page is
+dropped after use.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ else:
     numpy_typing = OptionalPackage("numpy.typing")
     at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
 
-# The messages of errors for a result that cannot be read by columns, or by rows, any more.
+# The error messages for a result of which some rows have already been read in another way, so that
+# they would be missing now.
 BEGUN = (
     "the rows of this result have been read already, or reading has begun: "
     "its columns can only be had before that: execute the statement again"
@@ -170,7 +172,7 @@ def column_plans(
     :raises TypeError: if an option is unknown.
     :raises ValueError: if an option has an invalid value.
     """
-    # Check the names first: otherwise the named tuple would raise an error without advice.
+    # Check the names first: the constructor of `ColumnOptions` would raise an error without advice.
     columnar = columnar_module()
     check_option_names(call, options)
     column_options = (
@@ -283,7 +285,8 @@ class ColumnForms:
 
             return numpy_form._replace(joined=make_frame)
         check_pandas_options(pyarrow, options)
-        # These three options are the driver's own; all other options are passed to pyarrow.
+        # These three options belong to the driver. All other options are passed to pyarrow's
+        # `Table.to_pandas`.
         column_options: dict[str, Any] = {
             name: options.pop(name)
             for name in ("decimals", "varints", "durations")
@@ -339,9 +342,9 @@ class ColumnarResult(ColumnForms):
     ``durations="interval"`` or "struct" (see the guide on results).
 
     All methods raise `RuntimeError` once row iteration has begun; `one`, `current_rows` and
-    `fetch_next_page` do not count as row iteration. They raise `DecodeError` for damaged bytes, or
-    if columns change between pages. They raise `DependencyException` if the library is not
-    installed.
+    `fetch_next_page` do not count as row iteration. They raise `DecodeError` if the bytes of a
+    value are damaged, or if the columns of a later page differ. They raise `DependencyException` if
+    the library is not installed.
     """
 
     _message: ResultMessage | None
@@ -415,7 +418,7 @@ class ColumnarResult(ColumnForms):
         Polars and DuckDB call this, for example. Pages are fetched when they are needed.
         """
         columnar = columnar_module()
-        # This fetches no page yet: the generator of `_pages` starts only when the consumer wants
+        # No page is fetched yet: `_pages` is a generator, which starts when the consumer asks for
         # the first page.
         plan, plan_of = self._column_plans({})
         return columnar.ArrowPages(plan.layout, self._pages(plan, plan_of)).__arrow_c_stream__(
@@ -436,11 +439,11 @@ class ColumnarResult(ColumnForms):
         while True:
             has_more_pages = bool(future.has_more_pages)
             if has_more_pages:
-                # From here on, each page is dropped after use. An iteration over the rows would
-                # miss rows without any notice, so let it raise an error.
+                # From here on, each page is dropped after use, so a later iteration over the rows
+                # would silently miss rows. `ReadByColumns` raises an error instead.
                 self._iterator = ReadByColumns()
-                # Request the next page now, so that it comes while this page is used. Request only
-                # one page ahead, because more pages would need memory.
+                # Request the next page now, so that it arrives while the application uses this
+                # page. Request only one page ahead, to limit the memory.
                 future.start_fetching_next_page()
             yield message.columns(column_plan)
             if not has_more_pages:

@@ -107,8 +107,9 @@ def engine_core() -> type[Core]:
     """
     core = engine.Core
     import_all()
-    # Threads for blocking calls need this module. Python rejects the import while the interpreter
-    # shuts down. Ignore that, because threads that still run may use clusters without this module.
+    # The executor that runs blocking calls in threads needs this module. Importing the module
+    # raises RuntimeError while the interpreter shuts down. Ignore that error, because a thread that
+    # still runs can use a cluster without this executor.
     with suppress(RuntimeError):
         import_module("concurrent.futures.thread")
     return core
@@ -162,7 +163,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                 del settings[name]
         # Import the engine's modules now, in the caller's thread.
         engine_core()
-        # Create this dict first, because assigning a live setting below also stores the value here.
+        # `_live` holds the settings that the engine reads each time it needs them. Create the dict
+        # first, because setting such an attribute also stores the value here.
         self._live = {}
         self.metadata = Metadata()
         self._codecs = CodecRegistry(metadata=self.metadata)
@@ -189,8 +191,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         has_contact_points = "contact_points" in settings
         self._open_bundle(has_contact_points)
         self._use_client_routes(has_contact_points)
-        # Create the defaults of other settings only now, because the bundle and the routes have set
-        # their own end point factory, which a default must not replace.
+        # Create the missing defaults only now. The bundle and the routes have set an end point
+        # factory above, which a default must not replace.
         for setting in self._table.values():
             setting.make_default(self)
         self._make_tls()
@@ -216,7 +218,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         """
 
     def __repr__(self) -> str:
-        # Attributes may be missing if the constructor has failed, and debuggers may show such an
+        # If the constructor has failed, attributes may be missing. A debugger may show such an
         # object.
         attributes = vars(self)
         points = ", ".join(map(str, attributes.get("endpoints_resolved", ("not made",))))
@@ -291,7 +293,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
     def _follow_tls(self) -> None:
         """Use changed TLS settings for the connections that are opened from now on."""
-        # Do nothing in the constructor, which calls `_make_tls` itself when all settings are set.
+        # While the constructor runs, do nothing: it calls `_make_tls` when all settings are set.
         if "tls" in vars(self).get("_live", ()):
             self._make_tls()
             self._follow_access()
@@ -340,16 +342,17 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             self.contact_points = routes.contact_points_of(config) or self.contact_points
 
     def _make_tls(self) -> None:
-        # The constructor calls this, too. So the constructor raises errors about wrong options or
-        # missing files.
+        # The constructor also calls this method, so it raises an error for a wrong option or a
+        # missing file.
         tls = tls_of(self)
         if self._client_routes is not None:
             routes.check_names(tls)
         earlier: TlsClient | None = self._live.get("tls")
         if earlier is not None:
-            # A session keeps what both sides verified under the earlier settings. The application
-            # may also set the same context again, after a change that nobody can see. End the
-            # sessions first, so that no connection with the new settings resumes them.
+            # A TLS session keeps what client and server have verified with the earlier settings. So
+            # end the cached TLS sessions, so that no connection with the new settings resumes one.
+            # Do this even if the context is the same object, because we cannot see whether the
+            # application has changed the object.
             earlier.end_sessions()
         self._live["tls"] = tls
 
@@ -360,7 +363,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
 
         :raises ValueError: if old-style settings and execution profiles are passed together.
         """
-        # The two settings below are old-style settings; today the policies are set in a profile.
+        # These two settings are old-style: new applications set the policies in an execution
+        # profile.
         old_style_names = []
         for name in ("load_balancing_policy", "default_retry_policy"):
             if getattr(self, name) is not None:
@@ -649,12 +653,13 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     async def _on_connected(self, core: Core) -> None:
         """Called on the engine's loop: connect policies, metrics and user types with the engine."""
         warn_of_fallback()
-        # The servers may be replaced by servers of an earlier version later. Use a weak reference,
-        # so that the engine does not keep a cluster alive that the application drops.
+        # Follow later changes of the protocol version, for example if the servers are downgraded.
+        # Use a weak reference, so that the engine does not keep a cluster alive that the
+        # application drops.
         core.connector.on_version = partial(_call_if_open, weakref.WeakMethod(self._on_version))
         self._on_version(core.protocol_version)
         core.user_types = self._user_types.classes
-        # Raises an error if a registered type does not exist.
+        # This raises UserTypeDoesNotExist if a registered type does not exist.
         await self._user_types.read_fields(core.user_type_fields)
         # Connect listeners and policies before the first request, and report the existing hosts.
         core.listeners.user_listeners = self._listeners
@@ -692,7 +697,8 @@ def _not_a_profile(value: object) -> str:
 def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: object) -> None:
     """Call a method of a cluster, unless the cluster is shut down or was garbage collected."""
     bound_method: Any = method()
-    # After `shutdown`, and in a forked child, there is no engine that the policies could use.
+    # Do nothing if the cluster is shut down, or if it is used in a forked child: it has no engine
+    # then, which the policies would need.
     if bound_method is not None and not getattr(bound_method.__self__, "is_shutdown", False):
         with suppress(ConnectionShutdown):  # another thread is shutting the cluster down
             bound_method(argument)

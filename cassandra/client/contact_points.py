@@ -27,7 +27,7 @@ _URL = pattern(r".*?://(?:.*@)?(?P<hosts>[^/?#]*)/?(?P<keyspace>\w*)")
 # A host name, IPv4 address or IPv6 address in brackets, with an optional port.
 _HOSTS = pattern(r"(\[[^\]]*\]|[^:,\s]+)(?::(\d+))?")
 
-# Keys of mappings that drivers of other databases accept instead of addresses.
+# Drivers of other databases accept a mapping with these keys instead of a list of addresses.
 _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 
 
@@ -64,7 +64,8 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
         type(contact_points), "__getitem__"
     ):
         what = f"an object of type {type(contact_points).__name__}"
-        # The test clusters and nodes of `cassandra.testing` have an attribute `contact_points`.
+        # The application may have passed a test cluster of `cassandra.testing` instead of the
+        # addresses in its attribute `contact_points`.
         advice = ""
         if hasattr(type(contact_points), "contact_points"):
             advice = ": write Cluster(nodes.contact_points, port=nodes.port)"

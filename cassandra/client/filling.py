@@ -17,7 +17,9 @@ def fill(
     start_all: Callable[[list[Request]], object],
     start_other: Callable[[Any, Any, int], object],
 ) -> None:
-    """Take statements, and start as many executions as the limits of the collector allow.
+    """Take statements from the iterator, and start as many executions as `collector` allows.
+
+    The collector counts the executions in flight, and stores their outcomes.
 
     :param burst_size: the maximum number of requests that are created before they are started
         together.
@@ -36,7 +38,7 @@ def fill(
         finally:
             if burst:
                 start_all(burst)
-        # The collector has stopped at a statement for which it cannot create a request. The
-        # statement is already counted, so its position is `sent - 1`.
+        # `off_path` is set if the collector has stopped at a statement for which it cannot create a
+        # request. The collector has already counted this statement, so its position is `sent - 1`.
         if collector.off_path is not None:
             start_other(*collector.off_path, collector.sent - 1)

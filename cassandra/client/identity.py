@@ -22,7 +22,7 @@ else:
 class Identity(ClusterSettings):
     """The base class of both `Cluster` classes that identifies the application to the servers.
 
-    It also identifies the cluster object, by `session_id`.
+    `session_id` identifies the cluster object itself.
     """
 
     _session_id: uuid.UUID | None = None
@@ -31,8 +31,9 @@ class Identity(ClusterSettings):
     def session_id(self) -> uuid.UUID:
         """A random id of this cluster object, which identifies its connections."""
         if self._session_id is None:
-            # Create the id when it is first used, because in a simulation the simulation must
-            # generate it. `setdefault` is atomic, so two threads get the same id.
+            # Create the id when it is first used: in a simulation, the simulation must generate the
+            # id, so that a run of a test can be repeated exactly. `setdefault` is atomic, so two
+            # threads get the same id.
             return cast("uuid.UUID", vars(self).setdefault("_session_id", new_id()))
         return self._session_id
 

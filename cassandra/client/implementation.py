@@ -17,7 +17,8 @@ def warn_of_fallback() -> None:
     There is no warning if ``CASS_DRIVER_IMPL=python`` is set, which is a deliberate choice.
     """
     global _has_warned
-    # `fallback_reason` is None if the compiled modules are in use or not wanted.
+    # `fallback_reason` is None if the compiled modules are in use, or if
+    # ``CASS_DRIVER_IMPL=python`` is set.
     if _impl.fallback_reason is None or _has_warned:
         return
     _has_warned = True

@@ -49,7 +49,8 @@ class ObservedByCluster(ClusterSettings):
         The previous observers are removed first.
         """
         core = self._core
-        # Before `connect` there is no engine: `_observe` registers the observers later.
+        # Before `connect` there is no engine. `connect` then calls `_observe`, which registers the
+        # observers.
         if core is not None:
             for observer in self._observing:
                 core.forget_observer(observer)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class NextPage:
     """The request for the next page, which `start` sends.
 
-    The loop completes the request. Consumers in any thread may wait for the request, even if it is
-    complete already. There is no lock: a signal handler may execute a request while the thread that
-    it interrupts holds a lock, and the loop must not wait for that thread.
+    The loop completes the request. Any thread may wait for the request by `add_callback`, also
+    after the request is complete. There is no lock: a signal handler may execute a request while
+    the thread that it interrupts holds a lock, and the loop must not wait for that thread.
 
     :param request: the request of the current page.
     :param paging_state: the paging state in the response to `request`; None if there is no further
@@ -40,9 +40,10 @@ class NextPage:
     ) -> None:
         if paging_state is None:
             raise QueryExhausted("there are no more pages")
-        # The functions to call when the request is over. `add_callback` first adds a function and
-        # then reads `_is_over`; `_complete` first sets it and then looks for functions. So at least
-        # one of the two sees the other, and only one can take a function out of the queue.
+        # The functions to call when the request is over. `add_callback` appends a function and then
+        # reads `_is_over`. `_complete` sets `_is_over` and then calls the functions in the queue.
+        # So a function is called even if two threads run these methods at the same time. It is
+        # called only once, because only one thread can take it out of the queue.
         self._callbacks: deque[Callable[[Request], object]] = deque()
         self._is_over = False
         # The number of asynchronous iterations that have read the current page and wait for the

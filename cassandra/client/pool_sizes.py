@@ -56,7 +56,7 @@ class PoolSizes:
             HostDistance.REMOTE: DEFAULT_MIN_CONNECTIONS_PER_REMOTE_HOST,
             **counts_by_distance,
         }
-        # Raise the default maximum if more connections are to be opened.
+        # A setting above the default maximum also raises the maximum.
         default_maximums = dict.fromkeys(_LOCAL_DISTANCES, DEFAULT_MAX_CONNECTIONS_PER_LOCAL_HOST)
         default_maximums[HostDistance.REMOTE] = DEFAULT_MAX_CONNECTIONS_PER_REMOTE_HOST
         self._max_connections = {
@@ -112,7 +112,7 @@ class PoolSizes:
         _check_count("max_connections", host_distance, max_connections)
         for distance in _distances_of(host_distance):
             self._max_connections[distance] = max_connections
-            # Reduce the number of connections to open, if it exceeds the new maximum.
+            # Also reduce the number of `set_core_connections_per_host` to the new maximum.
             self._core_connections[distance] = min(
                 self._core_connections[distance], max_connections
             )
@@ -152,7 +152,8 @@ class PoolSizes:
 
 
 def _distances_of(distance: int) -> tuple[int, ...]:
-    # Applications that were written for cassandra-driver use LOCAL for the whole local data centre.
+    # LOCAL also stands for LOCAL_RACK: applications that were written for cassandra-driver use
+    # LOCAL for the whole local data centre.
     return _LOCAL_DISTANCES if distance == HostDistance.LOCAL else (distance,)
 
 

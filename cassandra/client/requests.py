@@ -134,7 +134,7 @@ _USUAL_PARAMETERS = frozenset({tuple, list, dict})  # parameters of these types 
 
 
 def _advice_on_token(token: str) -> str:
-    """Return how to convert a string back to the paging state from which it was made."""
+    """Return advice on how to convert the string `token` back to the bytes of a paging state."""
     try:
         bytes.fromhex(token)
     except ValueError:
@@ -416,9 +416,10 @@ class RequestMaker:
                 prepared = self._prepared_for(query)
                 bound: BoundStatement | None = None
                 if prepared is not None:
-                    # Another client may have made the table anew with other types. If the values do
-                    # not fit, prepare the CQL again, and raise the error only if they do not fit
-                    # the new statement either.
+                    # If the values do not fit, another client may have dropped the table and
+                    # created it with other types. If the schema still has the types of the prepared
+                    # statement, raise the error. Otherwise prepare the CQL again: the error is then
+                    # raised only if the values do not fit the new statement either.
                     try:
                         bound = self._bind_text(query, prepared, parameters)
                     except ENCODE_ERRORS:
@@ -512,7 +513,8 @@ class RequestMaker:
 
         The request first prepares the CQL, and then calls `bind_to` to get the body to execute.
 
-        :param outdated: a statement that the values do not fit; None if the CQL is not prepared.
+        :param outdated: the prepared statement of an earlier execution, whose types the values do
+            not fit. None if there is no such statement.
         """
         statement = SimpleStatement(query) if isinstance(query, str) else query
         # Copy the parameters, because they are bound only after the PREPARE, and the application
@@ -578,8 +580,8 @@ class RequestMaker:
         working_keyspace = batch.expected_keyspace or self.keyspace
         keyspace = self._keyspace_to_send(batch.own_keyspace)
         effective_keyspace = keyspace or working_keyspace
-        # CQL strings with bind markers are prepared in the keyspace in which the batch's other
-        # strings are executed.
+        # CQL strings with bind markers are prepared in the same keyspace in which the other CQL
+        # strings of the batch are executed.
         prepare_keyspace = self._keyspace_to_send(batch.keyspace) or working_keyspace
         # If the batch has no keyspace setting, `borrowed` is the keyspace of its first prepared
         # statement, or of the session. As in cassandra-driver, the batch's CQL strings use it.

@@ -41,7 +41,7 @@ def warn_of_empty_iteration() -> None:
 
 
 def warn_of_missing_pages() -> None:
-    """Warn that a result lacks pages, because another result of its future has fetched them."""
+    """Warn that a result lacks pages that another result of the same future has fetched."""
     warnings.warn(
         "another result of this execution has fetched further pages, whose rows are missing here: "
         "call future.result() once, and read its rows once, for example into a list",
@@ -51,7 +51,7 @@ def warn_of_missing_pages() -> None:
 
 
 class _Unpicklable:
-    """Part of each result: raises an error with advice if the result is pickled or copied."""
+    """Raises an error with advice when a result is pickled or deeply copied; see `UNPICKLABLE`."""
 
     __slots__ = ()
 
@@ -62,5 +62,6 @@ class _Unpicklable:
         )
 
 
-# `__reduce_ex__` of a result puts this object into the state, so that pickling raises its error.
+# The `__reduce_ex__` of a result puts this object into the state that is pickled. Pickling the
+# object then raises its error.
 UNPICKLABLE = _Unpicklable()

@@ -22,9 +22,9 @@ class SchemaCalls(Generic[R]):
     """The methods `refresh_*_metadata` of a `Cluster`.
 
     Each method waits until the nodes agree on the schema, and then reads a part of the schema from
-    the server. They work even if reading the schema is disabled. They raise DriverException if the
-    nodes do not agree in time, and OperationTimedOut if the control connection's host does not
-    respond in time.
+    the server. The methods work even if `schema_metadata_enabled` is False. They raise
+    DriverException if the nodes do not agree in time, and OperationTimedOut if the control
+    connection's host does not respond in time.
     """
 
     def _refresh_schema(self, target: Target, max_wait: float | None) -> R:

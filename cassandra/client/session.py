@@ -64,7 +64,7 @@ _Value = TypeVar("_Value")
 # The public attributes that the constructors of sessions set, besides settings.
 _OWN_ATTRIBUTES = frozenset({"cluster", "hosts", "is_shutdown", "loop_ident"})
 
-# For this many CQL strings with bind markers, a session caches the prepared statements.
+# The number of CQL strings with bind markers whose prepared statements a session caches.
 PREPARED_TEXTS = 1000
 
 
@@ -196,7 +196,8 @@ class SessionBase(RequestMaker, ObservedBySession):
         self.cluster = cluster
         self._engine = engine_session
         self._lease = _Lease()
-        # Use a weak reference; otherwise the finalizer would keep closed engines alive.
+        # Refer weakly to the engine's part of the session: otherwise the finalizer would keep it
+        # alive after the session was closed.
         finalizer = weakref.finalize(
             self._lease, _on_dropped, weakref.ref(engine_session), os.getpid()
         )
@@ -502,7 +503,7 @@ _STATE = frozenset({"cluster", "keyspace"})
 
 
 def _setting_names(cls: type) -> frozenset[str]:
-    """Return the setting names of a session class: its attributes and settable properties."""
+    """Return the names of a session class that are settings: attributes and settable properties."""
     names: set[str] = set()
     # Attributes of a user's subclass are not settings.
     for base in filter(is_of_driver, cls.__mro__):

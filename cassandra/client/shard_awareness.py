@@ -31,7 +31,8 @@ class ShardAwareness:
 
         :returns: a dict with a key for each host that has shards, for example
             ``{"10.0.0.1:9042": {"shards_count": 8, "connected": 8}}``. If there are several
-            sessions, "connected" is the smallest of their numbers.
+            sessions, "connected" is the number of the session with connections to the fewest
+            shards.
         """
         core = self._core
         stats: dict[str, dict[str, int]] = {}

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-# Smaller numbers cause no warning: as seconds, they are times before September 2001.
+# Smaller numbers cause no warning: if they were seconds, they would be times before September 2001,
+# which applications rarely write.
 _FIRST = 10**9
 _BEFORE_TABLE = frozenset({"into", "update", "from"})  # the keywords before a table's name
 # For each (keyspace, CQL string): the parameters (names or positions) that are compared with a

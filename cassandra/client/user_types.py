@@ -68,7 +68,8 @@ class UserTypes:
         try:
             return self._fields[keyspace, name]
         except KeyError:
-            # Say in the error which types exist, in case the name is misspelled.
+            # Name the existing types in the error, because the application may have misspelled the
+            # name.
             if schema is None:
                 advice = f": there is no keyspace {keyspace!r}"
             else:

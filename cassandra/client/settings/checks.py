@@ -68,7 +68,11 @@ def heartbeat_timeout(name: str, value: object) -> float | None:
 
 
 def seconds_or_negative(name: str, value: object) -> float | None:
-    """Accept a number of seconds (negative numbers disable a reaction to events), or None."""
+    """Accept a number of seconds, which may be negative, or None.
+
+    For these settings, a negative number disables something: the wait for schema agreement, or the
+    reaction to an event.
+    """
     return seconds(name, value, -math.inf)
 
 

@@ -22,8 +22,8 @@ def settings_of(cluster: ClusterBase) -> Settings:
     values = {}
     for name, setting in cluster._table.items():
         if setting.is_live:
-            # Store the value again, because the application may have patched the class attribute in
-            # the meantime.
+            # Read the setting again: the application may have replaced the class attribute since
+            # the constructor stored the value.
             cluster._live[name] = getattr(cluster, name)
         # Do not copy secrets, because the engine does not need them. For example, the engine uses
         # the live setting `tls`, which was created from `ssl_options`.
@@ -32,7 +32,7 @@ def settings_of(cluster: ClusterBase) -> Settings:
     # The engine must refer to this dict, not to the cluster. Otherwise a cluster that the
     # application has dropped could not be garbage collected.
     connection_counts = cluster._core_connections
-    # If the setting is None, use default options.
+    # None means the default options.
     options = cluster.shard_aware_options or ShardAwareOptions()
     return Settings(
         values,

@@ -131,8 +131,8 @@ class Setting(Generic[Settable, Stored]):
         self._write(holder, self.checked(value))
 
     def __delete__(self, holder: object) -> None:
-        # Restore the default, because tools that patch attributes (mock, for example) delete them
-        # again.
+        # Restore the default: after a test, `unittest.mock.patch` deletes an attribute that it has
+        # set.
         vars(holder).pop(self.name, None)
         self._follow(holder)
 
@@ -222,7 +222,8 @@ class Setting(Generic[Settable, Stored]):
         try:
             self._follow(holder)
         except BaseException:
-            # The cluster's method `then` has rejected the change: restore the previous value.
+            # The method that the parameter `then` names has rejected the value: restore the
+            # previous value.
             if previous is NOT_SET:
                 del attributes[self.name]
             else:
@@ -231,7 +232,7 @@ class Setting(Generic[Settable, Stored]):
             raise
 
     def _follow(self, holder: object) -> None:
-        """After a change, publish the value, and call the cluster's method `then`."""
+        """After a change, publish the value, and call the cluster's method that `then` names."""
         self._publish(holder)
         if self._method_after_change is not None:
             getattr(holder, self._method_after_change)()

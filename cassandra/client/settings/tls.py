@@ -93,7 +93,8 @@ def tls_client(
     :param options: the mapping `ssl_options`. With a context it may contain only
         ``server_hostname``; otherwise a context is created from the options, and created again
         when files that the options name have changed.
-    :param is_context_unchanging: True if nobody loads another certificate into `context`.
+    :param is_context_unchanging: True if the application never loads another certificate into
+        `context`.
     :raises TypeError: if an argument has a wrong type.
     :raises ValueError: if an option is unknown, or cannot be combined with a context; or if a key
         needs a password, but no password is set.
@@ -125,14 +126,15 @@ def tls_client(
 
 
 def _source_of(options: dict[str, Any]) -> ssl.SSLContext | ReloadingContext:
-    """Return the source of contexts for old-style options.
+    """Return a TLS context for the options of `ssl_options`, or an object that creates contexts.
 
-    If the options name files, each new connection uses the current files.
+    If the options name files, the object creates a new context when a file has changed, so that
+    each new connection uses the current files.
     """
     paths = {
         name: options[name]
         for name in ("ca_certs", *(("certfile", "keyfile") if options.get("certfile") else ()))
-        # `_make_context` refuses other types.
+        # Skip a value that is not a path: `_make_context` raises the error for it.
         if options.get(name) and isinstance(options[name], (str, bytes, os.PathLike))
     }
     if not paths:
@@ -140,7 +142,8 @@ def _source_of(options: dict[str, Any]) -> ssl.SSLContext | ReloadingContext:
     for name, path in paths.items():
         with _naming_files(**{name: path}):
             os.stat(path)
-    # The application may change the working directory later, for example to become a daemon.
+    # Make the paths absolute, because the application may change the working directory later, for
+    # example to become a daemon.
     full_paths = {name: os.path.abspath(os.fsdecode(path)) for name, path in paths.items()}
     full_options = {**options, **full_paths}
     # `_make_context` empties its argument, so pass a copy.
