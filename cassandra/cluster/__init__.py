@@ -1,4 +1,4 @@
-"""The blocking API, with futures of `execute_async`: clusters, sessions, results and profiles."""
+"""The blocking API: clusters, sessions, results, futures of `execute_async`, and profiles."""
 
 from cassandra._foreign import check_files
 
@@ -44,8 +44,8 @@ __all__ = [
     "default_lbp_factory",
 ]  # fmt: skip
 
-# Maps each of these names to the module that it is imported from when it is first used. Few
-# applications need these names.
+# Maps a name to the module that defines it. Few applications need these names, so each is imported
+# when it is first used.
 _HOME = {
     **dict.fromkeys(
         (
@@ -76,7 +76,7 @@ _HOME = {
     "DefaultConnection": "cassandra.io.libevreactor",
     "conn_class": "cassandra.io.libevreactor",
 }
-# Names of `_HOME` that have another name in their module: both are the class `LibevConnection`.
+# Names of `_HOME` that their module defines under another name: both are `LibevConnection`.
 _RENAMED = dict.fromkeys(("DefaultConnection", "conn_class"), "LibevConnection")
 
 __getattr__ = lazy_names(__name__, _HOME, _RENAMED)

@@ -1,4 +1,8 @@
-"""`Cluster`: the entry point of the blocking API, which connects and makes sessions.
+"""`Cluster`: the entry point of the blocking API. It connects to the servers and makes sessions.
+
+Each connected cluster has an engine, whose event loop runs in a thread of its own. With the setting
+`loops`, further threads run further event loops: the workers. If the application drops a cluster
+without `shutdown`, a `_Dropped` object closes the engine.
 
 The sessions of a `Cluster` also return futures: see `Session.execute_async`.
 """
@@ -59,16 +63,17 @@ T = TypeVar("T")
 
 log = logging.getLogger("cassandra.cluster")
 
-# `shutdown` waits at most this long for the engine to close, and then again for the engine's thread
-# to end.
+# The maximum time for which `shutdown` waits until an event loop has closed its connections. Then
+# it waits again, for at most the same time, until the thread of the loop has ended.
 SHUTDOWN_TIMEOUT = 10.0  # seconds
-# The maximum wait for the end of the thread, if closing the engine has failed or timed out.
+# If closing the engine has failed or timed out, `shutdown` waits at most this long for the end of a
+# thread.
 LAST_TIMEOUT = 0.5  # seconds
 # If a Cluster is garbage collected, its engine is closed after this delay. During the delay, the
 # `__del__` method of the object that owned the cluster may still call `shutdown`.
 DROPPED_WAIT = 0.1  # seconds
-# The first call with a new load balancing policy waits at most this long for the pools that the
-# policy needs.
+# The first call that uses a new load balancing policy waits at most this long until connections are
+# open to the hosts of the policy.
 POOLS_WAIT = 5.0  # seconds
 CANCEL_INTERVAL = 0.02  # seconds between checks while shutdown() cancels a connect()
 
@@ -95,16 +100,18 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self._is_forked = False  # True in a child process that was forked after `connect`
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = new_lock()  # held during `connect` and `shutdown`
-        # The engine and the thread that runs it; None unless the cluster is connected.
+        # The engine, and the thread that runs its first event loop; None unless the cluster is
+        # connected.
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
-        # The same, from the start of the first thread until all is closed. A signal handler may
-        # raise an exception at any time, so the other attributes may be None although something is
-        # still open.
+        # The engine and its threads, from the start of the first thread until everything is closed.
+        # If a signal handler raises an exception during `connect` or `shutdown`, `_core` and
+        # `_loop_thread` may be None although connections are still open. `_engine` is used to close
+        # these.
         self._engine: _Engine | None = None
         self._was_stopped = False  # True after a `connect` that has failed, and after `shutdown`
-        # The finalizer, and the object whose method it calls. They close the engine if the
-        # application drops the cluster without `shutdown`.
+        # If the cluster is garbage collected without `shutdown`, the finalizer calls a method of
+        # `_dropped`, which closes the engine.
         self._finalizer: weakref.finalize[..., Cluster] | None = None
         self._dropped: _Dropped | None = None
         _live_clusters.add(self)
@@ -113,7 +120,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     @property
     def _required_loop_thread(self) -> LoopThread:
-        """Return the thread in which the engine runs, or raise an error if there is none.
+        """The thread of the engine's first event loop.
+
+        Reading this property raises an error if there is no such thread.
 
         :raises ConnectionException: before `connect`.
         :raises ConnectionShutdown: after `shutdown`.
@@ -154,9 +163,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return self._run_briefly(coroutine, timeout)
 
     def _run_briefly(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Do the same as `_run`, but allow calls from the thread of a worker's loop.
+        """Run `coroutine` like `_run`, but also if the current thread runs a worker's event loop.
 
-        The coroutine should end soon, because it blocks the event loop of the calling worker.
+        The coroutine must end soon, because the event loop of that worker is blocked meanwhile.
         """
         thread = self._loop_thread
         if thread is None:
@@ -172,8 +181,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _refuse_blocking(self) -> None:
         """Raise RuntimeError in the thread of an event loop, for example in a callback.
 
-        A blocking call must not run in such a thread: while it blocks, the loop cannot handle
-        responses, for which other threads may wait.
+        While a call blocks such a thread, the loop cannot read responses. The call may wait for one
+        of these responses itself, and other threads may wait for others.
         """
         for thread in self._loop_threads():
             thread.refuse_blocking()
@@ -209,8 +218,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         check_cluster(self)
         if _unknown:
             raise unknown_option("Cluster.connect", _unknown)
-        # Check the thread before waiting for the lock. If the current thread runs an event loop,
-        # the thread that has the lock may wait for that loop.
+        # Check the thread before acquiring the lock. The thread that holds the lock may be waiting
+        # for the event loop that the current thread runs: both threads would wait forever.
         self._refuse_blocking()
         # Treat an empty string like None: it may come from an environment variable that is not set.
         keyspace = keyspace or None
@@ -255,13 +264,14 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # The constructor has checked this, too, but the application may have changed the settings.
         self._check_loops()
         if self._was_stopped and self._cloud is None:
-            # The names of the contact points may have other addresses by now. If they have none at
-            # the moment, try the addresses that they had.
+            # Resolve the host names of the contact points again, because their addresses may have
+            # changed since the constructor. If no name can be resolved now, use the earlier
+            # addresses.
             with suppress(UnresolvableContactPoints):
                 self.endpoints_resolved = self._resolve(self._named_endpoints)
         name = f"cassandra-loop-{id(self):x}"
         engine = self._engine = _Engine()
-        # If this fails, `connect` calls `_stop`.
+        # If starting the thread fails, `connect` calls `_stop`.
         thread = self._loop_thread = engine.start_thread(name)
         core = self._core = thread.run(self._make_core(engine))
         for number in range(2, self.loops + 1):
@@ -323,8 +333,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         followers = session._engine.followers
         with suppress(ConnectionShutdown):  # another thread has shut down the cluster
             thread.run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
-        # The workers close their parts of the session, too. Wait until they have, unless this is
-        # the thread of a worker: another worker's thread might wait for this thread.
+        # Each worker also has a part of the session, which it closes on its own loop. Wait until
+        # all parts are closed. But do not wait in the thread of a worker, because another worker
+        # may be waiting for this thread in the same way.
         if get_ident() not in session._loops.idents:
             for follower in followers:
                 with suppress(ConnectionShutdown):
@@ -345,7 +356,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """
         policy = self._add_profile(name, profile)
         core = self._core
-        # `policy` is None if it is in use already, so that its pools exist.
+        # `policy` is None if another profile already uses it. Its pools exist then.
         if policy is None or core is None:
             return
         opening = self._run(_call_on_loop(core.policies.adopt, policy, self))
@@ -355,10 +366,10 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _adopt_policy(self, policy: LoadBalancingPolicy) -> None:
         """Open the pools to hosts that only `policy` uses, if the cluster is connected.
 
-        If no pool to a host that the policy uses is open yet, wait for the pools, because the
-        following call needs a pool. Do not wait in the thread of the first loop, which opens the
-        pools itself. Nor wait in the thread of a worker's loop, which would read no responses
-        during the wait.
+        If no pool to a host of the policy is open yet, this waits until the pools are open, because
+        the caller is about to send a request. It does not wait in the thread of the first loop,
+        which opens the pools. It does not wait in the thread of a worker's loop either, which could
+        read no responses during the wait.
         """
         if self._core is None:
             return
@@ -447,8 +458,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def shutdown(self) -> None:
         """Close all sessions and connections, and end the engine's thread.
 
-        This takes a few seconds at most. Requests in flight fail with `SessionShutdown`. Repeated
-        calls do nothing.
+        Usually this takes at most a few seconds. Requests in flight fail with `SessionShutdown`.
+        Further calls do nothing.
 
         :raises RuntimeError: if called in the thread of an event loop, which would wait for itself.
         :raises TimeoutError: if an event loop is blocked for 10 seconds, by a callback for example.
@@ -481,8 +492,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _stop(self) -> None:
         """Close the engine and end its threads. Does nothing if there is no engine.
 
-        If a signal handler raises an exception in this method, the engine closes itself, and a
-        further call waits for that.
+        If a signal handler raises an exception in this method, the engine goes on closing in its
+        threads. A further call then waits until the engine is closed.
         """
         engine = self._engine
         if engine is None:
@@ -510,8 +521,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # Make a new lock. Another thread of the parent may have held the old lock at the fork. That
         # thread does not exist in the child, so nobody would release the old lock.
         self._lock = new_lock()
-        # A cluster that is not connected has neither a thread nor connections: the child may
-        # connect it. Servers that fork their workers often make their clusters before.
+        # The child may connect a cluster that was not connected at the fork: it has neither a
+        # thread nor connections. Servers that fork worker processes often create their clusters
+        # before the fork.
         if self._engine is None:
             return
         for thread in self._engine.threads:
@@ -563,18 +575,19 @@ class _Engine:
 
         :raises NoEnd: if a loop is blocked.
         """
-        # The stack makes all these calls in reverse order, even if one of them raises an error.
+        # The workers are closed first, because the stack makes the calls in reverse order. It makes
+        # all calls, even if one of them raises an error.
         with ExitStack() as stack:
             for thread in self.threads:
                 stack.callback(_close_loop, thread, partial(self._close_on, thread))
 
     def close_soon(self) -> None:
-        """Let all that is not closed yet close itself, but return at once."""
+        """Begin to close the engine in its own threads, and return at once."""
         for thread in reversed(self.threads):
             thread.stop_after(_quietly(self._close_on(thread)))
 
     async def _close_on(self, thread: LoopThread) -> None:
-        """Close the part of the engine that runs on the loop of `thread`. This runs there."""
+        """Close the engine's part on the loop of `thread`. That loop must run this coroutine."""
         core = self.core
         if core is None:
             return
@@ -597,7 +610,8 @@ def _close_loop(thread: LoopThread, close: Callable[[], Coroutine[Any, Any, None
         thread.stop(LAST_TIMEOUT)
         raise
     except BaseException:
-        # For example, a signal handler has interrupted the wait: the loop goes on closing.
+        # The wait was interrupted, for example by the exception of a signal handler. Let the loop
+        # continue to close the engine.
         thread.stop_after(_quietly(close()))
         thread.stop(LAST_TIMEOUT)
         raise
@@ -605,7 +619,10 @@ def _close_loop(thread: LoopThread, close: Callable[[], Coroutine[Any, Any, None
 
 
 async def _quietly(closing: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine whose error the caller has raised already, or will not see."""
+    """Run a coroutine and drop its error.
+
+    The caller has already raised an error, or does not wait for the coroutine.
+    """
     with suppress(Exception):
         await closing
 
@@ -615,16 +632,16 @@ async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:
     return function(*args)
 
 
-# Who closes an engine: see `_Dropped`.
+# Values of `_Dropped._closer`: who closes the engine, `Cluster.shutdown` or the finalizer.
 _BY_CLUSTER, _BY_FINALIZER = "cluster", "finalizer"
 
 
 class _Dropped:
     """Closes the engine of a Cluster that was garbage collected without `shutdown`.
 
-    The engine is closed after a short delay. The cluster and the object that owns it may be in a
-    reference cycle. The cluster's finalizer may then run before ``__del__`` of the owner, which may
-    call `shutdown`.
+    The engine is closed after a short delay (`DROPPED_WAIT`). Without the delay, a warning could be
+    wrong: if the cluster and its owner are in a reference cycle, the cluster's finalizer may run
+    just before ``__del__`` of the owner, which may call `shutdown`.
 
     :param name: the string form of the cluster, for the warning.
     """
@@ -638,8 +655,8 @@ class _Dropped:
         self._lock = new_lock()
 
     def claim_closing(self, closer: str) -> bool:
-        """Return True if `closer` was the first to call this. It must then close the engine."""
-        # The first caller closes the engine, so `_shutdown_all` need not close it any more.
+        """Return True if `closer` must close the engine; False if the other closer does."""
+        # Whoever has called this first closes the engine, so `_shutdown_all` need not close it.
         _dropped.discard(self)
         with self._lock:
             self._closer = self._closer or closer
@@ -654,7 +671,7 @@ class _Dropped:
             loop.call_soon_threadsafe(loop.call_later, DROPPED_WAIT, self.close)
 
     def close(self) -> None:
-        """Warn, and close the engine in its own threads, unless `shutdown` has closed it."""
+        """Warn and begin to close the engine, unless `shutdown` has already closed it."""
         if self.claim_closing(_BY_FINALIZER):
             warnings.warn(
                 f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
@@ -662,8 +679,8 @@ class _Dropped:
             self._engine.close_soon()
 
 
-# These objects wait for the end of their delay: their clusters were garbage collected, but their
-# engines are still open.
+# Objects whose clusters were garbage collected, but whose engines are still open, because the delay
+# is not over.
 _dropped: set[_Dropped] = set()
 
 

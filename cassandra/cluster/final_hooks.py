@@ -2,7 +2,7 @@
 
 cassandra-driver calls ``future._set_final_result`` when a request is complete. To be notified, a
 tracing library replaces that attribute of the future by a function that calls the original method.
-This driver's futures call such methods only if a library has replaced them, which is rare.
+`ResponseFuture` calls such a method only if a library has replaced it, which is rare.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Distributes the requests of a session over the event loops of its cluster (the setting `loops`).
 
-A cluster has one loop unless the application sets `loops`. The other loops are called workers;
-`cassandra.engine.workers` says which requests a worker can execute.
+A cluster has one event loop unless the application sets `loops`. The first loop can execute every
+request. The threads of the other loops are called workers. They can execute only some requests, as
+`cassandra.engine.workers` explains.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ class SessionLoops:
         # `_own.position` is the position of the loop that the current thread uses. Look up
         # `threading.local` only now, because gevent and eventlet may have replaced it.
         self._own = threading.local()
-        # Counters that distribute threads and bursts (requests that are started together) over the
-        # loops.
+        # Counters that assign the loops in turn to threads, or to bursts. A burst consists of
+        # requests that are started together.
         self._thread_numbers = itertools.count()
         self._burst_numbers = itertools.count()
         # True once a second thread has executed requests.
         self._has_several_threads = False
 
     def choose(self, request: Request) -> Inbox:
-        """Return the inbox of the loop that should execute `request`, which was not started.
+        """Return the inbox (request queue) of the loop that should execute a new request.
 
         All requests of a thread go to the same loop, except requests that only the first loop can
         execute.
@@ -75,7 +76,7 @@ class SessionLoops:
         return position % loop_count
 
     def _position_of_thread(self) -> int:
-        # A request that a callback makes stays on the loop that calls the callback.
+        # If this thread runs a loop, a callback makes the request. Keep the request on that loop.
         idents = [
             self._first_thread.ident,
             *(follower.core.thread.ident for follower in self._engine.followers),
@@ -91,10 +92,10 @@ class SessionLoops:
     def start_burst(self, requests: list[Request]) -> None:
         """Start requests together on one loop.
 
-        Requests that only the first loop can execute are started on the first loop. If only one
-        thread executes requests, each call uses the next loop. If there are several threads, each
-        thread always uses the same loop, as in `choose`. If several threads worked on one request,
-        they would often wait for each other.
+        If only one thread of the application executes requests, each call uses the next loop. If
+        there are several threads, each thread always uses the same loop, as in `choose`: otherwise
+        threads would often wait for each other. Requests that only the first loop can execute are
+        always started on the first loop.
         """
         followers = self._engine.followers
         # If it is a worker's turn, start all requests on it that a worker can execute.
@@ -118,8 +119,8 @@ class SessionLoops:
     def start_page(self, request: Request) -> None:
         """Start a request for a further page, on the loop that has received the previous page.
 
-        If that loop has lost a pool since then, the first loop executes the request: it may still
-        have connections to the host.
+        If the session's part on that loop is not ready, because it has lost a pool, the first loop
+        executes the request. The first loop may still have connections to the host.
         """
         session: Any = request.session
         if session is not self._engine and session.is_ready:

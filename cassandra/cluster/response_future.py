@@ -90,8 +90,9 @@ _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 class _Callbacks:
     """The callbacks of a future.
 
-    There is no lock. A thread that wants to call a callback for a page first claims it, with an
-    atomic operation of the page's dict of claims. So each callback is called once per page.
+    There is no lock. Before a thread calls a callback for a page, it puts a claim into the dict of
+    that page, by the atomic method `dict.setdefault`. If another thread was first, the thread does
+    not call the callback. So each callback is called once per page.
 
     :param first_request: the request of the page for which the first callback was added.
     """
@@ -102,8 +103,9 @@ class _Callbacks:
         self.first_request = first_request
         self.for_rows: list[_Callback] = []
         self.for_errors: list[_Callback] = []
-        # For the request of the current page, and perhaps of the page before: an object of the
-        # thread that has called a callback, by the id of the callback.
+        # The claims for the current page, and perhaps for the page before, by the request of the
+        # page. The claims of a page map the id of a callback to an object of the thread that calls
+        # it.
         self._claims: dict[Request | None, dict[int, object]] = {}
 
     def claims_of(self, request: Request | None) -> dict[int, object]:
@@ -134,7 +136,7 @@ def _not_callable_message(name: str, value: object) -> str:
 
 
 class _OfColumns:
-    """A descriptor for an attribute of the response message that a future has received.
+    """A descriptor that reads an attribute of the response message of a future.
 
     Tracing libraries and tests may set the attribute on a future. Because there is no `__set__`,
     the value is then stored in the future's `__dict__`, and hides this descriptor.
@@ -229,7 +231,8 @@ class ResponseFuture(Generic[R]):
         self.query = query
         self.row_factory = row_factory
         self.is_schema_agreed = True
-        # The request of the current page, and its outcome. Each is None until it is known.
+        # The request of the current page, its response, and its error. Each is None until it
+        # exists.
         self._request: Request | None = None
         self._response: Any = None
         self._error: BaseException | None = None
@@ -299,10 +302,10 @@ class ResponseFuture(Generic[R]):
         waiters, watcher = self._waiters, self._watcher
         waiter = waiters.get(completed) if waiters is not None else None
         if callbacks is not None:
-            # Wake the threads that wait for other futures now, before the callbacks are called: a
-            # callback may wait for such a thread. `set_soon` wakes the threads that wait in
-            # `result` of this future. It usually lets the current thread continue first, so that
-            # the callbacks have run when `result` returns.
+            # The wake queue collects the threads to wake. Wake them now, before the callbacks are
+            # called, because a callback may wait for one of these threads. `set_soon` wakes the
+            # threads that wait in `result` of this future. Usually the current thread continues
+            # first, so that the callbacks have run when `result` returns.
             self.session._loops.wake_queue_of(completed).wake()
             if waiter is not None:
                 waiter.set_soon()
@@ -316,7 +319,7 @@ class ResponseFuture(Generic[R]):
             self._call(callbacks, completed, response, error)
 
     def _calls_back_on_loop(self) -> bool:
-        """Let the loop call the callbacks if the current thread has read the response itself.
+        """If the current thread has read the response itself, let the loop call the callbacks.
 
         This happens if another thread has added callbacks while the current thread was reading.
 
@@ -338,8 +341,8 @@ class ResponseFuture(Generic[R]):
             earlier_ids = _trace_ids_of_errors(self._request) if self._request is not None else ()
             self._trace_ids = (*self._trace_ids, *earlier_ids, trace_id)
         self.is_schema_agreed = getattr(response, "is_schema_agreed", True)
-        # After an error, keep the old paging state, so that the application can request the failed
-        # page again.
+        # After an error, keep the paging state of the previous page, so that the application can
+        # request the failed page again.
         if self._error is None:
             self._paging_state = getattr(response, "paging_state", None)
 
@@ -375,11 +378,13 @@ class ResponseFuture(Generic[R]):
         """
         claims, claim = callbacks.claims_of(request), object()
         rows: Any = NOT_SET
-        # Other threads may add callbacks during the iteration. It then reaches them, too.
+        # Another thread may append a callback during the iteration. The loop then reaches this
+        # callback, too.
         for callback in callbacks.for_rows if error is None else callbacks.for_errors:
             if added is not None and callback is not added:
                 continue
-            # `setdefault` is atomic, so only one thread finds its own object.
+            # Claim the callback. `setdefault` is atomic: all threads get the object of the first
+            # thread.
             if claims.setdefault(id(callback), claim) is not claim:
                 continue
             if error is not None:
@@ -396,7 +401,7 @@ class ResponseFuture(Generic[R]):
                     # because it would overwrite the outcome of the next page.
                     if self._response is response:
                         self._error = failure
-                    # The outcome is now an error.
+                    # The outcome of the page is now an error, so call the callbacks for errors.
                     self._call(callbacks, request, response, failure)
                     return
                 if self._paging_state is not None and self._unread_pages is None:
@@ -453,7 +458,7 @@ class ResponseFuture(Generic[R]):
         return ResultSet(self, response)
 
     def _note_error_read(self) -> None:
-        """Called when the application gets the error, so that the error is not logged as unread."""
+        """Called when the application gets the error: keep `UnreadError` from logging it."""
         if self._unread_error is not None:
             self._unread_error.is_read = True
 
@@ -495,8 +500,8 @@ class ResponseFuture(Generic[R]):
                 "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
             )
         request = self._request
-        # The current thread may read the response itself. But callbacks, and the methods of tracing
-        # libraries, must run on the loop.
+        # The current thread may read the response from the socket itself, and complete the future.
+        # But callbacks, and the methods of tracing libraries, must run on the loop.
         may_end = self._callbacks is None and self._hooks is None
         if timeout is None and request is not None and request.read_answer(may_end):
             return
@@ -510,8 +515,8 @@ class ResponseFuture(Generic[R]):
             # thread.
             new_waiter = GreenEvent() if waits_by_waiters() else happy_path.Event()
             waiter = waiters.setdefault(request, new_waiter)
-        # Check again after creating the waiter. If the page was completed before that, or the next
-        # page was requested, nobody has seen the waiter, and nobody will set it.
+        # Check again, after the waiter was stored. If the page was completed or the next page was
+        # requested before that, `_complete` has not seen the waiter, and nobody will set it.
         if not self._done and self._request is request:
             # In a forked child, `is_shutdown` is True. Raise an error there, because the request
             # would never complete.
@@ -609,7 +614,7 @@ class ResponseFuture(Generic[R]):
 
     @property
     def is_over(self) -> bool:
-        """True if the last requested page, or its error, has come."""
+        """True if the last page that was requested has come, or its request has failed."""
         return self._done
 
     # -- paging ------------------------------------------------------------------------------------
@@ -699,9 +704,10 @@ class ResponseFuture(Generic[R]):
     def _acquire_page_lock(self) -> _PageLock | None:
         """Acquire the lock under which a thread decides to request a page.
 
-        :returns: the lock. None if the current thread is the thread of a loop, and another thread
-            has the lock, so that the other thread requests the page. A loop must not wait: a signal
-            handler may have interrupted the other thread, and wait for a request.
+        :returns: the lock. None if the current thread runs an event loop, and another thread has
+            the lock. The other thread requests the page then. A loop must not wait for the lock: a
+            signal handler may have interrupted the other thread, and may be waiting for a request,
+            which needs the loop.
         """
         # `setdefault` is atomic, so two threads get the same object.
         lock: _PageLock = vars(self).get("_page_lock") or vars(self).setdefault(

@@ -56,7 +56,7 @@ class _RowIterator(Iterator[Any]):
     Unlike a generator, the iterator continues after an error: the next call fetches the page again.
     Applications written for cassandra-driver rely on that to repeat a failed fetch. A generator
     would end after the error, and the application would mistake that for the end of the result.
-    Threads may share the iterator: each row is returned once.
+    Several threads may share one iterator: each row is then returned in one of the threads.
     """
 
     __slots__ = ("_had_rows", "_is_over", "_lock", "_page", "_result", "_rows")
@@ -113,8 +113,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     Iteration fetches further pages when they are needed. Each iteration begins at the first row of
     the current page, even if you left an earlier iteration by `break`. After a complete iteration,
-    no rows are left. Several threads may iterate over the same result: each page is fetched once,
-    and each row is returned in at least one of the threads.
+    no rows are left. Several threads may iterate over the same result, each with its own iterator:
+    each page is fetched once, and each row is returned in at least one of the threads.
 
     :param response_future: the future of the execution.
     :param initial_response: the first page: a list of rows, or the response message with the rows.
@@ -137,9 +137,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True if an iteration has returned all rows of the current page, but the next page has not
     # become the current page: the next page has not come yet, or could not be fetched.
     _is_read = False
-    # How many pages the results of the same future have fetched, as far as this result knows. If
-    # the future has another number, another result has fetched pages, and their rows are missing
-    # here.
+    # The value of the future's `_pages_of_results` (the number of fetched pages) when this result
+    # has last fetched a page or warned. If the value of the future differs, another result of the
+    # same future has fetched pages, and their rows are missing here.
     _known_pages = 0
     # A thread holds this lock while it fetches a page. The lock is created when it is first needed,
     # so results with a single page have no lock.
@@ -156,8 +156,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True if an iteration has returned all rows. `_message` still has the last page then, because
     # `was_applied` needs it.
     _is_over = False
-    # Logs that `_current_rows` was read, but no further page. `_current_rows` sets this if there
-    # are further pages.
+    # Logs that the application has read `_current_rows`, but has not asked for the further pages.
+    # `_current_rows` sets this if there are further pages.
     _unread_pages: UnreadPages | None = None
     # The value of `response_future`; None before it is first needed.
     _future: Any = None
@@ -237,7 +237,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             future = self.response_future
             self._unread_pages = unread_by_attribute(getattr(future, "query", None))
             # Iterations and data frames request pages from the future, and the application may do
-            # so, too. A future of the application's own class may not accept the attribute.
+            # so, too. The future must then mark the object as read, so store the object there, too.
+            # A future of the application's own class may not accept the attribute.
             with suppress(AttributeError):
                 future._unread_pages = self._unread_pages
         return rows
@@ -358,7 +359,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def _get_fetch_lock(self) -> threading.Lock:
         """Return the lock of this result. The first call creates it."""
         lock: threading.Lock | None = self._fetch_lock
-        # `setdefault` is atomic, so two threads get the same lock.
+        # Create the lock. `setdefault` is atomic, so two threads get the same lock.
         if lock is None:
             lock = self.__dict__.setdefault("_fetch_lock", new_lock())
         return lock
@@ -438,7 +439,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return _RowIterator(self)
 
     def _rows_of_single_page(self) -> Iterator[T]:
-        """Yield the rows of the current page, if there is probably no other page."""
+        """Yield the rows of the current page, if there is no further page when iteration begins."""
         page = self._pages_before
         rows = self.current_rows
         yield from rows
@@ -498,12 +499,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         A page may be empty although there are more pages. In that case, the next pages are fetched,
         up to the first page that has rows.
 
-        :param strict: True to check, on all pages, that the result has no other rows.
+        :param strict: True to check that the result has no second row, on this page or a later
+            page.
         :raises MultipleRowsFound: if `strict` is True and there are more rows.
         """
         if strict:
             first_rows = list(islice(self.current_rows, 2))
-            # A page may have fewer than two rows, or no rows, although there are more pages.
+            # Fetch further pages, because a page may have only one row, or none, although there are
+            # more pages.
             while len(first_rows) < 2 and self.has_more_pages:
                 self.fetch_next_page()
                 first_rows += islice(self.current_rows, 2 - len(first_rows))

@@ -69,8 +69,8 @@ else:
 
 T = TypeVar("T")
 
-# The original method. `execute` compares it with the current method, to see whether a tracing
-# library has replaced the method.
+# `execute` compares this with the current method, to see if a tracing library has replaced the
+# method.
 _OWN_RESULT = ResponseFuture.result
 
 
@@ -111,8 +111,8 @@ class Session(SessionBase, CompatSession):
         self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
-        # Keep our own references, because the cluster's loop thread is None after `shutdown`.
-        # Requests that are made after `shutdown` fail through the inbox.
+        # Keep references, because the cluster's `_loop_thread` is None after `shutdown`. If a
+        # request is put into the inbox after `shutdown`, the inbox lets it fail.
         self._inbox = cluster._required_loop_thread.inbox
         self._path = self._new_path()
         self._loop_thread = cluster._required_loop_thread
@@ -123,7 +123,7 @@ class Session(SessionBase, CompatSession):
         """Return the happy path, which makes the requests of common statements in one call.
 
         The happy path is the fast code for a request that needs no retry, tracing or paging. Its
-        arguments include the classes of requests and request bodies, and `result_of`, which makes
+        constructor gets the classes of requests and request bodies, and `result_of`, which makes
         the results.
         """
         return happy_path.HappyPath(
@@ -221,16 +221,16 @@ class Session(SessionBase, CompatSession):
             raise unknown_option("Session.execute", _unknown)
         if running_loop() is not None:
             warn_of_blocking("Session.execute()")
-        # Wait for the last `execute_async` of this thread, at most `write_head_start` seconds,
-        # unless it is a SELECT. The documentation of `write_head_start` says why.
+        # If the last `execute_async` of this thread is still running, and is not a SELECT, wait for
+        # it, at most `write_head_start` seconds. The documentation of `write_head_start` says why.
         latest_reference = getattr(self._latest, "future", None)
         if latest_reference is not None:
             future = latest_reference()
             if future is not None and not future.is_over and self.write_head_start:
                 future._wait_for_write(self.write_head_start)
-        # If `execute_async` and `result` are the original methods, take the fast way below. If a
-        # tracing library or test has replaced one of them, call the replacement. A proxy of a
-        # method, such as wrapt makes, has the method's `__func__`, but not its type.
+        # If a tracing library or test has replaced `execute_async` or `result`, call the
+        # replacement. Otherwise take the faster way below. Compare the type, too, because a proxy
+        # object of the package wrapt has the `__func__` of the original method.
         execute_async = self.execute_async
         if (
             type(execute_async) is MethodType
@@ -362,7 +362,8 @@ class Session(SessionBase, CompatSession):
             raise NotImplementedError(
                 "execute_as is DataStax Enterprise's proxy execution, which is not supported"
             )
-        # Most calls have no options: use the options that were resolved once for the session.
+        # Most calls have no options. For these, use the options that were combined once for the
+        # session.
         is_usual = options_of_call == USUAL_OPTIONS and shard is None and token is None
         options = (
             self._default_options if is_usual else self._options(*options_of_call, shard, token)
@@ -371,16 +372,17 @@ class Session(SessionBase, CompatSession):
         # A later `execute` of this thread may wait for this future; see `write_head_start`.
         self._latest.future = ref(future)
         request = self._request_of(future, query, parameters, options, row_type)
-        # Send the request in this thread if the engine has nothing else to do. Otherwise pass it to
-        # the loop, which writes it together with other requests.
+        # If the loop has nothing else to do, send the request in this thread. Otherwise put the
+        # request into the inbox: the loop then writes it to the socket together with other
+        # requests.
         inbox = self._loops.choose(request)
         # A request listener may have added callbacks. Callbacks run on the loop, so the loop must
         # then read the response.
         is_awaited = is_awaited and future._callbacks is None and future._hooks is None
         if not (
             inbox.is_quiet
-            # Callbacks run in the thread of a loop. Requests of callbacks are not sent directly:
-            # the loop writes them together at the end of its iteration.
+            # In the thread of a loop, a callback makes the request. Do not send it directly: the
+            # loop writes the requests of all callbacks together at the end of its iteration.
             and get_ident() not in self._loops.idents
             and inbox.is_idle()
             and request.start_directly(is_awaited)

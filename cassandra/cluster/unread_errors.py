@@ -29,15 +29,15 @@ INTERVAL = 60.0  # seconds
 
 @functools.cache
 def _lines() -> intervals.OncePerKey:
-    """Return the object that limits the log lines for each class of errors."""
+    """Return the object that allows one log line per INTERVAL for each class of errors."""
     return intervals.OncePerKey(INTERVAL, 50, 50 * 100)
 
 
 class Unread:
     """Base of objects that call `log` when they are deleted, unless `is_read` was set before.
 
-    Each stands for an error, or for further pages, that the application should read: see the
-    subclasses `UnreadError` and `UnreadPages`.
+    Each object stands for something that the application should read: an error (`UnreadError`), or
+    the further pages of a result (`UnreadPages`).
     """
 
     __slots__ = ("is_read",)

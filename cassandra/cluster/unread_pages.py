@@ -27,7 +27,7 @@ INTERVAL = 60.0  # seconds
 
 @functools.cache
 def _lines() -> intervals.OncePerKey:
-    """Return the object that limits the log lines for each statement."""
+    """Return the object that allows one log line per INTERVAL for each statement."""
     return intervals.OncePerKey(INTERVAL, 50, 50 * 1000)
 
 
@@ -52,8 +52,8 @@ class UnreadPages(Unread):
         _log(self._query, self._advice)
 
 
-# Used instead of a new `UnreadPages` if the application has asked for further pages before it read
-# the current page. It logs nothing, because `is_read` is True.
+# Used instead of a new `UnreadPages` if the application already knows that there are further pages.
+# This object logs nothing, because its `is_read` is True.
 KNOWN_PAGES = UnreadPages(None, "")
 KNOWN_PAGES.is_read = True
 
@@ -73,7 +73,7 @@ def unread_by_callbacks(query: Any, rows: Any) -> UnreadPages:
 
 
 def unread_by_attribute(query: Any) -> UnreadPages:
-    """Return the object for a result whose attribute `_current_rows` was read.
+    """Return the `UnreadPages` of a result whose attribute `_current_rows` was read.
 
     :param query: the statement or CQL string.
     """
