@@ -39,8 +39,9 @@ __all__ = [
     "pseudo_namedtuple_factory", "tuple_factory",
 ]  # fmt: skip
 
-# The modules from which names are imported at their first use. So the import of this package loads
-# none of these modules. The first cluster that is created loads all of them.
+# Maps each name to the module that defines it. The module is imported when the name is first used,
+# so that importing this package is fast. The first cluster that is created imports all these
+# modules.
 _HOME = {
     **dict.fromkeys(("BatchStatement", "BatchType"), "cassandra.query.batch"),
     "BoundStatement": "cassandra.query.bound",

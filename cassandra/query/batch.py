@@ -1,4 +1,11 @@
-"""A batch contains many statements that are sent as one request."""
+"""`BatchStatement`: many statements that are sent as one request.
+
+A batch stores its statements as entries. `BoundRows` holds consecutive rows of one prepared
+statement, and `BoundRow` holds a bound statement. `TextRows` holds rows for a query string with
+bind markers, which is prepared when the batch is executed. `NamedRow` (in
+`cassandra.query.named_rows`) holds a row for the id of a prepared statement. A str is a query
+string that is sent as it is. A block, such as `RowsBlock`, is a buffer of serialized values.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +46,8 @@ else:
 # (native_protocol_v5.spec, section 4.1.7).
 MAX_STATEMENTS = 0xFFFF
 
-# The slot of the base class, in which the property `BatchStatement.keyspace` stores the name.
+# The slot `keyspace` of the base class. The property `BatchStatement.keyspace` overrides the slot,
+# and stores its value in it.
 _KEYSPACE: Any = Statement.keyspace  # type: ignore[misc]
 
 # The getter of `Statement.routing_key`, which `BatchStatement` overrides.
@@ -48,7 +56,7 @@ _routing_key_of = Statement.routing_key.fget  # type: ignore[attr-defined]
 
 
 class WithEncoder(Protocol):
-    """The attribute of a session that a batch needs: see the parameter `session` of the batch."""
+    """The attribute of a session that a `BatchStatement` needs; see its parameter `session`."""
 
     @property
     def encoder(self) -> Encoder:
@@ -100,7 +108,7 @@ def _batch_type_error(argument: object) -> str:
 
 
 class BoundRows:
-    """A batch's entry for consecutive rows of one prepared statement, serialized together."""
+    """An entry of a batch: consecutive rows of one prepared statement, bound into one block."""
 
     __slots__ = ("block", "prepared")
 
@@ -202,7 +210,7 @@ def bind_rows(prepared: PreparedStatement, rows: object, is_plain: bool = False)
     :param prepared: the statement.
     :param rows: the rows or the table.
     :param is_plain: True if the rows hold plain CQL values, so that the session's converters are
-        not applied. They are never applied to tables.
+        not applied. Converters are never applied to tables.
     """
     plain_plan = prepared.plain_plan
     bind_plan = plain_plan if is_plain else prepared.bind_plan
@@ -286,13 +294,15 @@ class BatchStatement(Statement):
         # The last entry, while `add` may still append rows to it. Building a request closes the
         # entry, because the values of the request must not change any more.
         self._open: BoundRows | TextRows | None = None
-        # The entry whose first row gives the batch's routing key; None if no entry has such a row.
+        # The entry from whose first row the batch's routing key is computed; None if there is no
+        # such entry.
         self._routed_by: BoundRows | BoundRow | None = None
         # True if the keyspace was copied from a bound or prepared statement, and the application
         # has not set another keyspace; see `own_keyspace`.
         self._has_borrowed_keyspace = False
-        # The keyspaces of query strings that are sent unprepared and have unqualified names. The
-        # batch has one keyspace for all its query strings, so these keyspaces may have no effect.
+        # The keyspaces that the application has set on `SimpleStatement` objects with unqualified
+        # names that are sent unprepared. A batch has only one keyspace for all its query strings,
+        # so these settings may have no effect.
         self._text_keyspaces: tuple[str, ...] = ()
 
     def _set_defaults(self) -> None:
@@ -300,7 +310,8 @@ class BatchStatement(Statement):
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        # Setting `keyspace` has cleared this attribute: take it from the state again.
+        # When the base class restored `keyspace`, the property's setter reset
+        # `_has_borrowed_keyspace`: restore this attribute again.
         for attributes in state if isinstance(state, tuple) else ():
             if attributes and "_has_borrowed_keyspace" in attributes:
                 self._has_borrowed_keyspace = attributes["_has_borrowed_keyspace"]
@@ -331,7 +342,7 @@ class BatchStatement(Statement):
         row that an application has added by the id of a prepared statement (`NamedRow`) appears as
         a string that describes it.
         """
-        # An entry may contain several statements.
+        # Make one item for each statement, because an entry may hold several statements.
         expanded: list[str | BoundStatement] = []
         for entry in self._entries:
             if isinstance(entry, BoundRows):
@@ -363,7 +374,8 @@ class BatchStatement(Statement):
         triples: list[tuple[bool, str | bytes, Any]] = []
         for entry in self._entries:
             if isinstance(entry, TextRows):
-                # The rows may be a table, whose values are only bound when the batch is executed.
+                # If the rows are a table, show empty parameters: the values are bound only when the
+                # batch is executed.
                 rows = entry.rows if isinstance(entry.rows, list) else [()] * entry.count
                 triples += [(False, entry.text, row) for row in rows]
             elif isinstance(entry, str):
@@ -395,9 +407,9 @@ class BatchStatement(Statement):
                 self.add(statement, parameters or None)  # type: ignore[arg-type]
 
     def sealed_entries(self) -> tuple[Entry, ...]:
-        """Return the batch's entries for a request. An entry has one or more statements.
+        """Return the entries of the batch for a request, and close the last entry.
 
-        Statements that are added after this call begin a new entry, so the values of the request
+        A statement that is added after this call begins a new entry, so the values of the request
         do not change.
         """
         self._open = None
@@ -407,8 +419,8 @@ class BatchStatement(Statement):
     def routing_key(self) -> bytes | None:
         """The first serialized partition key of the statements; None if no statement has a key."""
         # Compute the key here and not in `add`: most batches are routed once, after all rows are
-        # added.
-        # Compute it again if the table may have got another partition key since then.
+        # added. Compute it again if `_former_keys` shows that the table was created again with
+        # another partition key.
         entry = self._routed_by
         if entry is not None and (self._routing_key is None or entry.prepared._former_keys):
             self._routing_key = entry.computed_key()
@@ -426,7 +438,7 @@ class BatchStatement(Statement):
 
     @property
     def own_keyspace(self) -> str | None:
-        """The keyspace to send for unqualified names; None uses the session's keyspace.
+        """The keyspace to send for unqualified names; None for the session's keyspace.
 
         The keyspace of a prepared statement's table also applies to query strings in the same
         batch, as in cassandra-driver.
@@ -450,8 +462,9 @@ class BatchStatement(Statement):
     def expected_keyspace(self) -> str | None:
         """The keyspace that the application has set for unqualified names.
 
-        None uses the session's keyspace. A keyspace that was copied from a prepared statement is
-        not included, because it is only sent on protocol version 5.
+        None means the session's keyspace. This is also None if the keyspace was copied from a
+        prepared statement: such a keyspace is only sent on protocol version 5, and has no effect
+        before.
         """
         return None if self._has_borrowed_keyspace else self.keyspace
 
@@ -488,8 +501,9 @@ class BatchStatement(Statement):
                 f"session.load(table, rows), or {many_rows_advice()}"
             )
         open_rows = self._open
-        # Usually this is another row of the same statement as in the last entry (`_open`). Compare
-        # by identity: another statement with the same query may have another id or other columns.
+        # Usually the statement is the same as in the last entry (`_open`): append the row to that
+        # entry. Compare the statements by identity, because another statement with the same query
+        # string may have another id or other columns.
         if open_rows is not None and open_rows.prepared is statement:
             try:
                 statement.bind_plan.bind_into(
@@ -510,8 +524,8 @@ class BatchStatement(Statement):
     def _add_first_row(self, statement: PreparedStatement, parameters: object) -> None:
         """Start a new entry with the first row of `statement`."""
         rows = BoundRows(statement, bind.RowsBlock(len(statement.bind_plan.columns)))
-        # Reserve memory only for the rows that are still to come, because the rows of earlier
-        # entries are in other blocks.
+        # `reserve` was called with the number of all statements. Subtract the statements of earlier
+        # entries, which have their own blocks.
         if self._reserved > self._count:
             rows.block.reserve(self._reserved - self._count)
         try:
@@ -609,11 +623,11 @@ class BatchStatement(Statement):
 
     @property
     def is_routed(self) -> bool:
-        """True if one of the statements has already decided the route of the batch."""
+        """True if the batch has a routing key, of one of its statements or of the application."""
         return self._routing_key is not None or self._routed_by is not None
 
     def route_by(self, rows: BoundRows) -> None:
-        """Route the batch by the partition key of the first of `rows`, if it has no route yet.
+        """Use the partition key of the first of `rows` as routing key, if the batch has none yet.
 
         :param rows: the rows that were bound to a prepared statement.
         """
@@ -671,8 +685,9 @@ class BatchStatement(Statement):
         """
         if isinstance(statement, PreparedStatement):
             bound = _rows_of_batch(statement, rows)
-            # Check after binding, because `rows` may be an iterator without a length. No row has
-            # been added to the batch yet, so the batch does not change if this fails.
+            # Check the number of rows only after binding, because `rows` may be an iterator, which
+            # has no length. The batch does not change if the check fails, because no row has been
+            # added yet.
             self._check_room_for(bound.block.count)
             if bound.block.count:
                 self._append_rows(bound)
@@ -736,7 +751,7 @@ class BatchStatement(Statement):
         return self
 
     def _adopt_route_and_payload(self, statement: str | Statement) -> None:
-        """Copy the payload of `statement`, and its route if the batch has no route yet."""
+        """Copy the payload of `statement`, and its routing key if the batch has none yet."""
         if isinstance(statement, str):
             return
         if (
@@ -745,7 +760,8 @@ class BatchStatement(Statement):
             and statement.routing_key is not None
         ):
             self._routing_key = statement.routing_key
-            # If the key was computed from the values, it follows changes of the partition key.
+            # If the key was computed from the values, keep the entry, so that `routing_key` can
+            # compute the key again if the table gets another partition key.
             if isinstance(statement, BoundStatement) and statement._has_computed_key():
                 self._routed_by = BoundRow(statement)
             if self.keyspace is None:

@@ -1,7 +1,8 @@
 """Binds values to prepared statements; the compiled version is `cassandra._accel.binding`.
 
-Most requests begin here. `bind` creates the statement without calling its class, because the
-settings of the prepared statement have already passed the checks of `__init__`.
+Most requests begin here. For speed, `bind` creates the bound statement without calling
+`BoundStatement.__init__`. That is safe, because the settings of the prepared statement have already
+passed the checks.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def bind(prepared: PreparedStatement, values: Any, *_extra: NoReturn) -> BoundSt
     bound.keyspace = prepared.table_keyspace
     bound.table = prepared.table
     values_type = type(values)
-    # The fast path is for a row with all columns of the partition key. It only takes exact tuples
-    # and lists: a subclass may override __len__, so `BoundStatement.bind` handles it.
+    # This is the fast path for a row that has all columns of the partition key. Instances of
+    # subclasses of tuple and list are left to `BoundStatement.bind`, because a subclass may
+    # override ``__len__``.
     if (values_type is tuple or values_type is list) and len(values) >= prepared.needed_values:
         try:
             bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)

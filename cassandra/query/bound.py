@@ -111,7 +111,7 @@ class BoundStatement(Statement, bases.BoundBase):
         :raises TypeError: if a value does not fit its column's type. The message names the column.
         """
         prepared = self.prepared_statement
-        # Applications pass None for "no values", as `Session.execute` allows.
+        # As in `Session.execute`, None means no values.
         if values is None:
             values = ()
         try:
@@ -122,7 +122,8 @@ class BoundStatement(Statement, bases.BoundBase):
             names = [column.name for column in prepared.column_metadata]
             records.note_misspelt_key(error, values, names)
             name_statement(error, prepared.query_string)
-            # `DataFrame.itertuples` returns rows of a class with this name.
+            # pandas' `DataFrame.itertuples` returns rows of a class named Pandas, whose first value
+            # is the index.
             if type(values).__name__ == "Pandas" and "Too many values" in str(error):
                 error.args = (
                     f"{error.args[0]}; the first value is the index of the frame: write "
@@ -143,11 +144,12 @@ class BoundStatement(Statement, bases.BoundBase):
             self._routing_key = None
 
     def _has_computed_key(self) -> bool:
-        """Return True if the routing key was computed from the values, not set otherwise."""
+        """Return True if the routing key was computed from the values, and not set directly."""
         prepared, block = self.prepared_statement, self.block
         if block is None:
             return False
-        # The key may have been computed before the table got another partition key.
+        # If the table has got another partition key, the routing key may have been computed by
+        # earlier positions of its columns. So compare with these keys, too.
         keys = (prepared.routing_key_indexes, *prepared._former_keys)
         return any(indexes and self._routing_key == block.routing_key(indexes) for indexes in keys)
 
@@ -181,7 +183,7 @@ class BoundStatement(Statement, bases.BoundBase):
     def raw_values(self) -> list[Any]:
         """The values as Python objects, None for null, or `UNSET_VALUE`. Empty before `bind`.
 
-        The values are decoded from their bytes, because a bound statement only holds the bytes.
+        A bound statement holds only the serialized bytes, so each access decodes them.
         """
         columns = self.prepared_statement.column_metadata
         return [
@@ -199,8 +201,8 @@ class BoundStatement(Statement, bases.BoundBase):
                 return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
             self._routing_key = None
         indexes = self.prepared_statement.routing_key_indexes
-        # If a column of the partition key has no bind marker, the server sends no indexes. Then the
-        # client cannot know the key.
+        # Without indexes, the key is not known: the server sends none if a column of the partition
+        # key has no bind marker.
         if not indexes or self.block is None:
             return None
         self._routing_key = self.block.routing_key(indexes)
@@ -320,7 +322,8 @@ def _advice_for(message: str, query: str) -> str:
     if not is_inside and re.search(
         r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message
     ):
-        # A list was bound to a marker of another type. The query decides which advice is right.
+        # A list was bound to a marker that does not take a list. The query string shows what the
+        # application probably meant.
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"
         if "(set) is not a sequence of elements" in message:

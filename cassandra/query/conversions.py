@@ -1,7 +1,8 @@
 """Advice for error messages: the expression that converts a value of a wrong class.
 
 The messages of codecs' errors are strings such as ``5 (int) is not text (str)``. Compiled code also
-makes such messages, so we can find out the class of the value only from the string.
+raises such errors, and only the message says the class of the value. So this module searches the
+message.
 """
 
 from __future__ import annotations
@@ -64,13 +65,13 @@ _EXPRESSIONS = (
     (r"\(timedelta\) is not a time ", "(datetime.datetime.min + value).time()"),
     (r"\(Timedelta\) is not a time ", "value.value for nanoseconds"),
     (r"\((?:datetime|Timestamp)\) is not a time ", "value.time()"),
-    # pandas has maps as lists of pairs, and writes such a list as a list of lists into Parquet.
+    # pandas reads a map as a list of pairs, and writes such a list to Parquet as a list of lists.
     (
         r": \[[\[(].*\(list\) is not a mapping",
         "dict(value) for a list of pairs; for Parquet, write frame.to_parquet(path, schema="
         "session.scan(table, limit=1).to_arrow().schema)",
     ),
-    # A string that is the JSON of a collection or a user-defined type, or begins like it.
+    # The value is a string that begins like the JSON of a collection or a user-defined type.
     (r"'\{.*\(str\) is not a (?:mapping|value of)", "json.loads(value)"),
     (r"'\[.*\(str\) is not a collection of elements ", "json.loads(value)"),
 )

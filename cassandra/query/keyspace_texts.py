@@ -1,7 +1,7 @@
-"""Finds out how a query string depends on the keyspace of the connection that executes it.
+"""Finds out whether a query string depends on, or changes, the keyspace of its connection.
 
-Each function reads a query string only once, from its beginning to its end, because a query string
-may be long, or may come from an attacker who wants the search to take a long time.
+Each function reads a query string only once, from its beginning to its end. So the time is linear
+in its length, even if an attacker has chosen the query string.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def is_use(text: str) -> bool:
 
 
 def names_its_keyspace(text: str) -> bool:
-    """Return True if `text` means the same in every keyspace of the connection.
+    """Return True if `text` has the same meaning, whatever the keyspace of the connection is.
 
     This is true for a statement that names its tables with their keyspaces, or that concerns
     objects outside keyspaces. Return False if we are not certain.

@@ -15,8 +15,8 @@ from typing import Any
 
 from cassandra._patterns import pattern
 
-# A regular expression (with re.VERBOSE) that matches one token. The group that matches is the kind
-# of the token.
+# A regular expression (with re.VERBOSE) that matches one token. The name of the group that matches
+# is the kind of the token.
 _TOKEN = r"""
       (?P<skip> \s+ | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )
     | (?P<string> '(?:[^']|'')*(?:'|\Z) | "(?:[^"]|"")*(?:"|\Z) | \$\$.*?(?:\$\$|\Z) )
@@ -92,7 +92,8 @@ def _scan(query: str) -> Parameters:
             has_markers = True
             token_kind = "marker"
         elif token_kind == "colon" and open_braces > 0 and previous_kind in _KEY_ENDS:
-            # This colon follows a key of a map literal, so the next token is a value, not a marker.
+            # Inside braces, this colon follows a key of a map literal. So the word after it is a
+            # value, and not the name of a bind marker.
             token_kind = "separator"
         previous_kind = token_kind
     if has_markers and has_placeholders:
@@ -115,7 +116,8 @@ def tokens_of(query: str) -> list[tuple[str, str]]:
     ]
 
 
-# `_scan` with a cache for short queries, and with one for long queries, which take more memory.
+# `_scan` with a cache for short queries, and `_scan` with a smaller cache for long queries, which
+# need more memory.
 _cached_for_short = lru_cache(maxsize=1024)(_scan)
 _cached_for_long = lru_cache(maxsize=8)(_scan)
 

@@ -1,7 +1,7 @@
 """Finds the columns whose values are bound to named markers: ``ssn`` in ``SET ssn = :other``.
 
 Servers describe such a marker by the marker's name (``other``), not by the column's name (``ssn``).
-Column encryption must know the column.
+To encrypt the value, the driver must know the column.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
     # Servers convert names without quotes to lower case.
     tokens = [text if text.startswith('"') else text.lower() for _, text in tokens_of(query)]
     lists: list[_List] = []  # the open brackets
-    # How many values precede the current token in the innermost open bracket.
+    # The number of values before the current token in the innermost open bracket.
     value_number = 0
     numbers: list[int] = []  # `value_number` of each outer bracket, outermost first
     starts: dict[int, int] = {}  # closing index -> opening index

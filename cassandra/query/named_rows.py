@@ -21,7 +21,7 @@ else:
     from cassandra._impl import bind
 
 _int32 = struct.Struct(">i")
-# In the protocol, null and unset values have these lengths instead of a value.
+# In the protocol, a null or unset value has no bytes: it consists only of a negative length.
 _NULL, _UNSET = _int32.pack(-1), _int32.pack(-2)
 
 

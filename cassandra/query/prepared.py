@@ -35,7 +35,7 @@ else:
 # them.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
-# What pickles and copies keep of a statement besides.
+# The internal attributes that pickles and copies of a statement keep, in addition to its settings.
 _STATE = ("_former_keys",)
 
 # Held while a bind plan is built from the encryption policy and the codec registry. A thread that
@@ -110,7 +110,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.query_string = query
         self.keyspace = keyspace
         self.protocol_version = protocol_version
-        # The policies for bound values and for rows. Only the first may be replaced later.
+        # The policy that encrypts bound values, and the policy that decrypts rows. Only the first
+        # may be replaced later, by `column_encryption_policy`.
         self._encryption = self._decryption = column_encryption_policy
         self._is_followed = False  # whether the policy reports its changes to this statement
         self.codecs = codecs
@@ -143,8 +144,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
         )
-        # Called on the event loop if the server reports new types for the statement's columns. A
-        # cache of prepared statements sets this, to drop the statement.
+        # A function that is called on the event loop if the server reports new types for the
+        # statement's columns. A cache of prepared statements sets it to a function that drops the
+        # statement.
         self.when_changed: Callable[[], object] | None = None
         self._make_bind_plan(result_metadata, result_metadata_id)
 
@@ -196,16 +198,20 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             self.bind_plan = plan
 
     def _follow_encryption(self) -> None:
-        """Let the encryption policy report its changes to this statement, if it can.
+        """Ask the encryption policy to report its changes to this statement.
 
-        It calls `renew_encryption` after a change. A policy without the method `follow` may encrypt
-        further columns at any time without calling anything.
+        A policy with a method `follow` then calls `renew_encryption` after each change. A policy
+        without `follow` may change at any time without a notification. Then `_is_followed` is
+        False, and the bind plan asks the policy for each value.
         """
         subscribe = getattr(self._encryption, "follow", None)  # also None without a policy
         self._is_followed = subscribe is not None and subscribe(self)
 
     def _make_bind_plan(self, metadata: ResultMetadata | None, metadata_id: bytes | None) -> None:
-        """Set the bind plan and the result's columns, and subscribe to changes of both."""
+        """Set the bind plan and the result's columns.
+
+        If the statement has converters or an encryption policy, follow their changes.
+        """
         if self._encryption is None and self.codecs is None:
             self.bind_plan = bind_plan_of(self, self.column_metadata)
             self.result_metadata_and_id = (metadata, metadata_id)
@@ -226,7 +232,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         :param is_plain: True leaves out the session's converters.
         """
         columns = self.column_metadata
-        # Replace the types of encrypted columns, then the types of columns with converters.
+        # The type of a column in the plan encodes its values. Replace the types of encrypted
+        # columns, and then the types of columns that have a converter.
         if self.column_encryption_policy is not None:
             columns = bound_columns(
                 columns,
@@ -267,9 +274,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         :param old: the plan that the caller has used.
         :param new: a plan with the encoders of `old`.
         """
-        # Without the lock, `new` could replace a plan that another thread has just built, with an
-        # encryption or converters that `new` lacks. If another thread holds the lock, it is about
-        # to replace `old` itself.
+        # Without the lock, `new` could overwrite a plan that another thread has just built for a
+        # new encryption policy or for new converters. If another thread holds the lock, do nothing,
+        # because that thread is about to replace `old`.
         if _planning.acquire(blocking=False):
             try:
                 if self.bind_plan is old:
@@ -317,7 +324,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def renew_key(self, indexes: Sequence[int] | None) -> None:
         """From now on, route by the server's current partition key.
 
-        Statements that are already bound are routed by it, too.
+        Statements that are already bound are routed by the new partition key, too.
 
         :param indexes: the new `routing_key_indexes`.
         """
@@ -330,7 +337,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                     self.column_metadata[index].name for index in indexes or ()
                 )
                 self.bind_plan = self._build_plan(self.bind_plan.strict)
-            # Raised for indexes without a column, or by an encryption policy of the application.
+            # An error means that an index has no column, or comes from an encryption policy of the
+            # application.
             except BaseException:
                 self.routing_key_indexes, self.needed_values, self._key_names = old
                 raise
@@ -412,7 +420,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         )
 
     if TYPE_CHECKING:
-        # The function also takes further arguments, only to raise an error with advice.
+        # The real function also accepts further arguments, but only to raise an error with advice.
         def bind(self, values: Any) -> BoundStatement: ...
     else:
         bind = binding.bind  # compiled if possible, because most requests begin with it

@@ -18,8 +18,9 @@ class RecentlyUsed(Generic[K, V]):
     """A mapping of limited size, safe to use from any thread.
 
     The mapping holds at most `size` entries, and at most `most_bytes` bytes of strings in the keys
-    of these entries. For prepared statements, the keys are about a third of the memory: a query
-    string is in the key and in the prepared statement, and its names are also in the columns.
+    of these entries. The limit counts only the keys. If the values are prepared statements, the
+    whole mapping needs about three times as much memory, because a statement contains its query
+    string and the names of its columns again.
     """
 
     __slots__ = ("__weakref__", "_entries", "_lock", "held", "most_bytes", "size")
@@ -42,7 +43,7 @@ class RecentlyUsed(Generic[K, V]):
         """Return the value of `key` and mark it as used now; None if `key` is absent."""
         with self._lock:
             value = self._entries.get(key)
-            # `move_to_end` would raise an error for a missing key.
+            # If the key is missing, do not call `move_to_end`, which would raise KeyError.
             if value is not None:
                 self._entries.move_to_end(key)
             return value
@@ -68,6 +69,6 @@ class RecentlyUsed(Generic[K, V]):
             ):
                 self.held -= text_size(self._entries.popitem(last=False)[0])
 
-    # This needs no lock, because it is one call into C, which no other thread can interrupt.
+    # This needs no lock, because `len` of the dict is atomic.
     def __len__(self) -> int:
         return len(self._entries)

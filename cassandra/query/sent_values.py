@@ -17,7 +17,7 @@ else:
     from cassandra._impl import bind
 
 _pack_length = struct.Struct(">i").pack
-# A value of the protocol without bytes: only a negative length, which says what it is.
+# In the protocol, a null or unset value has no bytes: it consists only of a negative length.
 _NULL, _UNSET = _pack_length(-1), _pack_length(-2)
 
 
@@ -58,7 +58,8 @@ def _method_with_update(name: str) -> Callable[..., Any]:
 
     @wraps(list_method)
     def change_and_write(self: SentValues, *arguments: Any, **named: Any) -> object:
-        # Start from the statement's current values, because another list may have changed them.
+        # Read the statement's current values first: another `SentValues` of the same statement may
+        # have changed them.
         list.__setitem__(self, slice(None), self._statement._block_values())
         result = list_method(self, *arguments, **named)
         self._statement.values = self

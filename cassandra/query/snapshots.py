@@ -1,7 +1,7 @@
 """Makes copies of rows whose values are only serialized later, when their statement is prepared.
 
-The application may change a row as soon as the call returns, and usually reuses it for the next
-call.
+The application may change a row as soon as its call returns. Many applications reuse the same list
+or dict for the next call.
 
 A row is copied with everything in it that a bind marker accepts and that the application can
 change: collections, buffers, and objects whose classes declare their fields. Other objects
@@ -101,7 +101,7 @@ def _are_constants(values: Iterable[Any]) -> bool:
 class _Copier:
     """Copies one row and the values in it.
 
-    Each object is copied only once, because a row may contain cycles.
+    An object that contains other objects is copied only once, because a row may contain cycles.
     """
 
     __slots__ = ("_copies", "_depth", "_originals")
@@ -126,7 +126,8 @@ class _Copier:
             return value.copy()
         elif isinstance(value, _NEVER_CHANGE):
             return value
-        # The same object may occur twice, or may contain itself.
+        # If the object occurs twice in the row, or contains itself, use the copy that was already
+        # made.
         copied = self._copies.get(id(value), _MISSING)
         if copied is not _MISSING:
             return copied
@@ -138,8 +139,9 @@ class _Copier:
         except RecursionError:  # the call stack is full, so every further copy would fail, too
             raise
         except Exception as error:
-            # If the application's class has raised the error, use the object uncopied. Otherwise
-            # it may be a signal handler's error.
+            # `fails_again` repeats the copy. If it fails again, the application's class raises the
+            # error: use the object uncopied. Otherwise a signal handler may have raised the error,
+            # so raise it.
             if not fails_again(error, lambda: self._make_copy(value, is_row)):
                 raise
             copied = value
@@ -181,8 +183,8 @@ class _Copier:
             if names:
                 return self._copy_object(value, names)
         if is_container:
-            # Only the container's `__deepcopy__` or `__reduce__` can copy it. The second argument
-            # makes `deepcopy` use our copies of the items instead of copying them.
+            # The container has no attributes to copy, so let its own `__deepcopy__` or `__reduce__`
+            # copy it. The second argument makes `deepcopy` use our copies of the items.
             items = [*value, *value.values()] if isinstance(value, Mapping) else list(value)
             return copy.deepcopy(value, {id(item): self.copy(item) for item in items})
         # An object without attributes may be a constant that a codec compares by identity, so do
@@ -203,14 +205,15 @@ class _Copier:
             return tuple(items)
         if hasattr(value, "_make"):  # a named tuple
             return value._make(items)
-        # Another subclass: do not call its constructor, because its parameters are unknown.
+        # The class is another subclass of tuple. Do not call its constructor, because its
+        # parameters are unknown.
         duplicate = tuple.__new__(type(value), items)
         if hasattr(value, "__dict__"):
             duplicate.__dict__.update(value.__dict__)
         return duplicate
 
-    # The next two methods read and write items with the methods of `list` and `dict`, because a
-    # subclass may override them.
+    # The next two methods read and write items by the methods of `list` and `dict` themselves,
+    # because a subclass may override these methods.
     def _copy_list(self, value: Any) -> list[Any]:
         """Copy a list (or an instance of a subclass) and its items."""
         duplicate = value.copy() if type(value) is list else copy.copy(value)

@@ -26,12 +26,12 @@ else:
 # The shortest and the longest interval between two reads, in seconds.
 _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25
-# The events are complete if no events were added for this many seconds:
+# The events count as complete if no event was added for more than one of these times, in seconds:
 _SETTLED = 0.0  # if the coordinator's events reach to the end of the request
 _UNSETTLED = 0.1  # if the coordinator's events do not reach to the end of the request
 _NO_EVENTS = 0.5  # if there are no events
-# The coordinator's events count as reaching to the end of the request if the last event is after
-# this share of the request's duration.
+# The coordinator's events reach to the end of the request if the last event is later than this
+# share of the request's duration.
 _END_SHARE = 0.8
 _MIN_TIMEOUT = 0.1  # minimum timeout of each read in seconds, even close to the deadline
 _SESSION_COLUMNS = "duration, request, started_at, coordinator, parameters, client"
@@ -102,8 +102,8 @@ class QueryTrace:
         coroutine = self._populate(
             self._execute, _sleep, monotonic, max_wait, wait_for_complete, query_cl
         )
-        # `_execute` and `_sleep` block the thread instead of suspending the coroutine, so one call
-        # of `send` runs the whole coroutine.
+        # One call of `send` runs the whole coroutine: `_execute` and `_sleep` block the thread, and
+        # so the coroutine is never suspended.
         with suppress(StopIteration):
             coroutine.send(None)
 
@@ -161,7 +161,8 @@ class QueryTrace:
             while True:
                 rows = await read("sessions", _SESSION_COLUMNS)
                 is_last = deadline is not None and clock() + interval > deadline
-                # In the last attempt, also accept a row that has only a duration.
+                # At the last attempt, accept a row that has a duration but none of the other
+                # columns.
                 if self._set_session_if_complete(rows, wait_for_complete, is_last):
                     break
                 if is_last:
@@ -172,7 +173,7 @@ class QueryTrace:
                 # writes.
                 await sleep(interval)
                 interval *= 2
-            # Then read the events.
+            # When the row of `sessions` is complete, read the events.
             rows = await read("events", _EVENT_COLUMNS)
             if wait_for_complete:
                 rows = await self._read_all_events(

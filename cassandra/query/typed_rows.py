@@ -38,7 +38,7 @@ _Args = tuple[Any, ...]  # the arguments of a generic annotation: (str, int) for
 _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
 _MOST_MAKER_BYTES = 1 << 24  # maximum memory of a class's cached row makers in bytes
-# The estimated memory of a row maker in bytes, without its columns and for each column.
+# The estimated memory of a row maker, in bytes: a fixed part, and a part for each column.
 _MAKER_BYTES = 2000
 _COLUMN_BYTES = 500
 
@@ -73,10 +73,9 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
 
     :raises TypeError: if this kind of class cannot be used for rows.
     """
-    # Store the factory in an attribute of the class, so that the factory is garbage-collected
-    # together with the class.
-    # Read the attribute from the class's own dict, because an inherited factory would make
-    # instances of the base class.
+    # The factory is an attribute of the class, so that both are garbage collected together. Read
+    # the attribute from the class's own ``__dict__``: an inherited factory would make instances of
+    # the base class.
     factory: TypedRows | None = getattr(row_type, "__dict__", {}).get(_FACTORY_ATTRIBUTE)
     if factory is None:
         factory = _factories.get(row_type) if isinstance(row_type, type) else None
@@ -85,9 +84,9 @@ def typed_rows(row_type: type[Any]) -> TypedRows:
         try:
             setattr(row_type, _FACTORY_ATTRIBUTE, factory)
         except (AttributeError, TypeError):
-            # The class takes no attribute, so store the factory in `_factories`. That dict keeps
-            # its classes alive, and an application may create any number of classes at run time, so
-            # clear the dict at a limit.
+            # The attribute cannot be set, so store the factory in `_factories`. This dict keeps the
+            # classes alive, and an application may create many classes at run time. So clear the
+            # dict when it reaches a limit.
             if len(_factories) >= MOST_MAKERS:
                 _factories.clear()
             _factories[row_type] = factory
@@ -532,11 +531,12 @@ def _conversion_for(
             return convert
     else:
         convert = _conversion_for_one(cql_type, annotation, column, field)
-    # Here the type is not a list, set or map, because these always have a conversion.
+    # The values need no conversion. The type is not a list, set or map, because these always have a
+    # conversion.
     if convert is None:
         return None
     bare_type = _bare(cql_type)
-    # A user-defined type may have any name, also that of a collection.
+    # Check for a user-defined type, because its name may be ``list``, ``set`` or ``map``.
     is_collection = not allows_none and not hasattr(bare_type, "mapped_class")
     make_empty = _EMPTY.get(bare_type.typename) if is_collection else None
     if make_empty is not None:
@@ -607,8 +607,8 @@ def _conversion_for_union(
             last_error = error
             continue
         if convert is None:
-            # Every value fits this member without conversion, so the following members are never
-            # used. If this is the first member that fits, the union needs no conversion at all.
+            # Every value fits this member without conversion, so the members after it are never
+            # tried. If no member before it needs a conversion, the union needs none either.
             conversions += [_unchanged] if conversions else ()
             break
         conversions.append(convert)

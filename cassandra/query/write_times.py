@@ -31,7 +31,7 @@ _NAMED = pattern(r"\bTIMESTAMP\s*:(\w+)", re.IGNORECASE)
 def bind_plan_of(
     prepared: PreparedStatement, columns: Sequence[ColumnMetadata], strict: bool = False
 ) -> BindPlan:
-    """Return a bind plan for a prepared statement, which checks the first write timestamp.
+    """Return a bind plan that checks the first write timestamp of a prepared statement, if any.
 
     :param prepared: the statement.
     :param columns: the statement's bind markers.
@@ -56,8 +56,8 @@ class WriteTimePlan(bind_plans.BindPlan):
     The plan checks only the first row that has a timestamp, because the check takes longer than
     binding a row. The plan then replaces itself in its statement by a plan without the check.
 
-    The plan does not override `bind_many`, because bulk loads have a separate check, which names
-    the row.
+    The plan does not override `bind_many`: its callers check the timestamps themselves, so that
+    bulk loads can name the row.
     """
 
     __slots__ = ("positions", "prepared")
@@ -89,7 +89,8 @@ class WriteTimePlan(bind_plans.BindPlan):
             for position in self.positions
             if isinstance(values[position], bytes)
         ]
-        # Stop checking: give the statement a plan without the check, unless its plan was replaced.
+        # Check only once: replace this plan of the statement by a plan without the check, unless
+        # another plan has already replaced it.
         prepared = self.prepared()
         if timestamps and prepared is not None and prepared.bind_plan is self:
             unchecked = bind_plans.BindPlan(self.columns, self.routing_key_indexes, self.strict)

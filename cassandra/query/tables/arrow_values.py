@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 _Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
 
 _DAY_MILLIS = 86_400_000
-# The format letters of the module `struct` for plain numbers: by the letter of Arrow's C data
-# interface (`Layout.format`), and by the class of the Arrow array.
+# Two mappings to the format letters of the module `struct` for plain numbers. The first has Arrow's
+# format letters (`Layout.format`) as keys, and the second the names of Arrow's array classes.
 _NUMBERS = {"c": "b", "s": "h", "i": "i", "l": "q", "f": "f", "g": "d"}
 _NUMBER_ARRAYS = {
     "Int8Array": "b", "Int16Array": "h", "Int32Array": "i", "Int64Array": "q", "FloatArray": "f",
     "DoubleArray": "d",
 }  # fmt: skip
-# If lists of numbers have at least this mean length, they become slices of Arrow's memory. For
-# shorter lists, `to_pylist` is faster.
+# If the lists of an array have at least this many numbers on average, each list becomes a slice of
+# Arrow's memory. For shorter lists, `to_pylist` is faster.
 _MIN_LONG_LENGTH = 8
 _LISTS = frozenset({"ListArray", "LargeListArray", "FixedSizeListArray"})
 _TEXTS = frozenset({"StringArray", "LargeStringArray", "StringViewArray"})
@@ -121,7 +121,8 @@ def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
         if numbers is not None:
             return _slice_items(array, numbers, ends)
     plain_child, items = _convert_array(child, element)
-    # If the elements need no conversion, the caller can use `to_pylist` of the whole array.
+    # If the elements need no conversion, return None: the caller then calls `to_pylist` of the
+    # whole array.
     if items is None and plain_child is child:
         return None
     return _slice_items(array, plain_child.to_pylist() if items is None else items, ends)

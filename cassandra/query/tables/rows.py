@@ -42,9 +42,10 @@ def is_arrow(rows: object) -> bool:
 
 
 def snapshot_and_count(rows: object) -> tuple[object, int]:
-    """Return a copy of `rows` and the number of rows.
+    """Return a copy of `rows`, and the number of rows.
 
-    The copy is needed because the application may change `rows` afterwards.
+    The copy is needed because the application may change `rows` afterwards. Arrow data is not
+    copied, because it cannot change.
 
     :raises TypeError: if `rows` is neither a table nor an iterable.
     """
@@ -55,7 +56,7 @@ def snapshot_and_count(rows: object) -> tuple[object, int]:
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
         table = arrow_table(rows)
         return table, table.num_rows
-    # Copy the whole table: a view would see every later change by the application.
+    # Copy the elements, too: in a view, the application's later changes would be visible.
     if is_array(rows):
         return snapshot(rows), len(rows)
     if is_frame(rows):
@@ -121,7 +122,10 @@ def rows_of(rows: object, columns: Columns) -> Iterable[Any]:
 
 
 def values_module() -> ModuleType:
-    """Import `cassandra.query.tables.values` on first use, because few applications bind tables."""
+    """Return the module `cassandra.query.tables.values`.
+
+    The module is imported at the first call, because few applications bind tables.
+    """
     from cassandra.query.tables import values as table_values
 
     return table_values

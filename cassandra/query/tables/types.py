@@ -57,7 +57,7 @@ def bare(cqltype: CqlType) -> CqlType:
 
 
 def kind_of(cqltype: CqlType) -> str:
-    """Return the kind of `cqltype`, by which the functions for scalar values are looked up.
+    """Return the kind of `cqltype`: a string by which functions for scalar values are looked up.
 
     This is the kind of the type's layout (`cassandra.protocol.columnar.layouts`), with three
     exceptions: "uuid", "timestamp", and "opaque" for a type that tables contain as serialized

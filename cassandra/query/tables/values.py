@@ -78,8 +78,8 @@ class Float16(float):
     exact_bits = 11
 
 
-# Maps a number of bits to the class of floats that represent all integers of that many bits. It
-# contains the classes for floats that are narrower than Python's.
+# The classes for floats that are narrower than Python's, by the number of bits of the integers that
+# they represent exactly.
 _NARROW_FLOATS: dict[int, Callable[[float], float]] = {24: Float32, 11: Float16}
 _EXACT_BITS_OF_SIZES = {2: 11, 4: 24}  # the number of bits, by the size of the floats in bytes
 _EXACT_BITS_OF_ARROW = {"halffloat": 11, "float": 24, "double": 53}
@@ -111,7 +111,8 @@ def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS)
         )
         for value in values
     ]
-    # Let the error message of binding contain the width of the floats that are not converted.
+    # Binding will refuse the floats that remain. Replace them by `Float32` or `Float16`, so that
+    # the error message names the width of the floats in the table.
     narrow = _NARROW_FLOATS.get(exact_bits)
     if is_integer_type and narrow is not None:
         return [narrow(value) if type(value) is float else value for value in converted]
@@ -254,8 +255,8 @@ def _convert_moments(array: Array, unit: str, convert: Convert | None) -> list[A
 def _convert_unit(array: Array, unit: str) -> list[int | None]:
     """Convert an array of dates or durations to a list of numbers of `unit`.
 
-    The numbers may exceed 64 bits. Missing values are None if the array is masked. Otherwise, they
-    are None or the number of NaT.
+    The numbers may exceed 64 bits. A missing value is None, or the number `_NAT`. In a masked array
+    it is always None.
 
     :param unit: the NumPy type with the unit, such as "datetime64[ms]".
     """
