@@ -97,7 +97,8 @@ __all__ = [
     "WriteType",
 ]
 
-# These names are imported on first use, because most applications do not need them.
+# Maps a name to the module that defines it. Most applications do not need these names, so each is
+# imported when it is first used.
 _LATER = {
     "AdaptivePolicy": "cassandra.policies.adaptive",
     "ColDesc": "cassandra.policies.encryption",

@@ -1,18 +1,20 @@
 """`AdaptivePolicy`: sends requests to the hosts that have capacity for them.
 
 The policy compares two random replicas, and chooses the replica with fewer requests in flight. This
-balances nearly as well as comparing all replicas. In addition, clients that see the same numbers do
-not all choose the same replica ("the power of two choices"). A replica that has stopped responding
-keeps its requests in flight, and so gets no more requests.
+balances nearly as well as comparing all replicas. Because the two replicas are random, clients that
+see the same numbers do not all choose the same replica ("the power of two choices"). A replica that
+has stopped responding keeps its requests in flight, and so gets no more requests.
 
-A replica may be slow, but not slow enough to be avoided in this way. Such a replica is demoted for
-some seconds: query plans try it after the other replicas at its distance. A replica that refuses
-requests because of its own state, for example while it shuts down, is demoted, too. It responds at
-once, so it would always have the fewest requests in flight, and would get nearly all requests.
+If a replica is slow, but still responds, the number of requests in flight may not be enough to
+avoid it. Such a replica is demoted for some seconds: query plans try it after the other replicas at
+its distance. A replica that refuses requests because of its own state, for example while it shuts
+down, is demoted, too. Without the demotion it would get nearly all requests: it refuses them at
+once, so it always has the fewest requests in flight.
 
-When load moves away from one replica, another replica may become slow, so demotions are limited.
-After a demotion, the same host is not demoted as slow again for the same length of time. At most
-half of the hosts at a distance are demoted at the same time, and never all replicas of a partition.
+Demotions are limited, because the load of a demoted replica moves to other replicas, which may
+become slow. After a demotion, the host is not demoted as slow again for the same length of time. At
+most half of the hosts at a distance are demoted at the same time. If all replicas of a partition
+are demoted, query plans for this partition ignore the demotions.
 """
 
 from __future__ import annotations
@@ -41,11 +43,12 @@ else:
 
 ENOUGH_ANSWERS = 20  # minimum number of responses before a host may be demoted as slow
 WEIGHT = 0.1  # the weight of the latest response in the moving average
-# The logarithm of the shortest latency, 1 microsecond. Shorter latencies count as this latency.
+# The logarithm of 1 microsecond. Shorter latencies count as 1 microsecond, because the logarithm of
+# 0 does not exist.
 SHORTEST = log(1e-6)
 JUDGE_INTERVAL = 0.25  # seconds between two decisions about which hosts are slow
-# A host is demoted if more than this share of its latest responses were refusals. Three refusals in
-# a row, each with WEIGHT, exceed this share.
+# A host is demoted if its `refused_share`, a moving average, exceeds this share. Three refusals in
+# a row, each with the weight WEIGHT, are enough.
 MOST_REFUSALS = 0.25
 
 # The error codes with which a host refuses requests because of its own state, and not because of
@@ -141,8 +144,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._in_flight = engine.in_flight
-        # Drop the planner that was built earlier, because it does not use the engine's counts of
-        # requests in flight.
+        # Drop a planner that was built before, because it does not use the engine's `in_flight`.
         self._forget_routers()
         self._time = engine.time
         if self.slow_replica_avoidance:
@@ -154,7 +156,8 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _make_planner(self) -> Planner | None:
         """Return a planner that compares hosts by load; None while hosts are demoted."""
         if self._demoted:
-            # The planner does not know about demotions, so each plan checks them in `_plan_slowly`.
+            # The planner does not know about demotions. Without a planner, `_plan_slowly` builds
+            # each plan, and takes the demotions into account.
             return None
         return plans.Planner(
             self._metadata,
@@ -166,18 +169,19 @@ class AdaptivePolicy(TokenAwarePolicy):
         )
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
-        """Build a query plan without a `Planner`: there is none yet, or some hosts are demoted."""
+        """Build a query plan if there is no `Planner`, or if `Planner.plan` has returned None."""
         child = self._child_policy
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
             return self._swap_first_if_better(child.make_query_plan(working_keyspace, query))
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
-        # If all clients should try the replicas in the same order, do not shuffle or compare them.
+        # For lightweight transactions and serial reads, all clients should try the replicas in the
+        # same order. So do not shuffle them, and do not compare their load.
         is_fixed = keeps_order(query)
         if self._has_tablets(keyspace):
-            # With tablets, the replicas depend on the table. A router is for a whole keyspace, so
-            # do not use a router.
+            # With tablets, each table has its own replicas. A `Router` knows only the replicas of a
+            # whole keyspace, so do not use it.
             router = None
             is_fixed = is_fixed or self._metadata.tablets.has_leaders(keyspace)
         if router is not None and not self._demoted:
@@ -193,7 +197,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         return plans.replica_plan(replicas, child, working_keyspace, query)
 
     def _best_first(self, replicas: tuple[Host, ...], nearest_count: int) -> tuple[Host, ...]:
-        """Put the less loaded of the first two replicas first, and demoted replicas later.
+        """Reorder the nearest replicas: the less loaded of the first two first, demoted ones last.
 
         :param nearest_count: how many replicas at the start of `replicas` are at the shortest
             distance.
@@ -201,7 +205,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         if self._demoted:
             replicas, nearest_count = self._move_demoted(replicas, nearest_count)
         first, second = replicas[0], replicas[1]
-        # If one of the two hosts is down, the plan omits it, so there is nothing to compare.
+        # If one of the two hosts is down, do not compare them: the plan omits that host anyway.
         if nearest_count < 2 or first.is_up is False or second.is_up is False:
             return replicas
         if self._in_flight(second) < self._in_flight(first):
@@ -211,7 +215,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _move_demoted(
         self, replicas: tuple[Host, ...], nearest_count: int
     ) -> tuple[tuple[Host, ...], int]:
-        """Move demoted replicas behind the other replicas at the shortest distance.
+        """Among the replicas at the shortest distance, move the demoted replicas to the end.
 
         :returns: the new order, and how many replicas at the start of it are up and not demoted. If
             there would be no such replica, `replicas` and `nearest_count` are returned unchanged.
@@ -245,7 +249,11 @@ class AdaptivePolicy(TokenAwarePolicy):
         return itertools.chain((first, second), plan)
 
     def _is_better(self, host: Host, other: Host) -> bool:
-        """Return True if `host` is as near as `other`, and preferable by demotion or load."""
+        """Return True if `host` is at the same distance as `other`, and is a better choice.
+
+        A host that is not demoted is better than a demoted host. Otherwise the host with fewer
+        requests in flight is better.
+        """
         if self._child_policy.distance(host) != self._child_policy.distance(other):
             return False
         if self._demoted and (host in self._demoted) != (other in self._demoted):
@@ -276,16 +284,16 @@ class AdaptivePolicy(TokenAwarePolicy):
             return
         latencies = self._latencies_of(host)
         latencies.add_refusal()
-        # Judge at once instead of after JUDGE_INTERVAL: a refusing host may answer hundreds of
-        # requests in that time.
+        # Judge at once instead of waiting for the next judgement: until then, a refusing host may
+        # get hundreds of requests.
         if latencies.refused_share > MOST_REFUSALS and host not in self._demoted:
             self._judge(self._time())
 
     def _latencies_of(self, host: Host) -> _Latencies:
         """Return the record of `host`, and create it if necessary.
 
-        If the host has left the cluster, a new record is not stored. Nothing would remove the
-        record, and other hosts would be compared with it.
+        If the host has left the cluster, a new record is not stored, because nothing would remove
+        it again, and other hosts would be compared with the old host.
         """
         latencies = self._answers.get(host)
         if latencies is None:
@@ -323,7 +331,7 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _demote_refusing(self, hosts: list[Host], now: float) -> None:
         """Demote the hosts that refuse requests.
 
-        :param hosts: all hosts at one distance.
+        :param hosts: the hosts at one distance that have responded.
         :param now: the current time.
         """
         demotions_left = self._demotions_left(hosts)
@@ -339,14 +347,15 @@ class AdaptivePolicy(TokenAwarePolicy):
     def _demotions_left(self, hosts: list[Host]) -> int:
         """Return how many of the hosts may still be demoted.
 
-        At most half of them are, because the other hosts must take the load.
+        At most half of the hosts are demoted, because the other hosts must take their load.
         """
         return len(hosts) // 2 - sum(host in self._demoted for host in hosts)
 
     def _demote_slow(self, all_hosts: list[Host], now: float) -> None:
         """Demote the slow hosts.
 
-        :param all_hosts: all hosts at one distance. Only hosts with enough responses are compared.
+        :param all_hosts: the hosts at one distance that have responded. Only those with at least
+            ENOUGH_ANSWERS responses are compared.
         :param now: the current time.
         """
         hosts = [host for host in all_hosts if self._answers[host].count >= ENOUGH_ANSWERS]
@@ -359,8 +368,8 @@ class AdaptivePolicy(TokenAwarePolicy):
         # A host must exceed both limits: on a fast network, four times the latency of the fastest
         # host is still fast.
         limit = max(fastest * self.slow_factor, fastest + self.slow_floor)
-        # Also demote at most half of the hosts that are compared here, because we do not know how
-        # fast all other hosts are.
+        # Of the hosts that are compared here, demote at most half, too, because the latencies of
+        # the other hosts are not known yet.
         demotions_left = min(self._demotions_left(all_hosts), self._demotions_left(hosts))
         for host in hosts:
             latencies = self._answers[host]

@@ -1,8 +1,8 @@
 """Load balancing policies decide which hosts a request may use, and in which order.
 
 Policies accept any hashable objects as hosts. The engine passes the initial hosts to `populate`,
-and reports changes by the ``on_*`` methods. The engine calls all methods on its event loop, so they
-must not block. The policies of this module are thread-safe: the driver also calls their
+and later reports changes by calling the ``on_*`` methods. It calls all methods on its event loop,
+so they must not block. The policies of this module are thread-safe: the driver also calls their
 `make_query_plan` in the threads that execute statements.
 """
 
@@ -46,9 +46,10 @@ class HostStateListener:
     """Notified when hosts join or leave the cluster, or go up or down.
 
     A blocking `Cluster` calls the listeners that were registered with `register_listener` in a
-    thread of their own, one after the other and in the order of the events. They may block and
-    execute statements; a slow listener delays later notifications. The listeners of `cassandra.aio`
-    and load balancing policies are called on the event loop, and must not block. Errors are logged.
+    thread of their own, one after the other and in the order of the events. These listeners may
+    block and execute statements, but a slow listener delays later notifications. The driver calls
+    load balancing policies, and the listeners of `cassandra.aio`, on its event loop, so they must
+    not block. Errors that a listener raises are logged.
     """
 
     def on_up(self, host: Host) -> None:
@@ -285,8 +286,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         preference: dict[Hashable, int] = {
             name: rank for rank, name in enumerate(self.preferred_remote_dcs)
         }
-        # The sort is stable: data centres without a preference keep the order in which they were
-        # found.
+        # Data centres without a preference keep the order of their first hosts, because the sort is
+        # stable.
         remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
         tiers = self._tiers = (*local_tiers, *(tuple(remote[name]) for name in remote_dcs))
         # If the engine's thread has changed the hosts during this computation, do not cache these
@@ -296,7 +297,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return tiers
 
     def distance(self, host: Host) -> int:
-        # A rack-aware policy handles hosts of the local rack before it calls this method.
+        # This also returns LOCAL for the local rack. `RackAwareRoundRobinPolicy` overrides this
+        # method, and handles hosts of the local rack itself.
         if self._tier(host) is not None:
             return HostDistance.LOCAL
         is_used = any(host in tier_hosts for tier_hosts in self._hosts_by_tier())
@@ -308,8 +310,8 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         return plans.rotated(self._hosts_by_tier(), next(self._position))
 
     def on_up(self, host: Host) -> None:
-        # A host may come back in another rack or data centre, as a new object that is equal to the
-        # old object: replace the old object.
+        # If a host comes back in another rack or data centre, `host` is a new object, which is
+        # equal to the old object. So replace the old object.
         self._hosts = (*(other for other in self._hosts if other != host), host)
         self._tiers = None
 
@@ -361,20 +363,23 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc or ""
         self.finds_local_dc = not local_dc  # True if the application has not set `local_dc`
-        # The addresses of the contact points; empty if they are not known.
+        # The addresses of the contact points. If the set is empty, any host determines the data
+        # centre.
         self._contact_addresses: frozenset[str] = frozenset()
         self._found_dc = ""  # the local data centre, if the policy itself has determined it
-        # Returns the cluster in which the policy has determined `_found_dc`; None if there is none.
+        # A function that returns the cluster in which the policy has determined `_found_dc`. It
+        # returns None if there is no such cluster, or it was garbage collected.
         self._found_in: Callable[[], object] = _nothing
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy determines its data centre again. Besides, weak references cannot be pickled.
+        # Leave out the cluster: weak references cannot be pickled, and a copy for another cluster
+        # must determine the data centre again.
         return {**vars(self), "_found_in": _nothing}
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
-        # A policy in a module constant may be used by one cluster after another. Do not keep the
-        # data centre of the previous cluster: the new cluster may have no node in a data centre
-        # with that name.
+        # An application may use the same policy object for one cluster after another. If the policy
+        # has determined the data centre itself, forget it for a new cluster, which may have no data
+        # centre with that name.
         has_no_data = False
         if self.local_dc and self.local_dc == self._found_dc and self._found_in() is not cluster:
             self.local_dc = ""
@@ -389,7 +394,8 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             get_control_host = getattr(cluster, "get_control_connection_host", None)
             control_host = get_control_host() if get_control_host is not None else None
             hosts = list(hosts)
-            # A control host without data (a zero-token node of ScyllaDB) is not among the hosts.
+            # The control host may be a node without data (a zero-token node of ScyllaDB). Such a
+            # node is not in `hosts`, and does not determine the local data centre.
             has_no_data = (
                 bool(hosts)
                 and control_host not in hosts
@@ -401,7 +407,8 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         for host in self._hosts:
             self._adopt_datacenter(host)
         if not self.local_dc and has_no_data:
-            # All contact points are nodes without data.
+            # All contact points are nodes without data, so none of them is in the list of hosts.
+            # Use the data centre of any host.
             self._contact_addresses = frozenset()
             for host in self._hosts:
                 self._adopt_datacenter(host)
@@ -416,8 +423,8 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             self._tiers = None  # the tiers depend on the local data centre
 
     def _tier(self, host: Host) -> int | None:
-        # A host whose data centre is not known yet is a contact point. Treat it as local, so that
-        # plans contain it.
+        # Before the driver has read the list of nodes, the data centre of a contact point is not
+        # known. Treat such a host as local, so that plans contain it.
         return 0 if not host.datacenter or host.datacenter == self.local_dc else None
 
     def on_up(self, host: Host) -> None:
@@ -588,7 +595,8 @@ class HostFilterPolicy(WrapperPolicy):
     """Ignores hosts for which `predicate` returns False.
 
     :param child_policy: makes the plan that is filtered.
-    :param predicate: returns True if a host may be used. It is called for the hosts of each plan.
+    :param predicate: returns True if a host may be used. It is called for the hosts of each plan,
+        and for the distance of a host.
     :raises TypeError: if `predicate` is not callable.
     """
 
@@ -688,7 +696,7 @@ def distances_follow_events(policy: object) -> bool:
 
 
 def attach_policy(policy: object, engine: Engine) -> None:
-    """Call ``policy.attach(engine)``, unless an application's policy lacks this method."""
+    """Call ``policy.attach(engine)`` if the policy has this method."""
     attach = getattr(policy, "attach", None)
     if attach is not None:
         attach(engine)

@@ -33,8 +33,8 @@ class SimpleConvictionPolicy(ConvictionPolicy):
     """Counts a host as down after one failure."""
 
     def add_failure(self, connection_exc: BaseException) -> bool:
-        # The driver soon tries to reach the host again (see `ReconnectionPolicy`), so a wrong
-        # decision does little harm.
+        # A wrong decision does little harm, because the driver soon tries to connect to the host
+        # again (see `ReconnectionPolicy`).
         return True
 
     def reset(self) -> None:

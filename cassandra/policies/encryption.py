@@ -22,8 +22,8 @@ class ColumnEncryptionPolicy:
     Pass a policy to `Cluster` as `column_encryption_policy`. Values that you bind to an encrypted
     column are encrypted, and values of that column in results are decrypted. For the server, such a
     column is a blob. Several threads may call the methods at the same time. Each method gets a
-    `ColDesc`; `encrypt` and `decrypt` also get bytes in wire format. They are not called for null
-    and unset values.
+    `ColDesc`, which names the keyspace, table and column. `encrypt` and `decrypt` also get the
+    bytes of a value, and are not called for null and unset values.
     """
 
     deterministic: bool = True

@@ -155,8 +155,8 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         :param engine: the cluster's engine.
         """
         if not self._keeps_tracker_clock:
-            # The tracker that the policy has created uses the clock of the cluster, which may be
-            # simulated.
+            # The policy has created the tracker itself. Let it use the clock of the cluster, which
+            # may be a simulated clock.
             self._keeps_tracker_clock = True
             self.tracker.use_clock(engine.time)
         engine.observe_latencies(self.tracker.record)

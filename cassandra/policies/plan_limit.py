@@ -15,7 +15,8 @@ LONGEST_PLAN = 10_000
 def limited(plan: Iterable[T]) -> Iterator[T]:
     """Return the hosts of a query plan, but at most LONGEST_PLAN hosts.
 
-    A policy that leaves out hosts of another policy's plan must use this function. If the policy
-    left out all hosts of an endless plan, the event loop would never do anything else.
+    A policy that leaves out hosts of another policy's plan must use this function. If that plan is
+    endless, and all its hosts are left out, the policy would otherwise search forever, and block
+    the event loop.
     """
     return islice(plan, LONGEST_PLAN)

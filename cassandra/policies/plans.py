@@ -64,7 +64,7 @@ class Router:
     def _route_row(
         self, host_numbers: Sequence[int], shuffle: bool
     ) -> tuple[tuple[Host, ...], int]:
-        """Return the same as `route`, for the hosts with the numbers in `host_numbers`."""
+        """Return the same as `route`, for replicas with these indexes in `ReplicaMap.hosts`."""
         tiers, hosts = self._tiers, self._map.hosts()
         order: list[int] = []
         nearest_count = 0
@@ -105,9 +105,10 @@ class Router:
         query: Statement,
         in_flight: Callable[[Host], int] | None = None,
     ) -> Iterator[Host]:
-        """Return the plan for the hosts with these numbers. Other parameters are as in `plan`.
+        """Return the query plan for the replicas with these indexes.
 
-        :param numbers: indexes into the hosts of the replica map.
+        :param numbers: indexes into the hosts of the replica map. The other parameters are as in
+            `plan`.
         """
         replicas, nearest_count = self._route_row(numbers, shuffle)
         if in_flight is not None and nearest_count > 1:
@@ -144,9 +145,9 @@ class Planner:
     :param routers: the `Router` of each keyspace.
     :param child: the policy whose plan comes after the replicas.
     :param shuffle: True to try replicas at the same distance in random order; see `Router.route`.
-    :param in_flight: returns the number of requests in flight to a host; see `Router.plan`. Some
-        statements should be tried by all clients on the replicas in the same order; for these,
-        neither `shuffle` nor `in_flight` applies.
+    :param in_flight: returns the number of requests in flight to a host; see `Router.plan`. For
+        lightweight transactions and serial reads, neither `shuffle` nor `in_flight` is used: all
+        clients should try their replicas in the same order.
     :param router_over: builds a router for a tuple of hosts that have tablets. None disables
         tablets.
     """
@@ -166,7 +167,7 @@ class Planner:
         router_over: Callable[[tuple[Any, ...]], Router] | None = None,
     ) -> None:
         self._router_over = router_over
-        # The tuple (hosts of the tablets, the router over these hosts); None until it is needed.
+        # The tuple (hosts of all tablets, the router for these hosts); None until a plan needs it.
         self._tablet_router: tuple[Any, Router] | None = None
         self._metadata = metadata
         self._version = metadata.placement_version
@@ -218,7 +219,8 @@ class Planner:
             or query.consistency_level in SERIAL_LEVELS
             or query.is_lwt()
         )
-        # One router serves all tablets until the tuple of their hosts is replaced.
+        # All tablets share one router, which is built for `tablets.hosts`. If that tuple has been
+        # replaced, build a new router.
         hosts_and_router = self._tablet_router
         if hosts_and_router is None or hosts_and_router[0] is not tablets.hosts:
             assert self._router_over is not None
@@ -243,8 +245,8 @@ def replica_plan(
     query: Statement,
 ) -> Iterator[Host]:
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
-    # This is a generator, because most requests end at the first host, and the child's plan need
-    # not be built for them.
+    # Most requests succeed on the first host. This is a generator, so that the child's plan is not
+    # built for them.
     tried = set()
     for host in replicas:
         if host.is_up is not False:
@@ -262,7 +264,7 @@ def rotated(tiers: Sequence[Sequence[Host]], start: int) -> Iterator[Host]:
     must not be negative.
     """
     if len(tiers) == 1 and 0 < len(tiers[0]) <= _MAX_COPIED_HOSTS:
-        # For few hosts, copying them is cheaper than a generator.
+        # If there are few hosts, copying them is faster than a generator.
         (hosts,) = tiers
         first_index = start % len(hosts)
         return iter((*hosts[first_index:], *hosts[:first_index]) if first_index else hosts)

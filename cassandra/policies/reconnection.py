@@ -33,9 +33,9 @@ class ReconnectionPolicy:
 def delays_of(policy: ReconnectionPolicy) -> Iterator[float]:
     """Return the delays in seconds of a new schedule of `policy`.
 
-    If the application's policy raises an error, or returns anything else than delays, the error is
-    logged, and constant delays follow. An error of the application must not make the driver give up
-    a host.
+    If the application's policy raises an error, or returns something else than delays, the error is
+    logged, and constant delays follow. Otherwise the driver would never try to reach the host
+    again.
     """
     try:
         for delay in policy.new_schedule():

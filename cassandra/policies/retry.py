@@ -49,9 +49,9 @@ class RetryPolicy:
     `IGNORE` it and return an empty result. An optional third item is the delay before the retry, in
     seconds. The driver calls the methods on its event loop, so they must not block.
 
-    In two cases, `IGNORE` raises the error nevertheless. For a later page of a result, the rows of
-    that page and of all pages after it would be missing. For ``USE``, later statements would run in
-    the old keyspace.
+    In two cases, the driver raises the error although a method returns `IGNORE`. If the request was
+    for a later page of a result, the rows of all further pages would be missing. If the request was
+    ``USE``, later statements would run in the old keyspace.
     """
 
     RETRY = 0
@@ -62,11 +62,12 @@ class RetryPolicy:
     if not TYPE_CHECKING:  # hidden from type checkers, which report such calls themselves
 
         def __new__(cls, *_args, **_options):
-            # This policy takes no arguments. Applications may pass a number of retries, so the
-            # error names a policy that takes this number.
+            # `RetryPolicy` takes no arguments. An application that passes one probably means a
+            # number of retries, so the error names a policy that takes such a number.
             create = super().__new__
             if create is not object.__new__:
-                # The application's class has another base class, which takes the arguments.
+                # The application's class has another base class with its own `__new__`, which gets
+                # the arguments.
                 return create(cls, *_args, **_options)
             if (_args or _options) and cls.__init__ is object.__init__:
                 raise TypeError(
@@ -131,7 +132,7 @@ class RetryPolicy:
         alive_replicas: int,
         retry_num: int,
     ) -> Decision:
-        """Retry once on the next host, because this coordinator may be cut off from the replicas.
+        """Retry once on the next host: this coordinator may have lost contact to the replicas.
 
         :param query: the statement.
         :param consistency: the consistency level that cannot be reached, a value of
@@ -149,8 +150,8 @@ class RetryPolicy:
     ) -> Decision:
         """Retry on the next host if the request is idempotent, or if the node is shutting down.
 
-        A node that is shutting down has not executed the request. With other errors, the server may
-        have executed the request.
+        A node that is shutting down has not executed the request. After any other error, we cannot
+        know whether the server has executed the request.
 
         :param query: the statement.
         :param consistency: the consistency level of the request, a value of `ConsistencyLevel`.
@@ -222,8 +223,8 @@ class DowngradingConsistencyRetryPolicy(RetryPolicy):
         # reach.
         if received_responses < required_responses:
             return self._retry_with(received_responses)
-        # Enough replicas have responded. If only the data is missing, the same level may succeed
-        # now.
+        # Enough replicas have responded, but not the replica that was asked for the data: retry at
+        # the same level. Otherwise a retry would not help.
         return (self.RETRY, consistency) if not data_retrieved else (self.RETHROW, None)
 
     def on_write_timeout(

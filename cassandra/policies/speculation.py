@@ -69,7 +69,7 @@ class _ConstantPlan(SpeculativeExecutionPlan):
     def next_execution(self, host: Host | None) -> float:
         if self._remaining <= 0:
             return -1
-        # The plan and not the policy counts the attempts, because a plan belongs to one request.
+        # Count the attempts here and not in the policy, because each request has its own plan.
         self._remaining -= 1
         return self._delay
 

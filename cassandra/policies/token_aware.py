@@ -2,9 +2,9 @@
 
 A `Router` (`cassandra.policies.plans`) returns the replicas of a key, sorted by distance, in one
 call. A router is built for each keyspace, and again after each change of the cluster. This is only
-possible if the child policy's distances do not change without an event. With any other child
-policy, such as a policy that an application has defined, each query plan asks for the distances
-again.
+possible if the distances of the child policy change only when one of its ``on_*`` methods is
+called. With any other child policy, such as a policy that an application has defined, each query
+plan asks for the distances again.
 """
 
 from __future__ import annotations
@@ -80,10 +80,11 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
         self._shuffle_replicas = shuffle_replicas
-        # The type is Any, because an application may pass its own object instead of `Metadata`,
-        # which only needs the method `get_replicas`.
+        # The cluster's `Metadata`; or an application's own object, which needs only the method
+        # `get_replicas`.
         self._metadata: Any = None
-        # True if routers may be built and cached; see `populate`.
+        # True if routers may be cached, because distances and replicas only change with an event;
+        # see `populate`.
         self._has_routing = False
         # `Metadata.placement_version` when the routers were built; -1 before the first router is
         # built.
@@ -120,16 +121,17 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         )
         self._forget_routers()
 
-    # This method is a function of the module `plans` (compiled or Python). A Python method that
-    # called the function would cost as much as the plan. The module imports prepared statements,
-    # and with them all types, so it is imported only when the first cluster is created.
+    # Use the function `make_query_plan` of the module `plans` directly as the method: a Python
+    # method around the compiled function would take as long as the function. `LazyAttribute`
+    # imports the module when the first cluster is created, because it also imports prepared
+    # statements and all CQL types.
     if TYPE_CHECKING:
         make_query_plan = plans.make_query_plan
     else:
         make_query_plan = LazyAttribute("cassandra._impl", "plans", for_engine=True)
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
-        """Build a plan if there is no planner, or if `Planner.plan` has returned None.
+        """Build a query plan if there is no planner, or if `Planner.plan` has returned None.
 
         Usually the keyspace has no router yet, and this method builds the router.
         """
@@ -139,7 +141,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
         shuffle = self.shuffle_replicas and not keeps_order(query)
-        # A router is for a whole keyspace. With tablets, the replicas depend on the table.
+        # A router knows only the replicas of a whole keyspace. With tablets, each table has its own
+        # replicas, so a router cannot be used.
         if router is not None and not self._has_tablets(keyspace):
             return router.plan(key, shuffle, self._child_policy, working_keyspace, query)
         replicas, _ = self._ranked_replicas(keyspace, key, query)
@@ -154,7 +157,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def _router_of(self, keyspace: str | None) -> Router | None:
         """Return the router for `keyspace`; build the router if necessary.
 
-        If the result is None, each plan has to ask the metadata for the replicas.
+        Return None if no router can be used. Each plan must then ask the metadata for the replicas.
         """
         metadata = self._metadata
         if not self._has_routing:
@@ -191,8 +194,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             and version == self._placement_version == self._metadata.placement_version
         ):
             self._planner = planner
-        # In another thread, the cluster may have changed since. If so, drop the cached routers, and
-        # use this router for this plan only.
+        # If another thread has changed the routers or the cluster since, drop all cached routers.
+        # The caller uses this router for one plan only.
         if self._routers is not routers or self._planner is not planner:
             self._forget_routers()
         return router
@@ -200,8 +203,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
         """Return a `Router` for `replica_map`, which sorts by the child policy's distances."""
         tier_of = self._tier_function()
-        # A host of the map is None if tablets name it, but the cluster's metadata does not have it
-        # (yet).
+        # A host in the map is None if a tablet names a host id that the metadata does not know
+        # (yet). Leave out such hosts.
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
         return plans.Router(replica_map, tiers, self._random.getrandbits(64))
 
@@ -250,7 +253,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             return (), 0
         replicas = self._find_replicas(keyspace, key, query)
         has_leaders = self._has_tablets(keyspace) and self._metadata.tablets.has_leaders(keyspace)
-        # Do not shuffle if all clients should try the same replica first.
+        # Do not shuffle if all clients should try the same replica first: the leader of a tablet,
+        # or the first replica for a lightweight transaction.
         if self.shuffle_replicas and not has_leaders and not keeps_order(query):
             self._random.shuffle(replicas)
         tier_of = self._tier_function()
@@ -311,8 +315,8 @@ _WRAPPERS = frozenset({DSELoadBalancingPolicy, DefaultLoadBalancingPolicy, Token
 def plans_in_any_thread(policy: object) -> bool:
     """Return True if several threads may build plans with `policy` at the same time.
 
-    Return False for a policy that an application has defined, because the documentation promises to
-    call such policies only on the engine's event loop.
+    Return False for a policy that an application has defined: the documentation promises that such
+    policies are only called on the engine's event loop.
     """
     while type(policy) in _WRAPPERS:
         policy = policy._child_policy  # type: ignore[attr-defined]  # they are wrappers

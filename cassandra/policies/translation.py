@@ -35,7 +35,7 @@ class EC2MultiRegionTranslator(AddressTranslator):
     def translate(self, addr: str) -> str:
         family = socket.AF_INET6 if ":" in addr else socket.AF_INET
         try:
-            # Look up the DNS name of the public address, and then the address for that name.
+            # Resolve the public address to its DNS name, and the name to the private address.
             name = socket.getfqdn(addr)
             return str(socket.getaddrinfo(name, None, family, socket.SOCK_STREAM)[0][4][0])
         except OSError:  # the name does not resolve: use the public address
