@@ -9,7 +9,7 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, fails
 from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 
-# P is the class of the application's values, C the class of the CQL values.
+# P is the class of the application's values, and C the class of the CQL values.
 P = TypeVar("P")
 C = TypeVar("C")
 
@@ -17,9 +17,9 @@ C = TypeVar("C")
 class Converter(Generic[P, C]):
     """A pair of functions that convert between an application's values and CQL values.
 
-    Register a converter for a CQL type, a column or a class by `CodecRegistry`. It is immutable,
-    and threads may share it. The functions must have no side effects and must not block. They are
-    never called with None, because a null stays null.
+    Register a converter for a CQL type, a column or a class by `CodecRegistry`. A converter is
+    immutable, and threads may share it. The functions must have no side effects and must not block.
+    They are never called for a null: None is written as null, and a null is read as None.
 
     :param to_cql: called with a bound value; returns the value that the driver writes. None writes
         bound values unchanged.
@@ -79,7 +79,7 @@ def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> obj
 
     :param to_cql: the function of the converter.
     :param value: the bound value, which must not be None.
-    :param cql_name: the CQL type of the result, for the error message: ``text``, for example.
+    :param cql_name: the CQL type of the result, such as ``text``, for the error message.
     :raises EncodeTypeError: if the function raises a TypeError.
     :raises EncodeValueError: if the function raises another error, or returns None or
         `UNSET_VALUE`.

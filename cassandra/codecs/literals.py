@@ -1,4 +1,4 @@
-"""Converts values of classes with a converter when they are written as CQL literals.
+"""Converts values when they are written as CQL literals, if their class has a converter.
 
 The driver writes CQL literals for the parameters of a statement with ``%s``.
 """
@@ -34,22 +34,22 @@ class _ClassLiteral:
     def __call__(self, value: object) -> str:
         converted = to_native(self.to_cql, value, "a value of CQL")
         write = self.encoder._method(type(converted))
-        # The converter has returned a CQL value. Do not convert this value again, even if its class
-        # has a converter, too.
+        # `converted` is already a CQL value. Do not convert it again if its class has a converter,
+        # too: use the function that the converter's entry has replaced.
         while isinstance(write, _ClassLiteral):
             write = write.previous or self.encoder._method_for_unknown()
         return write(converted)
 
 
 def write_literals(encoder: Encoder, classes: Mapping[type, Callable[[Any], Any]]) -> None:
-    """Make `encoder` convert values of these classes, and of no other classes.
+    """Make `encoder` convert values of the classes in `classes`, and of no other classes.
 
     Functions that the application has put into `Encoder.mapping` are not removed.
 
     :param encoder: the encoder.
     :param classes: the functions of the converters, by class.
     """
-    # An application's own encoder may have no mapping.
+    # If the application uses an encoder of its own class, the encoder may have no mapping.
     mapping: Any = getattr(encoder, "mapping", None)
     if mapping is None:
         return

@@ -1,15 +1,15 @@
 """`CodecRegistry`: the converters of a cluster or a session.
 
-A registry keeps its converters in dicts that are never modified, but replaced by each change. The
-attribute `converters` of a registry is an immutable snapshot of these dicts, merged with the dicts
-of the parent registry. (The parent of a session's registry is the registry of its cluster.) The
-snapshot is None if there are no converters at all, so that code for the usual case only has to
-check for None.
+A registry keeps its converters in dicts. A change does not modify a dict, but replaces it by a new
+dict. The attribute `converters` of a registry is an immutable snapshot of these dicts, merged with
+the dicts of the parent registry. (The parent of a session's registry is the registry of its
+cluster.) The snapshot is None if there are no converters at all, so that code for the usual case
+only has to check for None.
 
 The plans that bind values and read rows are built from a snapshot. A prepared statement follows the
 registry of the session that prepared it: after each change, the registry calls the statement's
-`renew_codecs`, which builds new plans. Values that were bound before stay as they are. A statement
-replaces a plan by a single assignment, so a row is never bound or read with two different
+`renew_codecs`, which builds new plans. Values that were bound before the change stay as they are. A
+statement replaces a plan by a single assignment, so a row is never bound or read with a mix of two
 snapshots.
 """
 
@@ -48,8 +48,8 @@ _changing = Lock()
 
 @renew_in_child
 def _renew_lock() -> None:
-    # The thread that held the lock at the fork does not exist in the child, so nothing would
-    # release the lock there.
+    # Replace the lock in a forked child. The thread that held the lock at the fork does not exist
+    # there, so nothing would release the lock.
     global _changing
     _changing = Lock()
 
@@ -82,7 +82,8 @@ class Converters:
         self.types = sorted(types.items(), key=lambda item: -item[0].precision)
         self.columns = columns
         self.classes = classes
-        # A cache of types with converters, which `cassandra.protocol.converted` creates for plans.
+        # Caches the types that `cassandra.protocol.converted` creates for plans: each combines a
+        # CQL type with its converter.
         self.cached_types: Bounded[Any, Any] = Bounded(_CACHED_TYPES, 1 << 24)
 
     def of_type(self, cql_type: Any) -> AnyConverter | None:
@@ -93,7 +94,7 @@ class Converters:
         return None
 
     def of_class(self, cls: type) -> ToCql | None:
-        """Return the function for a class or its nearest parent class; None if there is none."""
+        """Return the `to_cql` of a class or of its nearest parent class; None if there is none."""
         classes = self.classes
         for parent in cls.__mro__:
             to_cql = classes.get(parent)
@@ -166,8 +167,8 @@ class CodecRegistry:
     def register_column(self, column: str | tuple[str, str, str], converter: AnyConverter) -> None:
         """Convert the values of one column.
 
-        This converter takes precedence over converters of types and classes. In results it applies
-        to the column under its own name, but not if a query renames the column by ``AS`` or applies
+        This converter takes precedence over converters of types and classes. In results, it applies
+        only if the column has its own name: not if a query renames the column by ``AS``, or applies
         a function to it.
 
         :param column: ``keyspace.table.column`` in CQL, where names without quotes are lower case;
@@ -253,7 +254,7 @@ class CodecRegistry:
         with _changing:
             unchecked, self._unchecked = self._unchecked, set()
         for registered in unchecked:
-            # `registered` is either the pattern of a type, or the key of a column.
+            # `registered` is the pattern of a type, or the (keyspace, table, column) of a column.
             if isinstance(registered, TypePattern):
                 missing_message = missing_type(registered, keyspaces)
             else:
@@ -320,8 +321,8 @@ class CodecRegistry:
         with _changing:
             yield
             followers = self._publish()
-        # Notify the followers after releasing the lock: building a plan acquires other locks.
-        # The stack calls all callbacks, even if one of them raises.
+        # Notify the followers only after the lock is released, because building a plan acquires
+        # other locks. The stack makes all calls, even if one of them raises an error.
         with ExitStack() as renewals:
             for follower in followers:
                 renewals.callback(follower.renew_codecs)

@@ -46,7 +46,7 @@ def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | No
             return missing
     if not pattern.is_user_type:
         return None
-    # Without a keyspace, the type may exist in any keyspace.
+    # If the pattern has no keyspace, the type may be in any keyspace.
     if pattern.keyspace is not None:
         keyspace = keyspaces.get(pattern.keyspace)
         if keyspace is None:

@@ -28,7 +28,7 @@ _PARAMETER_COUNTS: dict[str, int | None] = {
     "tuple": None,
     "vector": 2,
 }
-# What each value of `_PARAMETER_COUNTS` is called in an error message.
+# The words for each value of `_PARAMETER_COUNTS` in an error message.
 _COUNTED = {1: "one type", 2: "two types", None: "its types"}
 _WRAPPERS = frozenset({"frozen", "reversed"})  # types with the same values as their inner type
 
@@ -61,7 +61,7 @@ class TypePattern(NamedTuple):
             )
         if self.is_user_type or self.name != _name_of(cql_type):
             return False
-        # The names are equal, so also compare the parameters.
+        # Here the names are equal. Compare the parameters, too.
         subtypes = cql_type.subtypes
         return (
             self.dimension == getattr(cql_type, "vector_size", 0)
@@ -176,7 +176,7 @@ def _make_pattern(name: str, parameters: list[Any] | None, text: str) -> TypePat
     """
     lower_name = name.lower()
     if lower_name in _WRAPPERS:
-        # ``frozen<list<int>>`` has the same values as ``list<int>``.
+        # Leave out ``frozen``: ``frozen<list<int>>`` has the same values as ``list<int>``.
         inner_patterns = _make_patterns(parameters or [], text)
         if len(inner_patterns) != 1:
             raise ValueError(f"{lower_name} takes one type")
@@ -220,12 +220,13 @@ def _scalar_or_user_type(name: str) -> TypePattern:
         pass
     else:
         return TypePattern(scalar_name)
-    # It is not a built-in type, so it is a user-defined type.
+    # There is no built-in type with this name, so it is the name of a user-defined type.
     parts = split_names(name)
     if len(parts) > 2:
         raise ValueError(f"{name} has more parts than a keyspace and a name")
     keyspace = parts[0] if len(parts) == 2 else None
-    # A name that resembles the name of a built-in type is probably misspelt.
+    # Raise an error if the name resembles the name of a built-in type, because it is probably
+    # misspelt.
     if keyspace is None and '"' not in name:
         suggestion = nearest(scalar_name, [*_SCALARS, *_PARAMETER_COUNTS], 0.85)
         if suggestion is not None:
