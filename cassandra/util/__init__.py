@@ -1,4 +1,4 @@
-"""Classes for CQL values that Python lacks, such as `Date` and `SortedSet`, and functions."""
+"""Classes for CQL values that Python has no class for, such as `Date`, and helper functions."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ __all__ = [
     "utc_datetime_from_ms_timestamp", "uuid_from_time",
 ]  # fmt: skip
 
-# The older name of the class is also the name of a submodule. With lazy imports (PEP 810), a later
-# import of the submodule would replace an imported class by the module, so assign the class here.
+# `sortedset` is an older name of the class, but also the name of a submodule. If the class were
+# imported under this name, then with lazy imports (PEP 810) a later import of the submodule would
+# replace the class by the module. So assign the class here.
 sortedset = SortedSet
 
 __getattr__ = lazy_names(__name__)

@@ -1,4 +1,4 @@
-"""CQL names and values as strings: which of them need quotes, and how to quote them.
+"""CQL names and values as strings: which names need quotes, and how to quote names and values.
 
 Unnecessary quotes do no harm, but missing quotes change the meaning. Therefore a word counts as
 reserved if any version of Cassandra from 3.0 to 5.0, or ScyllaDB, reserves it.
@@ -38,7 +38,8 @@ cql_keywords_unreserved: set[str] = set(_UNRESERVED.split())
 cql_keywords: set[str] = cql_keywords_reserved | cql_keywords_unreserved
 """All keywords of CQL."""
 
-# Servers read these words as values, although CQL does not list them as keywords.
+# CQL does not list these words as keywords, but without quotes, servers read them as boolean
+# values.
 _CONSTANTS = frozenset({"false", "true"})
 
 
@@ -117,7 +118,7 @@ def protect_type_or_function(name: str) -> str:
 
 def cql_string(text: str) -> str:
     """Return a string literal in single quotes."""
-    # CQL has no backslash escapes, so only double the quotes.
+    # Only quotes need escaping, because CQL has no backslash escapes.
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -190,8 +191,8 @@ def split_names(text: str, what: str = "a name", any_unquoted: bool = False) -> 
 
     :param text: the names. Names without quotes are converted to lower case, as in CQL.
     :param what: what `text` should be, for the error messages.
-    :param any_unquoted: True if names without quotes may have other characters than letters, digits
-        and underscores.
+    :param any_unquoted: True if names without quotes may also contain characters other than
+        letters, digits and underscores.
     :raises ValueError: if `text` does not have this form.
     """
     parts: list[str] = []

@@ -1,4 +1,4 @@
-"""Date ranges of DataStax Enterprise. Each of the two bounds is open, or has a precision."""
+"""Date ranges of DataStax Enterprise. A bound of a range is a time with a precision, or open."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class DateRangePrecision:
         return cls.PRECISIONS[number]
 
 
-# The formats that the server's tools use. They omit the parts below the precision.
+# The format of a date, by its precision, as the server's tools write it. Parts below the precision
+# are omitted.
 _FORMATS = {
     "YEAR": "%Y",
     "MONTH": "%Y-%m",
@@ -178,7 +179,8 @@ def _rounded(bound: DateRangeBound, *, up: bool) -> DateRangeBound:
         first_day = datetime.datetime(moment.year, first_month, 1)
         first_millis = ms_timestamp_from_datetime(first_day)
         if last_month == 12:
-            # For December 9999, `datetime` could not represent the first day of the next month.
+            # Do not compute with the first day of the next month here: for December 9999,
+            # `datetime` cannot represent it.
             last_day = datetime.datetime(moment.year, 12, 31)
         else:
             first_of_next_month = datetime.datetime(moment.year, last_month + 1, 1)

@@ -27,7 +27,7 @@ def _parse_wkt(text: str, expected_type: str) -> dict[str, Any]:
 
     try:
         geometry: dict[str, Any] = wkt.loads(text)
-    # The class of geomet's exception for malformed text depends on where parsing fails.
+    # For malformed text, geomet raises one of these errors, depending on where parsing fails.
     except (ValueError, IndexError, StopIteration) as error:
         raise ValueError(f"{text!r} is not well-known text: {error}") from None
     return _check_type(geometry, expected_type, text)
@@ -38,8 +38,8 @@ def _check_type(geometry: Mapping[str, Any], expected_type: str, source: object)
 
     :param source: what `geometry` was parsed from, for the error message.
     """
-    # Both formats name the type of the geometry. Without this check, a line could be accepted as
-    # the only ring of a polygon.
+    # WKT and GeoJSON both name the type of the geometry. Without this check, the coordinates of a
+    # line could be taken for a polygon with one ring.
     if geometry.get("type") != expected_type:
         raise ValueError(f"{source!r} is a {geometry.get('type')}, not a {expected_type}")
     return dict(geometry)
@@ -70,7 +70,8 @@ def _build_geometry(
     """
     try:
         return make_geometry(geometry["coordinates"])
-    # geomet does not check the shape of the coordinates, which may be nested in any way.
+    # geomet does not check how the coordinates are nested, so building the geometry may raise any
+    # of these errors.
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"{source!r} does not hold the coordinates of a {geometry['type']}: {error!r}"
@@ -279,7 +280,7 @@ _DISTANCE = pattern(
 
 
 class Distance:
-    """A circle around a point. Graph predicates search within it.
+    """A circle around a point. Graph queries of DataStax Enterprise search within such a circle.
 
     :param x: the x coordinate of the centre.
     :param y: the y coordinate of the centre.

@@ -29,12 +29,12 @@ class OncePerInterval:
         self._next = 0.0
 
     def is_due(self) -> bool:
-        """Return True if a line is allowed now; then return False until the interval is over.
+        """Return True if a line is allowed now. Then later calls in the interval return False.
 
         Read `missed` before you call this method, because a call that returns True resets it.
         """
-        # Use a monotonic clock: if the system's clock is set back, the log must not be silent for
-        # hours.
+        # Use a monotonic clock: if the system's clock were set back, a clock of the time of day
+        # would allow no lines for hours.
         now = time.monotonic() if self._clock is None else self._clock()
         if now < self._next:
             self.missed += 1
@@ -48,8 +48,8 @@ class OncePerKey:
     """Allows a log line for each key once per interval.
 
     :param interval: the interval, in seconds.
-    :param size: the maximum number of keys that are remembered. If there are more keys, all keys
-        are forgotten.
+    :param size: the maximum number of remembered keys. If there are more keys, all keys are
+        forgotten, so that a line is allowed for each key again.
     :param most_bytes: the maximum total length of the remembered keys. If it is exceeded, all keys
         are forgotten.
     """

@@ -52,18 +52,21 @@ class Version:
         self.prerelease = match[5] or ""
         # Compare numbers in a prerelease as numbers, so that beta2 is less than beta10.
         parts = tuple(
-            # Tuples of the same form can be compared. Numbers sort before strings.
+            # Both kinds of tuples have the same form, so they can be compared. Numbers sort before
+            # strings.
             (0, int(part), "") if part.isdigit() else (1, 0, part)
             for part in re.findall(r"[0-9]+|[^0-9]+", self.prerelease)
         )
-        # For a prerelease, `not self.prerelease` is False, which sorts before True.
+        # A prerelease must sort before its release: `not self.prerelease` is False for a
+        # prerelease, and False sorts before True.
         self._key = (self.major, self.minor, self.patch, self.build, not self.prerelease, parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._version,)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Only pickles of cassandra-driver have a state. Our own pickles use `__reduce__`.
+        # Restore a pickle of cassandra-driver, which has a state. Our own pickles use `__reduce__`,
+        # and have none.
         self.__init__(state["_version"])  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:

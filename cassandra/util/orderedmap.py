@@ -1,4 +1,4 @@
-"""The mapping type for CQL maps. It keeps the server's order, and its keys need no hash.
+"""The mapping type for CQL maps. A map keeps the server's order, and its keys need no hash.
 
 The codec makes a map from a list of keys and a list of values. The first look-up of a key builds an
 index from serialized keys to positions. Most maps are only iterated over, and so need no index.
@@ -76,7 +76,8 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
             serialize = self._serialize_key
             index = {serialize(key): position for position, key in enumerate(self._keys)}
             if len(index) != len(self._keys):
-                # The server's map may contain a key twice. As in a dict, the last value wins.
+                # The lists may contain a key twice, because a server may send one. As in a dict,
+                # the last value wins: remove the earlier pairs.
                 positions = sorted(index.values())
                 self._values = [self._values[position] for position in positions]
                 self._keys = [self._keys[position] for position in positions]
@@ -125,11 +126,11 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, OrderedMap):
-            # The order matters when two ordered maps are compared.
+            # Two ordered maps are equal only if their pairs have the same order.
             return self._keys == other._keys and self._values == other._values
         if isinstance(other, Mapping):
             try:
-                # The order does not matter when any other mapping is compared, as with dict.
+                # For any other mapping, the order does not matter, as with dict.
                 return len(self) == len(other) and all(
                     key in other and other[key] == value
                     for key, value in zip(self._keys, self._values, strict=True)
@@ -200,7 +201,7 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     def _of(
         cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None
     ) -> Self:
-        """Create a map that uses these two lists, of the same length, without copying them."""
+        """Return a map that uses these lists without copying. They must have the same length."""
         new_map = cls.__new__(cls)
         new_map._keys = keys
         new_map._values = values
@@ -216,7 +217,7 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
 
     def _serialize_key(self, key: object) -> bytes | None:
         if key is None or self._encode_key is None:
-            # CQL maps have no null keys, so None stands for itself in the index.
+            # CQL has no null keys, so None cannot be serialized: use None itself in the index.
             return None if key is None else super()._serialize_key(key)
         return self._encode_key(key)
 

@@ -1,4 +1,4 @@
-"""The set type for CQL sets. The elements are sorted, and need no hash."""
+"""The set type for CQL sets. Its elements are sorted, and need no hash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ else:
 
 
 class _Unordered(list[Any]):
-    """Elements without a total order by ``<``, such as tuples with nulls, sets, or NaN.
+    """The elements of a set, if ``<`` does not order them: tuples with nulls, sets, or NaN.
 
     A search must compare every element, because bisection would miss elements.
     """
@@ -26,15 +26,16 @@ class _Unordered(list[Any]):
 def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
     """Return `items` sorted and without duplicates. Items without a total order are not sorted.
 
-    :param distinct: True if no duplicates are expected. Elements that have neither an order nor a
-        hash are then not compared with each other, because that would take quadratic time.
+    :param distinct: True if the caller knows that there are no duplicates. Elements that have
+        neither an order nor a hash are then not compared with each other, which would take
+        quadratic time.
     """
     elements = list(items)
     # A single element need not support ``<``.
     if len(elements) < 2:
         return elements
     try:
-        # Only sorting shows if the elements have an order.
+        # Try to sort: only that shows whether the elements have an order.
         ordered = sorted(elements)
         # In the usual case, each element is less than the next element, so there are no duplicates.
         if all(map(lt, ordered, islice(ordered, 1, None))):
@@ -46,8 +47,9 @@ def _ordered_unique(items: Iterable[Any], distinct: bool = False) -> list[Any]:
                 unique.append(item)
                 previous = item
             elif item != previous:
-                # sorted() has raised no error, but the elements have no total order. For example,
-                # ``<`` of sets means subset, and NaN does not compare.
+                # The two elements are neither ordered nor equal, so there is no total order,
+                # although sorted() has raised no error. For example, ``<`` of sets means subset,
+                # and NaN is not less than any number.
                 return _unordered_unique(elements, distinct)
     except TypeError:
         return _unordered_unique(elements, distinct)
@@ -120,17 +122,17 @@ class SortedSet(bases.SetBase):
     def _find(self, item: object) -> tuple[bool, int]:
         """Search for `item`: return (True, its index), or (False, the index at which to insert it).
 
-        The index is -1 if the item is not in the set, and has no defined position.
+        The index is -1 if the item is not in the set, and the elements have no order.
         """
         items = self._items
-        # `_Unordered` is a subclass of list, but bisecting it would miss elements.
+        # Do not bisect an `_Unordered`, which is a subclass of list: that would miss elements.
         if type(items) is list:
             try:
                 index = bisect_left(items, item)
                 if index < len(items) and items[index] == item:
                     return True, index
-                # Insert here only if the neighbours compare as expected, because there may be no
-                # total order.
+                # Return this index only if the item is between its neighbours. Otherwise there is
+                # no total order, so compare with each element below.
                 if (index == len(items) or item < items[index]) and (
                     index == 0 or items[index - 1] < item
                 ):

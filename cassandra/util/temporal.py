@@ -81,8 +81,8 @@ def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp
     return MillisTimestamp(timestamp_ms)
 
 
-# Seconds from 1970 to the end of the year 9999. No datetime is further from 1970: the first
-# datetime, in the year 1, is nearer.
+# Seconds from 1970 to the end of the year 9999. No datetime is further from 1970 than this, in the
+# past either, because the year 1 is nearer.
 _MOST_SECONDS = 253_402_300_800
 
 
@@ -104,7 +104,7 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
                 else ""
             )
         )
-    # This is exact for any size, because no float is involved.
+    # For an int, the result is exact for any size, because no float is involved.
     if isinstance(timestamp, int):
         return DATETIME_EPOC + _timedelta(seconds=timestamp)
     # Round down, so that the fraction is not negative before 1970.
@@ -344,8 +344,8 @@ class Date(bases.DayBase):
         value = other.days_from_epoch if isinstance(other, Date) else other
         if isinstance(value, int):
             return self.days_from_epoch == value
-        # In Python, datetime is a subclass of date. A datetime is not a day, so it never equals a
-        # `Date`.
+        # A datetime is not a day, so it never equals a `Date`. Exclude it, because in Python
+        # datetime is a subclass of date.
         if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
             return self.days_from_epoch == _days_of_date(value)
         return NotImplemented

@@ -22,8 +22,8 @@ HIGHEST_TIME_UUID = uuid.UUID("ffffffff-ffff-1fff-bf7f-7f7f7f7f7f7f")
 def _warn_of_version(function: str, uuid_arg: uuid.UUID) -> None:
     """Warn if a UUID is not of version 1, and so does not contain a time.
 
-    :param function: the name of the calling function. It returns a number without meaning for such
-        a UUID, as in cassandra-driver.
+    :param function: the name of the calling function. For such a UUID it returns a time without
+        meaning, as cassandra-driver does.
     """
     version = getattr(uuid_arg, "version", 1)
     if version != 1:
