@@ -1,6 +1,6 @@
-"""Awaitables for calls that users often forget to await.
+"""Awaitables that explain the mistake if user code forgets to await a call.
 
-Reading an attribute of such an awaitable raises an error that says so.
+Reading an attribute of such an awaitable raises an error that says to await the call.
 """
 
 from __future__ import annotations

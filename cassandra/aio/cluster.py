@@ -77,7 +77,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         # Held while a caller looks for the current attempt or begins one. Without the lock, two
         # threads that connect at the same time, each on its own loop, would both begin one.
         self._beginning = Lock()
-        # Attempts to connect that were cancelled, but are still closing their connections.
+        # Attempts to connect that were cancelled, but are still closing connections. `shutdown`
+        # waits for them.
         self._given_up: set[asyncio.Task[Core]] = set()
         self._closing = Closing()
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
@@ -120,8 +121,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         # Open the session without the keyspace, and send USE afterwards. If the keyspace does not
         # exist, USE fails with a clear error.
         engine = await core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
-        # `shutdown` may have run during the wait. It did not know this session yet, so close the
-        # session here.
+        # If `shutdown` has run during the wait, it has not closed this session, which it did not
+        # know yet: close the session here.
         if self.is_shutdown:
             engine.close()
             raise ConnectionShutdown("the cluster was shut down while it was connecting")
@@ -206,15 +207,15 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._observe_connecting(core)
         await core.connect()
         try:
-            # `shutdown` may have run during the wait. It did not know this engine yet, so close the
-            # engine here.
+            # If `shutdown` has run during the wait, it has not closed this engine, which it did not
+            # know yet. The error below closes it.
             if self.is_shutdown:
                 raise ConnectionShutdown("the cluster was shut down while it was connecting")
             self._core = core
             await self._on_connected(core)
         except BaseException:
-            # Forget this engine, which is closed here, so that the next call of `connect` makes a
-            # new engine.
+            # Forget the engine before closing it, so that the next call of `connect` makes a new
+            # engine.
             self._core = None
             await core.close()
             raise
@@ -259,9 +260,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             self._call_on_loop(self._core.policies.attach_once, policy)
 
     def _call_on_loop(self, function: Callable[..., Any], *args: Any) -> None:
-        """Call `function` on the loop: at once in the loop's own thread, otherwise soon.
+        """Call `function` on the loop: at once in the loop's own thread, otherwise later.
 
-        Another thread may call this, because it may have changed a profile that this cluster uses.
+        Another thread may call this, if it has changed a profile that this cluster uses.
         """
         assert self._core is not None
         loop = self._core.loop
@@ -337,8 +338,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         # `is_shutdown` when it continues.
         self.is_shutdown = True
         self._refuse_other_loop()
-        # Without a running asyncio loop (for example under trio), `connect` has raised an error.
-        # Do nothing then, because another error here would hide that error from the user.
+        # If no asyncio loop is running (for example under trio), `connect` has raised an error. If
+        # an `async with` statement then calls `shutdown`, do nothing, because another error would
+        # hide the first error.
         if self._core is None and self._connecting is None and running_loop() is None:
             return
         await self._closing.run(self._close)
@@ -354,7 +356,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if attempts:
             for task in attempts:
                 task.cancel()
-            # The cancelled tasks must close their connections. Wait until they have done so.
+            # Wait until the cancelled tasks have closed their connections.
             await asyncio.wait(attempts, timeout=SHUTDOWN_TIMEOUT)
         for session in list(self._sessions):
             session.is_shutdown = True
@@ -394,7 +396,7 @@ class _PoolsOpen:
 def _retrieve_error(task: asyncio.Task[Core]) -> None:
     """Read the error of `task`, so that asyncio does not log it as never retrieved.
 
-    If all callers were cancelled, nobody else reads the error.
+    If all callers of `connect` were cancelled, nobody else reads the error.
     """
     if not task.cancelled():
         task.exception()

@@ -84,8 +84,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
             ``durations="interval"`` or "struct": see the guide on results.
         """
-        # This is not a generator function, because the call itself must raise the error for a
-        # missing package. A generator would only raise it in the first iteration.
+        # If a package is missing, this call itself must raise the error. So this is not a generator
+        # function, which would raise the error only in the first iteration.
         form = self._batches_form(options)
         pages = self._pages(form.column_plan, form.column_plan_of)
         failure = Failure()
@@ -155,12 +155,12 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         ).__arrow_c_stream__(requested_schema)
 
     def _check_columns(self) -> None:
-        """Raise RuntimeError if rows or pages were already read, so that the columns lack them."""
+        """Raise RuntimeError if some rows were already read, which the columns would lack."""
         if self._begun != NOT_READ:
             raise RuntimeError(READ if self._begun == BY_COLUMNS else BEGUN)
 
     def _begin(self, mode: str) -> None:
-        """Record how the rows are being read.
+        """Record in `_begun` how the result is being read from now on.
 
         :raises RuntimeError: if earlier pages were read and dropped, because their rows would be
             missing.
@@ -187,8 +187,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         while True:
             has_more_pages = message.paging_state is not None
             if has_more_pages:
-                # From now on, each page is dropped after its use. Make a later iteration over the
-                # rows raise an error, because it would silently miss rows.
+                # From now on, each page is dropped after use, so a later iteration over the rows
+                # would silently miss rows. With BY_COLUMNS, it raises an error instead.
                 self._begun = BY_COLUMNS
                 # Request the next page now, so that it comes while this page is used. Request only
                 # one page ahead, to limit the memory.
@@ -208,7 +208,8 @@ async def _each(
 ) -> AsyncGenerator[Any, None]:
     """Yield each page, converted by ``form.each``.
 
-    :param failure: records that the generator has failed.
+    :param failure: records an error of the generator. Later use of the iterator then raises an
+        error, too.
     """
     with failure:
         async for page in pages:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-# After yielding this many outcomes without a suspension, let other tasks of the loop run.
+# After this many outcomes, let other tasks of the event loop run, even if no wait was necessary.
 _MAX_OUTCOMES_WITHOUT_YIELD = 1000
 
 
@@ -65,8 +65,8 @@ class _Executor(Protocol):
 class _Outcomes(AsyncGenerator[Any, None]):
     """An asynchronous iterator that returns the outcomes one by one.
 
-    After the iteration has failed, further use raises an error. A generator would report its end
-    instead, as if all statements had been executed.
+    After the iteration has failed, further use raises an error. A generator would only end, as if
+    all statements had been executed.
 
     :param batches: yields lists of outcomes.
     :param loop: the session's loop, on which the outcomes must be read.
@@ -85,7 +85,7 @@ class _Outcomes(AsyncGenerator[Any, None]):
         self._batches = batches
         self._loop = loop
         self._iteration_check = iteration_check
-        # The outcomes of the current batch that are still to be returned.
+        # Iterates over the outcomes of the current batch that were not returned yet.
         self._batch: Iterator[Any] = iter(())
         self._failure = Failure()
 
@@ -210,8 +210,8 @@ async def _batches(
                     raise failed[1]
             if batch:
                 yield batch
-            # If executions end at once, for example in a closed session, `wait` never suspends this
-            # coroutine. So let other tasks run from time to time.
+            # If executions end at once, for example in a closed session, nothing above suspends
+            # this coroutine. So let other tasks run from time to time.
             if collector.delivered - delivered_at_last_yield >= _MAX_OUTCOMES_WITHOUT_YIELD:
                 delivered_at_last_yield = collector.delivered
                 await asyncio.sleep(0)
@@ -225,8 +225,8 @@ async def _batches(
 class _Run:
     """Starts the executions of one call of `execute_concurrent`.
 
-    A statement is only taken from the iterator when it is started, because the iterator may be
-    endless.
+    A statement is taken from the iterator only when it is about to be started, because the iterator
+    may be endless.
     """
 
     def __init__(
@@ -261,8 +261,8 @@ class _Run:
         :param position: the statement's position. The collector stores the outcome under this
             position.
         """
-        # If `execute` raises an error at once, the error becomes the outcome of the statement, like
-        # any other error.
+        # If the call of `execute` itself raises an error, that error becomes the outcome of the
+        # statement, like an error of the execution.
         try:
             # If a tracing library has replaced `execute` by a coroutine function, the call returns
             # a coroutine. `ensure_future` makes a task of it.
@@ -280,7 +280,7 @@ class _Run:
 
         After `give_up`, nobody wants the outcome, so it is dropped.
         """
-        # `give_up` has emptied the dict.
+        # If the position is not in the dict, `give_up` has emptied the dict.
         if self._futures.pop(position, None) is None:
             _retrieve_error(future)
             return
@@ -296,7 +296,7 @@ class _Run:
         collector = self._collector
         if not collector.is_ready:
             self._wakeup = self._loop.create_future()
-            # Now the collector calls `_wake_up` once, as soon as it is ready.
+            # With `is_awaited` set, the collector calls `_wake_up` once, as soon as it is ready.
             collector.is_awaited = True
             await self._wakeup
 

@@ -67,7 +67,8 @@ class _RowIterator(AsyncIterator[T]):
         self._result = result
         self._rows: Iterator[T] = iter(())  # the rows of the page that this iterator has taken
         # The request of the page that this iterator has taken, and the request of the page after
-        # that page. Each is None until it exists.
+        # it. `_request` is None before the first page is taken. `_next_request` is None before the
+        # next page is requested.
         self._request: Request | None = None
         self._next_request: Request | None = None
         self._is_begun = False  # True after the first `__anext__`
@@ -104,8 +105,8 @@ class _RowIterator(AsyncIterator[T]):
             self._is_begun = True
         while not self._is_over:
             result = self._result
-            # Another task, or the body of the `async for` loop, may have already fetched the next
-            # page.
+            # Fetch the next page, unless another task, or the body of the `async for` loop, has
+            # already done so.
             if self._request is not None and result._request is self._request:
                 if not result.has_more_pages:
                     self._is_over = True
@@ -119,7 +120,10 @@ class _RowIterator(AsyncIterator[T]):
         raise StopAsyncIteration
 
     def _begin(self) -> None:
-        """Take the current page, unless an earlier iteration has returned all of its rows."""
+        """Choose the first page: the current page, or the next page.
+
+        If an earlier iteration has returned all rows of the current page, it is the next page.
+        """
         result = self._result
         if result._begun not in (PAGE_READ, PAGES_READ):
             result._begin(BY_ROWS)
@@ -129,8 +133,8 @@ class _RowIterator(AsyncIterator[T]):
         next_page = result._next
         if next_page is None or not next_page.readers:
             self._request = result._request
-        # Another task is now waiting for the next page. That task has read the current page, but
-        # this iteration has not.
+        # Another task is waiting for the next page in its own iteration. Each iteration returns all
+        # rows, so this iteration begins at the current page, unless pages before it were dropped.
         elif result._begun == PAGES_READ:
             raise RuntimeError(ROWS_READ)
 
@@ -261,7 +265,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         """
         rows = self._page
         if rows is None:
-            # Do in the usual case what `current_rows` does, to save a call for each request.
+            # For the usual kind of response, repeat the code of `current_rows` here, to save a call
+            # for each request.
             answer = self._answer
             if type(answer) is RowsAnswer:
                 rows = self._page = answer.rows(self._row_factory)
@@ -369,12 +374,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         try:
             await page_arrived
         except asyncio.CancelledError:
-            # Other tasks may wait for the same page. End the request only if no other task waits.
+            # End the request only if no other task waits for the same page.
             if next_page.remove_callback(on_page):
                 self._forget_next(next_page)
                 request.cancel()
             raise
-        # Several tasks may wait for this page. Only the first task that continues finds the page in
+        # If several tasks wait for this page, only the task that continues first finds the page in
         # `_next`.
         is_first = self._next is next_page
         # Forget the request even after an error, so that the page can be requested again.
@@ -386,8 +391,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._request = request
             self._answer = request.response
             self._page = None
-            # If an iteration has returned all rows of the previous page, its next rows are the rows
-            # of the new page.
+            # PAGE_READ and PAGES_READ were about the previous page. The rows of the new page were
+            # not returned yet.
             if self._begun in (PAGE_READ, PAGES_READ):
                 self._begun = BY_ROWS
 
@@ -414,8 +419,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def __aiter__(self) -> AsyncIterator[T]:
         """Return an iterator over the rows of the current page and of all later pages.
 
-        Several tasks may iterate at the same time, and each of them gets all rows. The fastest task
-        drops the pages that it has read. A task that would miss a dropped page gets a RuntimeError.
+        Several tasks may iterate at the same time, and each of them gets all rows. When the fastest
+        task fetches the next page, the previous page is dropped. If a task has not read a page that
+        was dropped, it gets a RuntimeError.
 
         If a page cannot be fetched, or the wait for the page is cancelled, you can use the iterator
         again: it fetches the page again.

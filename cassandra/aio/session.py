@@ -1,4 +1,4 @@
-"""`Session` of the asyncio API. The engine runs on your own event loop, without other threads."""
+"""`Session` of the asyncio API. It runs on your own event loop, without other threads."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ResultFuture(happy_path.ResultFuture):
             """Raise AttributeError, as futures of asyncio do.
 
             If a FastAPI route returns an execution that was not awaited, FastAPI calls `vars` on
-            it. Without this error, it would send ``{}`` to its client.
+            the execution. Without this error, FastAPI would send ``{}`` to its client.
             """
             raise AttributeError(_NOT_AWAITED)
 
@@ -95,7 +95,8 @@ class ResultFuture(happy_path.ResultFuture):
             try:
                 return (yield from self.__await__())
             except RuntimeError as error:
-                # Code outside a task has iterated over the future, for example a `for` loop.
+                # This error means that the future was not awaited, but iterated over, for example
+                # by a `for` loop. Raise the error with advice.
                 if not str(error).startswith("await wasn't used with future"):
                     raise
                 self._keep_quiet()
@@ -265,8 +266,8 @@ class Session(SessionBase):
             if answer is not None:
                 return answer
         else:
-            # Check that the session's loop is running. For calls without options, `_path.execute`
-            # checks it.
+            # Check that this is the session's event loop. For calls without options,
+            # `_path.execute` has checked that.
             self._check_loop()
         factory = None if row_type is None else typed_factory(row_type)
         options_of_call = (timeout, trace, custom_payload, execution_profile, paging_state, host)
@@ -321,7 +322,7 @@ class Session(SessionBase):
         if _unknown:
             raise unknown_option("Session.prepare", _unknown)
         engine = self._engine_on_loop()
-        # Call this for its check: it raises an error if `query` is not a string.
+        # `list_of_queries` raises an error if `query` is not a string.
         (query,) = list_of_queries([query])
         profile = self._default_profile
         return await engine.core.preparer.prepare(
@@ -584,7 +585,7 @@ class Session(SessionBase):
             self.is_shutdown = True
             self.cluster._sessions.discard(self)
             engine.close()
-            # asyncio closes the sockets in the next iteration of the loop: wait for that iteration.
+            # Wait for the next iteration of the event loop, in which asyncio closes the sockets.
             await asyncio.sleep(0)
 
     def _check_loop(self) -> None:
