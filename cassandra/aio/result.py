@@ -193,7 +193,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     __slots__ = ()
 
-    # The happy path may store a `RowsAnswer` in `_answer`, because `current_rows` can decode it.
+    # True allows the happy path to store a `RowsAnswer` (the compact form of a response) in
+    # `_answer`, because `current_rows` can decode it.
     _reads_rows_answers = True
 
     # The compiled `happy_path.HappyPath` does not call this method, but sets the same attributes

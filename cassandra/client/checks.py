@@ -62,7 +62,8 @@ def check_parameters(parameters: object, named: bool = True) -> None:
             f"{type(parameters).__name__}: {parameters!r}; a single one is written (value,), "
             "several are written (first, second)"
         )
-    # Reject a set: it has no order, so its values would be stored in arbitrary columns.
+    # Reject a set of several values: it has no order, so the values would be stored in arbitrary
+    # columns.
     if isinstance(parameters, (set, frozenset)) and len(parameters) > 1:
         raise TypeError(
             f"parameters are the set {parameters!r}, which has no order: write a tuple, "

@@ -93,8 +93,8 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
     for name in options:
         if name in own_names or name in further:
             continue
-        # If the name is known from another API, say what to write instead. Else suggest the most
-        # similar option, or list all options.
+        # If another API has an option with this name, say what to write instead. Otherwise suggest
+        # the most similar option, or list all options.
         suggestion = nearest(name, (*own_names, *further))
         if name in _INSTEAD:
             advice = _INSTEAD[name]

@@ -68,7 +68,8 @@ else:
         settings_of="cassandra.client.settings.for_engine",
         tls_of="cassandra.client.settings.tls",
     )
-    # Imported when first used, because most applications need only the engine.
+    # Each of these modules is imported when it is first used: most applications need only the
+    # engine.
     cloud_bundle = Deferred("cassandra.client.cloud")
     diagnostics = Deferred("cassandra.diagnostics.report")
     engine = Deferred("cassandra.engine.core")
@@ -168,7 +169,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         self._live = {}
         self.metadata = Metadata()
         self._codecs = CodecRegistry(metadata=self.metadata)
-        # Treat an empty mapping like None, so that a default profile is created.
+        # Treat an empty mapping like None: a default profile is then created.
         profiles = settings.pop("execution_profiles", None) or None
         for name, setting in self._table.items():
             if name in settings:
@@ -504,8 +505,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             if isinstance(profile, ExecutionProfile):
                 self._adopt_policy(profile.load_balancing_policy)
                 self._attach_policies(profile)
-        # Let the sessions use the profiles only now, because the policies must know the hosts
-        # before they make query plans.
+        # The sessions must not use the profiles before this point, because the policies must know
+        # the hosts before they make query plans.
         for session in self._all_sessions():
             session._follow_default()
 

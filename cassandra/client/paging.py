@@ -68,7 +68,7 @@ class NextPage:
         while True:
             try:
                 callback = self._callbacks.popleft()
-            except IndexError:  # the last one was taken, perhaps by another thread
+            except IndexError:  # no callback is left: another thread may have taken the last
                 return
             callback(self.request)
 
@@ -87,6 +87,6 @@ class NextPage:
             return False
         try:
             self._callbacks.remove(callback)
-        except (ValueError, IndexError):  # the request is over since, and the callback was taken
+        except (ValueError, IndexError):  # the request has just ended: its callbacks are called
             return False
         return not self._callbacks and not self._is_over

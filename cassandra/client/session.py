@@ -190,8 +190,9 @@ class SessionBase(RequestMaker, ObservedBySession):
             self._codecs.serve(self.encoder)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
-        # The first cluster does the delayed imports. But with lazy imports (PEP 810), the module of
-        # the session's class may be imported after that. So do the delayed imports again here.
+        # Creating the first cluster runs the delayed imports. But with lazy imports (PEP 810), the
+        # module of the session's class may be imported after that. So run the delayed imports of
+        # that module here.
         import_all()
         self.cluster = cluster
         self._engine = engine_session

@@ -233,7 +233,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             is_first_connect = self._core is None or self._loop_thread is None
             try:
                 if is_first_connect:
-                    self._stop()  # what an interrupted call has left
+                    self._stop()  # closes what an interrupted call has left open
                     self._start()
                 session = self._new_session(wait_for_all_pools)
                 # Another thread may have called `shutdown` since. `shutdown` sets `is_shutdown`

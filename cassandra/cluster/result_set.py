@@ -91,8 +91,8 @@ class _RowIterator(Iterator[Any]):
                         result._end(self._had_rows)
                         break
                     self._page = None
-                # Read the number before the rows, because another thread may make the next page the
-                # current page in between.
+                # Read the number of the page before its rows: another thread may make the next page
+                # the current page in between.
                 page = result._pages_before
                 if not result._is_read:
                     page, rows = result._numbered_page()
@@ -127,7 +127,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     _rows_answer: RowsAnswer | None = None
     # The rows of the current page; None until they are decoded.
     _page: Any = None
-    # The iterator that `__next__` uses: that of the latest `__iter__`.
+    # The iterator that the latest call of `__iter__` has returned. `__next__` uses it, too.
     _iterator: Iterator[Any] | None = None
     # True if `_page` has the rows of all pages, in a list (see `_enter_list_mode`).
     _is_list = False
@@ -631,7 +631,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         # the list.
 
     def __hash__(self) -> NoReturn:
-        # `asyncio.gather` looks up its arguments in a dict, so the message explains that mistake.
+        # `asyncio.gather` hashes its arguments. Passing a result to it is a common mistake, so the
+        # message explains it.
         raise TypeError(
             "unhashable type: 'ResultSet': a result cannot be in a set or a key of a dict. "
             "asyncio.gather takes executions of cassandra.aio, which are awaitable; this is the "

@@ -21,7 +21,8 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
-# Log lines name a statement only once in this interval: applications usually execute it repeatedly.
+# The same statement is logged only once in this interval, because applications usually execute a
+# statement many times.
 INTERVAL = 60.0  # seconds
 
 

@@ -122,7 +122,7 @@ class LoadBalancingPolicy(HostStateListener):
 
 
 class PolicyCluster(Protocol):
-    """The part of a cluster that load balancing policies need in `populate`."""
+    """The attribute of a cluster that load balancing policies need in `populate`."""
 
     @property
     def metadata(self) -> Metadata:
@@ -327,7 +327,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
 
 
 def _nothing() -> None:
-    """Return None, like a weak reference to an object that does not exist any more."""
+    """Return None, as a weak reference does after its object was garbage collected."""
 
 
 def _reference(cluster: PolicyCluster) -> Callable[[], object]:

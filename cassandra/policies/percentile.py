@@ -23,10 +23,10 @@ _CHECK_EVERY = 64  # how many responses `LatencyTracker` counts between two look
 
 
 class Observed(Protocol):
-    """The part of the engine by which a policy stops the reports of latencies."""
+    """The method of the engine with which a policy stops the reports of latencies."""
 
     def forget_latencies(self, observer: Callable[[Host, float], None]) -> None:
-        """Undo one call of `Engine.observe_latencies` with the same observer."""
+        """Stop the reports to an observer: undo one call of `Engine.observe_latencies`."""
 
 
 class LatencyTracker:

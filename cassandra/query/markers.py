@@ -80,7 +80,7 @@ def _scan(query: str) -> Parameters:
         if token_kind == "open":
             open_braces += 1
         elif token_kind == "close":
-            open_braces -= match[0] == "}"  # the kind includes other brackets
+            open_braces -= match[0] == "}"  # this kind of token includes other closing brackets
         elif token_kind == "question":
             has_markers = True
         elif token_kind == "placeholder":

@@ -265,7 +265,8 @@ class _Copier:
         self._remember_copy(value, duplicate)
         numpy = sys.modules["numpy"]
         if isinstance(duplicate, numpy.ndarray):
-            # Assign to the array without its mask: assigning to an element would reset the mask.
+            # Assign to the elements through a plain array, because assigning to an element of a
+            # masked array would reset its mask.
             self._copy_elements(numpy.asarray(duplicate))
         elif isinstance(duplicate, numpy.void):  # a row of a structured array
             self._copy_elements(duplicate)

@@ -335,9 +335,9 @@ class HostTargetingStatement:
         self.target_host = target_host
 
     def __getattr__(self, name: str) -> Any:
-        # Python only calls this for names that this object does not have. `copy` and `pickle` look
-        # up methods before a copy has its inner statement: without this check, the recursion would
-        # not end.
+        # Python calls this method only for attributes that this object lacks. `copy` and `pickle`
+        # look up attributes before the copy has `inner_statement`: without this check, the look-up
+        # below would call this method again, without end.
         if name == "inner_statement":
             raise AttributeError(f"the copy has no {name} yet")
         return getattr(self.inner_statement, name)
@@ -349,8 +349,8 @@ def are_empty(parameters: object) -> bool:
     In that case, the query string is sent unchanged, because wrappers of `execute` pass ``()`` or
     ``{}`` if there are no parameters.
     """
-    # Do not test `not parameters`: an application's object may be false although it has values, and
-    # testing an array for truth raises an error.
+    # Use `len` instead of `not parameters`: an object of the application may be false although it
+    # has values, and testing an array for truth raises an error.
     return isinstance(parameters, (tuple, list, dict, Mapping, Sequence)) and not len(parameters)
 
 
@@ -406,7 +406,8 @@ def bind_params(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
             "a single one is written (value,), several are written (first, second)"
         )
-    # Refuse a set: it has no order, so its values would be stored in arbitrary columns.
+    # Refuse a set of several values: it has no order, so the values would be stored in arbitrary
+    # columns.
     if isinstance(params, (set, frozenset)) and len(params) > 1:
         raise TypeError(
             f"parameters are the set {params!r}, which has no order: write a tuple, "
@@ -470,7 +471,8 @@ def _placeholder_mistake(query: str, error: Exception, params: object) -> str:
     if has_names and has_plain_placeholder:
         return f"{reason}; %s is for a sequence, write %(name)s"
     if not has_names and has_name_placeholder:
-        # A named tuple and a pandas Series have names, but they are not mappings.
+        # A named tuple or a pandas Series was passed: its values have names, but it is not a
+        # mapping.
         for method in ("_asdict", "to_dict"):
             if hasattr(params, method):
                 return f"{reason}; %(name)s is for a mapping, write parameters.{method}()"
@@ -537,7 +539,7 @@ def _put_tuples_in_parentheses(
         if not is_by_name:
             values[name_or_position] = literal
             return match[0]
-        # Use a new name for this literal, because the same parameter may occur elsewhere without
+        # Store this literal under a new name, because the same parameter may also occur without
         # ``IN``.
         values[f"IN {name_or_position}"] = literal
         return f"{match['head']}%(IN {name})s"

@@ -3,9 +3,9 @@
 A class may be a dataclass, named tuple, typed dict, attrs class, msgspec struct or pydantic model.
 For each list of result columns, we compare the columns' names and CQL types once with the fields
 and annotations of the class. From these, we build a *row maker*, a function that makes instances
-from an iterable of rows, and cache it. Each row then costs one call of the class. A value is
-converted only if the decoder returns another class than the annotation requires (for dates, sets,
-maps and user-defined types).
+from an iterable of rows, and cache it. Each row then costs one call of the class. A *conversion* is
+a function that converts a decoded value to the class of an annotation. A column has a conversion
+only if the decoder returns another class (for dates, sets, maps and user-defined types).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _COLUMN_BYTES = 500
 _FACTORY_ATTRIBUTE = (
     "__rows_of_cassandra__"  # the attribute that holds the factory of an application's class
 )
-# The factories of classes whose attributes cannot be set.
+# The factories of classes that do not allow setting `_FACTORY_ATTRIBUTE`.
 _factories: dict[type[Any], TypedRows] = {}
 
 
@@ -101,7 +101,7 @@ class _Misfit(ValueError):
 
 
 class TypedRows:
-    """Row factory that makes instances of one class, and converts values by the columns' types."""
+    """A row factory that makes instances of one class, and converts the values of columns."""
 
     def __init__(self, row_type: type[Any]) -> None:
         self._kind = _class_kind(row_type)  # dataclass, named tuple, pydantic model, ...
@@ -171,7 +171,7 @@ def _make_row_maker(
     fields_by_name = {field.name: field for field in fields}
     names = [name for name, _ in columns]
     _check_names(names, fields, class_name)
-    # Find the columns whose values have to be converted.
+    # Collect a conversion for each column whose values must be converted.
     conversions: list[tuple[int, Convert, str]] = []
     for index, (name, cql_type) in enumerate(columns):
         if cql_type is None:
@@ -594,7 +594,7 @@ def _unwrap_annotation(annotation: Any) -> tuple[Any, bool]:
 def _conversion_for_union(
     cql_type: CqlType, members: Sequence[Any], column: str, field: str
 ) -> Convert | None:
-    """Return the conversion to a union, which converts a value to the first member that it fits.
+    """Return the function that converts a value to the first member of a union that it fits.
 
     Return None if values need no conversion.
     """
@@ -638,7 +638,7 @@ def _convert_to_first(conversions: Sequence[Convert], value: object) -> object:
 def _conversion_for_one(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion to an annotation that is not a union; None for no conversion.
+    """Return the conversion to an annotation that is not a union; None if none is needed.
 
     The conversion is not called with None, because `_conversion_for` handles null.
     """
@@ -708,7 +708,7 @@ def _raise_mismatch(
 def _conversion_of_list(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a list to a list or tuple of converted elements."""
+    """Return the function that converts a decoded list to a list or tuple of converted elements."""
     # A list becomes a tuple only if the annotation is a tuple of any length.
     make: type[Any]
     if origin is tuple and (not arguments or arguments[-1] is ...):
@@ -726,7 +726,7 @@ def _conversion_of_list(
 def _conversion_of_set(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a set to a set or frozenset of converted elements."""
+    """Return the function that converts a decoded set to a set or frozenset."""
     if origin not in _SETS:
         return _raise_mismatch(cql_type, annotation, column, field)
     make_set: Callable[[Any], Any] = frozenset if origin is frozenset else set
@@ -741,7 +741,7 @@ def _conversion_of_set(
 def _conversion_of_map(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a map to a dict of converted keys and values."""
+    """Return the function that converts a decoded map to a dict of converted keys and values."""
     if origin not in _MAPS:
         return _raise_mismatch(cql_type, annotation, column, field)
     convert_key = convert_value = None
@@ -759,7 +759,7 @@ def _conversion_of_map(
 def _conversion_of_tuple(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a tuple, which converts each element to its own annotation.
+    """Return the function that converts each element of a decoded tuple to its own annotation.
 
     Return None if no element needs a conversion.
     """
@@ -788,7 +788,7 @@ def _conversion_of_tuple(
 def _conversion_of_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a vector to a tuple, or of the elements of a list.
+    """Return the function that converts a vector to a tuple, or the elements of a list.
 
     Return None if the decoder's values fit without conversion.
     """
@@ -810,7 +810,7 @@ def _conversion_of_vector(
 def _conversion_of_udt(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a user-defined type to a dict, a tuple or an application's class.
+    """Return the function that converts a user-defined type to a dict, a tuple or a class.
 
     Return None if the decoder's values fit without conversion.
     """

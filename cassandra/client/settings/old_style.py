@@ -52,7 +52,8 @@ class OldStyle(Setting[Settable, Stored]):
         self.of_profile = of_profile
 
     def _read(self, holder: object) -> Stored:
-        # Until the constructor has created the profiles, use the value that the cluster has stored.
+        # While the constructor has not created the profiles yet, return the value that `_write` has
+        # stored on the cluster.
         of_cluster: Stored = vars(holder).get(self.name)  # type: ignore[assignment]
         of_profile: Stored = getattr(self._profile(holder), self.of_profile, of_cluster)
         return of_profile

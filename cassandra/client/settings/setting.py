@@ -61,8 +61,8 @@ class Setting(Generic[Settable, Stored]):
         needed if the default is not a literal or a class, and should be shown.
     :param check: called with the setting's name and a new value; returns the value to store, or
         raises an error whose message contains both.
-    :param none_is_default: True if None means the default. For other settings, None is a value, for
-        example for no limit.
+    :param none_is_default: True if None means the default. Otherwise None is itself a value of the
+        setting, for example for no limit.
     :param may_precede: True if a subclass may set the attribute before it calls the constructor.
         The constructor then keeps the value, unless another value is passed to the constructor. For
         other settings, the constructor replaces such a value by the default.

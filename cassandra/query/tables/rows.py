@@ -233,10 +233,9 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
 
 
 def advice_on_matrix(array: Array, columns: Columns) -> str:
-    """Return advice to append to the error for an array with the wrong number of columns.
+    """Return the end of the error message for an array with the wrong number of columns.
 
-    The advice is for arrays whose rows are probably vectors of one column. For all other arrays, ""
-    is returned.
+    It gives advice if the rows of the array are probably vectors of one column; otherwise it is "".
 
     :param array: a two-dimensional array.
     :param columns: the columns that are written.

@@ -139,8 +139,9 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     durations, a list.
     """
     if array.ndim > 1:
-        # Codecs of collections and vectors accept arrays, so the rows need no conversion. The rows
-        # of a masked array are also masked arrays, so nulls are not lost.
+        # Each row of the array becomes one value. The codecs of collections and vectors accept
+        # arrays, so only rows of dates or durations are converted. The rows of a masked array are
+        # also masked arrays, so nulls are not lost.
         item_type = type_of_items(array, cqltype)
         if array.dtype.kind in "mM" and item_type is not None:
             return [_values_of_moments(row, item_type) for row in array]
@@ -436,9 +437,9 @@ def _list_cells(cqltype: CqlType) -> Convert:
     """Return a function that converts a cell that contains a list, a set, a vector or an array."""
     element = element_of(cqltype)
     convert_element = cell_reader(element)
-    # The items of NumPy arrays of these kinds (durations, dates, objects, floats) must be converted
-    # one by one. Codecs read arrays of other kinds in one step. They also read arrays of floats in
-    # one step if the CQL type of the elements is float or double.
+    # The kinds of NumPy arrays (durations, dates, objects, floats) whose items must be converted
+    # one by one. Codecs read arrays of all other kinds directly, and arrays of floats, too, if the
+    # CQL type of the elements is float or double.
     converted_kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:
