@@ -169,17 +169,20 @@ cdef class TimerWheel:
     def _on_time(self):
         """Called by the loop's timer: let items expire; if it is late, read first (see the twin)."""
         cdef double now = self._time()
-        with cython.critical_section(self):
-            is_late = now - <double> self._handle_tick * FINE > LATE
-            if is_late:
-                self._handle = self._loop.call_soon(self._after_reading)
-        if not is_late:
+        if now - <double> self._handle_tick * FINE <= LATE:
             self._expire()
+        else:
+            self._call_soon(self._after_reading)
 
     def _after_reading(self):
         """Let the items expire in the loop's next iteration, when the loop has read."""
+        self._call_soon(self._expire)
+
+    cdef int _call_soon(self, object function) except -1:
+        call_soon = self._loop.call_soon
         with cython.critical_section(self):
-            self._handle = self._loop.call_soon(self._expire)
+            self._handle = call_soon(function)
+        return 0
 
     def _expire(self):
         """Call `on_timeout` of all items whose time is over."""
