@@ -158,30 +158,43 @@ class _TimedConnection(HTTPSConnection):
         self._tls = context
 
     def connect(self) -> None:
-        """Open the TLS connection; `http.client` calls this before it sends a request."""
-        sock = self._open_socket()
+        """Open the TLS connection; `http.client` calls this before it sends a request.
+
+        If the host name has several addresses, try them in order. Each address gets an equal share
+        of the remaining time, for TCP and the TLS handshake together. So the others are asked if
+        one does not respond.
+        """
+        address_infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        # `getaddrinfo` returns at least one address, so `failure` is set if the loop ends.
+        failure: OSError | None = None
+        for index, address_info in enumerate(address_infos):
+            share = _time_left(self._deadline) / (len(address_infos) - index)
+            try:
+                sock = self._open_socket(address_info, time.monotonic() + share)
+                self.sock = _TimedSocket(sock, self._deadline)
+                return
+            except OSError as error:
+                # A failure of TLS tells more than an address that cannot be reached.
+                if not isinstance(failure, ssl.SSLError) or isinstance(error, ssl.SSLError):
+                    failure = error
+        assert failure is not None
+        raise failure
+
+    def _open_socket(self, address_info: tuple[Any, ...], deadline: float) -> ssl.SSLSocket:
+        """Connect to one address, and complete the TLS handshake there, until `deadline`.
+
+        :param address_info: an element of the list that `socket.getaddrinfo` returns.
+        """
+        family, socket_type, protocol, _, address = address_info
+        sock = socket.socket(family, socket_type, protocol)
         try:
-            sock.settimeout(_time_left(self._deadline))  # limits the whole handshake
-            encrypted = self._tls.wrap_socket(sock, server_hostname=self.host)
+            sock.settimeout(_time_left(deadline))
+            sock.connect(address)
+            sock.settimeout(_time_left(deadline))  # limits the whole handshake
+            return self._tls.wrap_socket(sock, server_hostname=self.host)
         except BaseException:
             sock.close()
             raise
-        self.sock = _TimedSocket(encrypted, self._deadline)
-
-    def _open_socket(self) -> socket.socket:
-        """Connect to the first address that accepts a connection; else raise the last error."""
-        # `getaddrinfo` returns at least one address, so `refusal` is set if the loop ends.
-        address_infos = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        for family, socket_type, protocol, _, address in address_infos:
-            sock = socket.socket(family, socket_type, protocol)
-            try:
-                sock.settimeout(_time_left(self._deadline))
-                sock.connect(address)
-                return sock
-            except OSError as error:
-                sock.close()
-                refusal = error
-        raise refusal
 
 
 class _TimedSocket:

@@ -208,30 +208,73 @@ def test_time_left_raises_after_the_deadline(monkeypatch: pytest.MonkeyPatch) ->
             cloud._time_left(deadline)
 
 
-def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def resolve_service_to(monkeypatch: pytest.MonkeyPatch, *addresses: Any) -> None:
+    """Let the service's host name have these addresses, which are pairs of address and port."""
+    address_infos = [
+        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
+        for address in addresses
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: address_infos)
+
+
+def test_each_address_of_the_service_is_tried(
+    astra: Astra, bundle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If no server listens on the service's first address, the next address is tried.
 
     The service is the metadata service.
     """
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        # Nothing listens on port 1, so the first address refuses connections.
-        addresses = [
-            (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", number))
-            for number in (1, port)
-        ]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
-        service: Any = SimpleNamespace(host="service.example", port=port)
-        connection = cloud._TimedConnection(
-            service, ssl.create_default_context(), time.monotonic() + 60
-        )
-        with connection._open_socket() as connected:
-            assert connected.getpeername() == ("127.0.0.1", port)
-            assert 0 < (connected.gettimeout() or 0) <= 60
-        # Leave only the address that refuses connections.
-        del addresses[1]
-        with pytest.raises(ConnectionRefusedError):
-            connection._open_socket()
+    # Nothing listens on port 1, so this address refuses connections.
+    refusing = ("127.0.0.1", 1)
+    resolve_service_to(monkeypatch, refusing, astra._service.server_address[:2])
+    assert len(read_bundle(bundle).ask()) == 2
+    resolve_service_to(monkeypatch, refusing)
+    with pytest.raises(DriverException, match=r"could not be asked: .*refused"):
+        read_bundle(bundle).ask()
+
+
+def test_a_silent_address_of_the_service_leaves_time_to_the_others(
+    astra: Astra, bundle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address that accepts connections, but no TLS, uses up only its share of the time."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent_address = silent.getsockname()
+        resolve_service_to(monkeypatch, silent_address, astra._service.server_address[:2])
+        assert len(read_bundle(bundle, connect_timeout=2).ask()) == 2
+
+
+def test_an_address_of_the_service_that_accepts_no_connection_has_a_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of three addresses has a third of the time, for TCP and for TLS together."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    limits: list[tuple[int, float]] = []
+
+    def open_socket(connection: Any, address_info: Any, deadline: float) -> Any:
+        """Use up the time until the deadline."""
+        nonlocal now
+        limits.append((address_info[4][1], deadline))
+        now = deadline
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(cloud._TimedConnection, "_open_socket", open_socket)
+    resolve_service_to(monkeypatch, ("10.0.0.1", 1), ("10.0.0.1", 2), ("10.0.0.1", 3))
+    service: Any = SimpleNamespace(host="service.example", port=1)
+    connection = cloud._TimedConnection(service, ssl.create_default_context(), 109.0)
+    with pytest.raises(TimeoutError, match="timed out"):
+        connection.connect()
+    assert limits == [(1, 103.0), (2, 106.0), (3, 109.0)]
+
+
+def test_a_failure_of_tls_tells_more_than_an_address_that_refuses(
+    astra: Astra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If TLS fails at one address, and the next one refuses, the error is that of TLS."""
+    resolve_service_to(monkeypatch, astra._service.server_address[:2], ("127.0.0.1", 1))
+    other_ca = Path(Authority(tmp_path).path).read_text()
+    with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
+        read_bundle(astra.bundle(tmp_path / "b.zip", ca_crt=other_ca)).ask()
 
 
 # -- the bundle ------------------------------------------------------------------------------------
