@@ -73,8 +73,13 @@ _SHORT_TIMEOUT = 0.01  # seconds
 # need a number.
 NO_LIMIT = 3600.0  # seconds
 
-# For this many end points, a connector remembers that they have answered.
+# For this many end points, a connector remembers that they have answered, and whose turn it is
+# among the addresses of a proxy.
 _MOST_ANSWERED = 10_000
+
+# For this many seconds after an address of a proxy has failed, the proxy's other addresses are
+# tried before it.
+_LAST_AFTER_FAILURE = 30.0
 
 # The methods of these two classes never block, so they are called on the loop. Methods of a user's
 # subclass may block, so they are called in another thread.
@@ -122,6 +127,10 @@ class Connector:
         # point fails, the error suggests that the host may expect TLS.
         # Each value is the IP address of the latest connection, or None for a Unix socket.
         self._answered: dict[EndPoint, str | None] = {}
+        # For end points whose addresses all lead to one node: how often an address was chosen.
+        self._turns: dict[EndPoint, int] = {}
+        # Addresses of such end points that have failed, by (IP address, port), and the loop's time.
+        self._failed_addresses: dict[tuple[str, int], float] = {}
         self._has_warned_of_login = False
         # The protocol version for the next connection. It is lowered if a server rejects it.
         self.version = settings.protocol_version
@@ -307,6 +316,8 @@ class Connector:
         If the end point is a host name with several addresses, try the addresses in order. Each
         address gets an equal share of the remaining time.
         """
+        # `_open_in_time` limits the time from here on, so the steps before the first address count.
+        deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
         address, port = endpoint.resolve()
         if target is not None:
             port = target.port
@@ -320,13 +331,15 @@ class Connector:
         if endpoint.socket_family == getattr(socket, "AF_UNIX", None):
             await self._environment.connect_unix(lambda: connection, address, tls=tls)
             return
-        deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
         addresses = await self._addresses(endpoint, address, port)
         latest_address = self._answered.get(endpoint)
-        if latest_address in addresses and not connection.is_control_connection:
+        if endpoint.leads_to_one_node and len(addresses) > 1:
+            addresses = self._in_turn(endpoint, addresses, port)
+        elif latest_address in addresses and not connection.is_control_connection:
             # The host name may lead to several nodes by now. The node that this end point belongs
             # to is the node that was reached before.
             addresses = [latest_address]
+        failure: OSError | asyncio.TimeoutError | None = None
         for index, ip_address in enumerate(addresses):
             addresses_left = len(addresses) - index
             connecting = self._connect_to_address(connection, ip_address, port, tls, target)
@@ -339,11 +352,68 @@ class Connector:
                     connecting,
                 )
                 connection.ip_address = ip_address
+                self._failed_addresses.pop((ip_address, port), None)
                 return
             except (OSError, asyncio.TimeoutError) as error:
-                if addresses_left == 1:
+                # The transport was made when the time was up, and its end closes `connection`.
+                if connection.is_connected:
                     raise
+                if endpoint.leads_to_one_node:
+                    self._note_failure(ip_address, port)
+                # A failure of TLS tells more than an address that cannot be reached.
+                if (
+                    failure is None
+                    or _is_tls_failure(connection, error)
+                    or not _is_tls_failure(connection, failure)
+                ):
+                    failure = error
                 log.debug("%s of %s cannot be connected to: %r", ip_address, endpoint, error)
+        assert failure is not None  # because a name has at least one address
+        try:
+            raise failure
+        finally:
+            del failure  # otherwise the error's traceback would refer to the error
+
+    def _in_turn(self, endpoint: EndPoint, addresses: list[str], port: int) -> list[str]:
+        """Return the addresses of one node in the order in which to try them.
+
+        Each connection begins at the next address, so the connections spread over all addresses.
+        Addresses that have failed a short time ago come last.
+
+        :param addresses: the addresses in the resolver's order.
+        """
+        # The end points begin at different addresses, because each may have a single connection.
+        turn = self._turns.pop(endpoint, len(self._turns))
+        self._turns[endpoint] = turn + 1
+        if len(self._turns) > _MOST_ANSWERED:
+            del self._turns[next(iter(self._turns))]
+        # Name servers shuffle their answers, so sort the addresses: the turns need a fixed order.
+        # The resolver's first family stays first: the other may lead nowhere from this machine.
+        is_first_ipv6 = _is_ipv6(addresses[0])
+        in_order: list[str] = []
+        for is_ipv6 in (is_first_ipv6, not is_first_ipv6):
+            family = sorted(address for address in addresses if _is_ipv6(address) == is_ipv6)
+            start = turn % len(family) if family else 0
+            in_order += family[start:] + family[:start]
+        now = self._loop.time()
+        in_order.sort(key=lambda address: self._has_just_failed(address, port, now))
+        return in_order
+
+    def _has_just_failed(self, address: str, port: int, now: float) -> bool:
+        """Return True if the latest attempt to connect to an address has failed, and recently."""
+        failed_at = self._failed_addresses.get((address, port))
+        return failed_at is not None and now - failed_at < _LAST_AFTER_FAILURE
+
+    def _note_failure(self, address: str, port: int) -> None:
+        """Note that an address cannot be connected to, and forget the failures of long ago."""
+        now = self._loop.time()
+        # Failures are in the order of time, so those of long ago come first.
+        self._failed_addresses.pop((address, port), None)
+        self._failed_addresses[address, port] = now
+        for address_and_port in list(self._failed_addresses):
+            if self._has_just_failed(*address_and_port, now):
+                break
+            del self._failed_addresses[address_and_port]
 
     async def _connect_to_address(
         self,
@@ -654,6 +724,16 @@ def _tls_failure_reason(connection: Connection, error: BaseException) -> str | N
     if connection.tls is None or not (connection.is_reached or connection.is_connected):
         return None
     return connection.tls.reason(error)
+
+
+def _is_tls_failure(connection: Connection, error: BaseException) -> bool:
+    """Return True if a server accepted the connection, and TLS failed then."""
+    return _tls_failure_reason(connection, error) is not None
+
+
+def _is_ipv6(address: str) -> bool:
+    """Return True if an IP address is of version 6."""
+    return ":" in address
 
 
 def _describe_timeout(endpoint: EndPoint, connection: Connection, timeout: float) -> str:

@@ -56,10 +56,21 @@ class EndPoint:
         """The family of the addresses to connect to, for `socket.getaddrinfo`."""
         return socket.AF_UNSPEC
 
+    @property
+    def leads_to_one_node(self) -> bool:
+        """True if all IP addresses of the host name lead to the same node, as those of a proxy do.
+
+        Connections then spread over all addresses, and use the others if one of them fails. If it
+        is False, connections to a node stay with the address at which it was reached, because the
+        host name may lead to other nodes, too.
+        """
+        return False
+
     def resolve(self) -> tuple[str, int]:
         """Return the (address, port) to connect to.
 
-        If the address is a host name, the engine resolves it and tries each of its IP addresses.
+        If the address is a host name, the engine resolves it and tries its IP addresses; see
+        `leads_to_one_node`.
         """
         raise NotImplementedError
 
@@ -153,6 +164,11 @@ class SniEndPoint(EndPoint):
     @property
     def ssl_options(self) -> Mapping[str, Any]:
         return {"server_hostname": self._server_name}
+
+    @property
+    def leads_to_one_node(self) -> bool:
+        # The proxy chooses the node by the server name, at each of its addresses.
+        return True
 
     def resolve(self) -> tuple[str, int]:
         return self._proxy_address, self._port

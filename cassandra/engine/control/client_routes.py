@@ -178,6 +178,11 @@ class ClientRoutesEndPoint(EndPoint):
     def port(self) -> int:
         return self._original_port
 
+    @property
+    def leads_to_one_node(self) -> bool:
+        # A proxy has a port for each node, at each of its addresses.
+        return True
+
     def resolve(self) -> tuple[str, int]:
         location = self._handler.location_of(self._host_id)
         return location or (self._original_address, self._original_port)

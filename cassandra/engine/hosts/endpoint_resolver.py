@@ -117,9 +117,12 @@ class EndpointResolver:
 
 def _is_name(endpoint: EndPoint) -> bool:
     """Return True if `endpoint` is a host name, which may lead to any of several nodes."""
-    # A Unix socket has no port. An end point with its own TLS server name is a single node behind a
-    # proxy, so the number of the proxy's addresses does not matter.
-    return bool(endpoint.port and not is_ip_address(endpoint.address) and not endpoint.ssl_options)
+    # An end point with its own TLS server name is a single node behind a proxy, so the number of
+    # the proxy's addresses does not matter.
+    if endpoint.ssl_options or endpoint.leads_to_one_node:
+        return False
+    # A Unix socket has no port.
+    return bool(endpoint.port and not is_ip_address(endpoint.address))
 
 
 async def _has_one_address(endpoint: EndPoint) -> bool:

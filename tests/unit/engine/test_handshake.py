@@ -9,6 +9,8 @@ import asyncio
 import errno
 import random
 import socket
+import ssl
+import uuid
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +21,8 @@ import pytest
 from cassandra import aio
 from cassandra.auth import Token
 from cassandra.engine import handshake
-from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.engine.control.client_routes import ClientRoutesEndPoint
+from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
 from cassandra.engine.handshake import GOODBYE_TIMEOUT, Connector
 from cassandra.errors import (
     AuthenticationFailed,
@@ -135,6 +138,170 @@ async def test_connections_of_a_pool_stay_with_the_node_that_was_reached() -> No
     opener._answered[ENDPOINT] = "c"
     await error_of(opener.open(ENDPOINT))
     assert [address for address, _ in network.tried[3:]] == ["a", "b"]
+
+
+class Routes:
+    """Routes of a private network: a proxy, which has a name, leads to each node."""
+
+    uses_shard_ports = False
+
+    def location_of(self, host_id: uuid.UUID) -> tuple[str, int]:
+        return "proxy.example", 9000
+
+
+# End points of which all addresses lead to the same node.
+END_POINTS_OF_PROXIES: list[EndPoint] = [
+    SniEndPoint("proxy.example", "node-1", 9000),
+    ClientRoutesEndPoint(uuid.UUID(int=1), Routes(), "10.0.0.1"),
+]
+
+
+def refused() -> ConnectionRefusedError:
+    """Return the error for an address that refuses connections."""
+    return ConnectionRefusedError(errno.ECONNREFUSED, "connect call failed")
+
+
+@pytest.mark.parametrize("endpoint", END_POINTS_OF_PROXIES, ids=lambda point: type(point).__name__)
+async def test_a_node_behind_a_proxy_is_reached_at_each_address(endpoint: EndPoint) -> None:
+    """All addresses of a proxy are tried, although the node was reached at one of them before."""
+    network = Network(a=refused(), b=None, c=refused())
+    opener = connector(network)
+    opener._answered[endpoint] = "a"
+    await error_of(opener.open(endpoint))
+    assert network.tried == [("a", 0.0), ("b", 0.0), ("c", TIMEOUT / 2)]
+
+
+async def test_connections_through_a_proxy_begin_at_each_address_in_turn() -> None:
+    """Each connection begins at the next address, so the connections spread over all of them.
+
+    The first connections to different nodes begin at different addresses, too.
+    """
+    first, second = (SniEndPoint("proxy.example", name) for name in ("node-1", "node-2"))
+    opener = connector(Network())
+    starts = [
+        opener._in_turn(endpoint, addresses, 9042)[0]
+        for endpoint, addresses in [
+            (first, ["a", "b", "c"]),
+            (second, ["a", "b", "c"]),
+            # Name servers shuffle their answers.
+            (first, ["c", "a", "b"]),
+            (first, ["b", "c", "a"]),
+            (second, ["c", "b", "a"]),
+            (first, ["a", "b", "c"]),
+        ]
+    ]
+    assert starts == ["a", "b", "b", "c", "c", "a"]
+    assert opener._in_turn(first, ["a", "b", "c"], 9042) == ["b", "c", "a"]
+
+
+async def test_the_resolver_s_first_family_of_addresses_stays_first() -> None:
+    """The connections take turns within IPv4 and within IPv6, in the order of the resolver."""
+    endpoint = SniEndPoint("proxy.example", "node-1")
+    opener = connector(Network())
+    addresses = ["10.0.0.2", "::2", "10.0.0.1", "::1"]
+    orders = [opener._in_turn(endpoint, addresses, 9042) for _ in range(2)]
+    assert orders == [
+        ["10.0.0.1", "10.0.0.2", "::1", "::2"],
+        ["10.0.0.2", "10.0.0.1", "::2", "::1"],
+    ]
+    assert opener._in_turn(endpoint, addresses[::-1], 9042)[0] == "::1"
+
+
+async def test_an_address_of_a_proxy_that_has_failed_comes_last_for_a_while() -> None:
+    """Connections to all nodes try the other addresses first, until 30 seconds have passed."""
+    first, second = (SniEndPoint("proxy.example", name) for name in ("node-1", "node-2"))
+    network = Network(a=None, b=refused())
+    opener = connector(network)
+    await error_of(opener.open(first))
+    assert [address for address, _ in network.tried] == ["a", "b"]
+    # Another end point has failed at "a" since then, which has succeeded at "b".
+    del opener._failed_addresses["b", 9042]
+    assert [opener._in_turn(second, ["a", "b"], 9042) for _ in range(2)] == [["b", "a"]] * 2
+    # Another port is another proxy.
+    assert opener._in_turn(second, ["a", "b"], 9043) == ["b", "a"]
+    assert opener._in_turn(second, ["a", "b"], 9043) == ["a", "b"]
+    await asyncio.sleep(handshake._LAST_AFTER_FAILURE)
+    orders = {tuple(opener._in_turn(second, ["a", "b"], 9042)) for _ in range(2)}
+    assert orders == {("a", "b"), ("b", "a")}
+    # The failures of long ago are forgotten when the next failure is noted.
+    opener._note_failure("c", 9042)
+    assert list(opener._failed_addresses) == [("c", 9042)]
+
+
+async def test_the_turns_of_few_end_points_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connector forgets the turns of the end points that were not used for the longest time."""
+    monkeypatch.setattr(handshake, "_MOST_ANSWERED", 2)
+    opener = connector(Network())
+    endpoints = [SniEndPoint("proxy.example", name) for name in "abc"]
+    for endpoint in [*endpoints[:2], endpoints[0], endpoints[2]]:
+        opener._in_turn(endpoint, ["a", "b"], 9042)
+    assert list(opener._turns) == [endpoints[0], endpoints[2]]
+
+
+async def test_the_time_of_the_tls_context_counts() -> None:
+    """A context that takes time to create leaves less time to each of the addresses."""
+
+    class SlowTls:
+        """TLS settings whose context takes a third of the connect timeout."""
+
+        async def begin(self, *_: Any) -> Any:
+            await asyncio.sleep(TIMEOUT / 3)
+            return Mock(server_hostname="db.example")
+
+    network = Network(a=None, b=None)
+    failure = await error_of(connector(network, tls=SlowTls()).open(ENDPOINT))
+    assert isinstance(failure, OperationTimedOut)
+    assert network.tried == [("a", TIMEOUT / 3), ("b", TIMEOUT * 2 / 3)]
+
+
+async def test_a_failure_of_tls_tells_more_than_an_unreachable_address() -> None:
+    """If TLS fails at an address, and the next one is unreachable, the error is that of TLS."""
+
+    class TlsOfReachedNodes:
+        """TLS settings with which each error of TLS has a reason."""
+
+        async def begin(self, *_: Any) -> Any:
+            return Mock(
+                server_hostname="db.example",
+                reason=lambda error: str(error) if isinstance(error, ssl.SSLError) else None,
+                is_missing=lambda error: False,
+            )
+
+    class ReachedNetwork(Network):
+        """A network where each address accepts the connection, before the outcome comes."""
+
+        async def connect(
+            self, make_protocol: Any, address: str, port: int, **options: Any
+        ) -> None:
+            options["on_reached"]()
+            await super().connect(make_protocol, address, port, **options)
+
+    network = ReachedNetwork(a=refused(), b=ssl.SSLError("not trusted"), c=refused())
+    failure = await error_of(connector(network, tls=TlsOfReachedNodes()).open(ENDPOINT))
+    assert [address for address, _ in network.tried] == ["a", "b", "c"]
+    assert str(failure) == "TLS with db.example:9042 failed: ('not trusted',)"
+
+
+async def test_no_other_address_is_tried_once_a_transport_was_made() -> None:
+    """If an address's time is up just when its transport was made, connecting fails.
+
+    The end of the transport closes the connection, so it cannot be used for another address.
+    """
+
+    class LateNetwork(Network):
+        """A network where a transport is made too late to be used."""
+
+        async def connect(
+            self, make_protocol: Any, address: str, port: int, **options: Any
+        ) -> None:
+            try:
+                await super().connect(make_protocol, address, port, **options)
+            finally:
+                make_protocol()._transport = Mock()
+
+    network = LateNetwork(a=None, b=None)
+    assert isinstance(await error_of(connector(network).open(ENDPOINT)), OperationTimedOut)
+    assert network.tried == [("a", 0.0)]
 
 
 async def test_an_ip_address_is_not_resolved() -> None:

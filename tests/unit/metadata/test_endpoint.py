@@ -62,6 +62,12 @@ def test_nodes_behind_one_proxy_differ_by_name() -> None:
     assert first != DefaultEndPoint("proxy", 9142)
 
 
+def test_only_the_addresses_of_a_proxy_lead_to_one_node() -> None:
+    """The name of a DefaultEndPoint may lead to several nodes; a proxy knows the node's name."""
+    assert SniEndPoint("proxy", "a").leads_to_one_node
+    assert not DefaultEndPoint("proxy").leads_to_one_node
+
+
 def test_a_socket_in_the_file_system() -> None:
     """The end point of a Unix socket has the socket's path as its address, and the port 0."""
     end_point = UnixSocketEndPoint("/run/cassandra.sock")

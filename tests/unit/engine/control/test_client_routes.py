@@ -595,6 +595,7 @@ def test_an_end_point_resolves_to_its_route_and_compares_by_host() -> None:
     assert endpoint.resolve() == ("proxy", 9001)
     assert endpoint.address == "10.0.0.1"
     assert endpoint.port == 9042
+    assert endpoint.leads_to_one_node  # at each address of the proxy
     assert endpoint == ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.1", 9043)  # another port
     assert endpoint != ClientRoutesEndPoint(HOST_B, client_routes, "10.0.0.1")
     assert endpoint != ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.2")

@@ -124,6 +124,25 @@ async def test_a_name_that_leads_to_the_advertised_address_is_not_a_nodes_end_po
     assert await new_resolver().of_local(contact, ROW, resolved_address) is contact
 
 
+async def test_a_name_that_leads_to_one_node_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application's end point may say that all addresses of its name lead to one node.
+
+    The node then keeps this end point. An end point that does not say so is replaced.
+    """
+
+    class ProxyEndPoint(DefaultEndPoint):
+        leads_to_one_node = True
+
+    async def two_addresses(*args: Any, **kwargs: Any) -> Any:
+        return [(0, 0, 0, "", (address, 9042)) for address in ("192.168.0.8", "192.168.0.9")]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", two_addresses)
+    contact = ProxyEndPoint("proxy.example")
+    assert await new_resolver().of_local(contact, ROW, "192.168.0.9") is contact
+    endpoint = await new_resolver().of_local(DefaultEndPoint("proxy.example"), ROW, "192.168.0.9")
+    assert endpoint == DefaultEndPoint("10.0.0.1")
+
+
 async def test_a_factory_that_names_each_node_makes_the_local_end_point() -> None:
     """If `names_each_node` is True, the factory also makes the end point of the connected node.
 
