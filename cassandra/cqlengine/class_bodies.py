@@ -24,7 +24,7 @@ log = logging.getLogger("cassandra.cqlengine.models")
 
 
 def _warn(message: str) -> None:
-    """Issue a RuntimeWarning that points at the application's class statement."""
+    """Issue a RuntimeWarning whose location is the application's class statement."""
     warnings.warn(message, RuntimeWarning, stacklevel=stack_level())
 
 
@@ -39,7 +39,7 @@ def missing_key_advice(attrs: Mapping[str, Any]) -> str:
 
     :param attrs: the namespace of the class.
     """
-    # A class where a column should be: the parentheses are missing.
+    # `id = columns.Integer`: the parentheses that would create a column are missing.
     for name, value in attrs.items():
         if isinstance(value, type) and not name.startswith("_"):
             call = f"columns.{value.__name__}" if issubclass(value, Column) else "columns.Integer"
@@ -54,7 +54,7 @@ def missing_key_advice(attrs: Mapping[str, Any]) -> str:
             f" Write primary_key=True in the columns of the key, for example {columns[0]} = "
             f"columns.{type(attrs[columns[0]]).__name__}(primary_key=True)"
         )
-    # There are only annotations (``id: int``), as in a dataclass.
+    # The class has only annotations (``id: int``), as a dataclass has.
     for name in annotations_of(attrs):
         if not name.startswith("_") and name not in attrs:
             return (
@@ -65,8 +65,8 @@ def missing_key_advice(attrs: Mapping[str, Any]) -> str:
 
 # -- settings --------------------------------------------------------------------------------------
 
-# Settings of a model that users may misspell: `warn_of_settings` suggests the attribute for a name
-# that is similar to a key of this dict.
+# Settings of a model that users may misspell. If the name of an attribute is similar to a key of
+# this dict, `warn_of_settings` suggests the attribute that is the key's value.
 _SETTINGS = {
     "abstract": "__abstract__",
     "connection": "__connection__",
@@ -76,7 +76,7 @@ _SETTINGS = {
     "options": "__options__",
     "table_name": "__table_name__",
 }
-# The attributes with underscores that the mapper reads: they are spelt correctly, so do not warn.
+# The names with underscores that the mapper reads. They are correct, so do not warn about them.
 _KNOWN_ATTRIBUTES = frozenset(
     (
         *_SETTINGS.values(),
@@ -89,7 +89,7 @@ _KNOWN_ATTRIBUTES = frozenset(
 
 
 def warn_of_settings(name: str, attrs: Mapping[str, Any]) -> None:
-    """Warn of each class attribute that is probably a misspelt setting.
+    """Warn about each class attribute that is probably a misspelt setting.
 
     A private attribute such as ``__keyspace`` may belong to the application, so the message about
     it is only logged.
@@ -97,7 +97,7 @@ def warn_of_settings(name: str, attrs: Mapping[str, Any]) -> None:
     :param name: the name of the class.
     :param attrs: the namespace of the class.
     """
-    # Python changes the name `__keyspace` in a class to `_Class__keyspace`.
+    # Python mangles the name `__keyspace` in a class body to `_Class__keyspace`.
     prefix = f"_{name.lstrip('_')}__"
     for attribute, value in attrs.items():
         if (
@@ -150,10 +150,10 @@ _META = {
 
 
 def warn_of_meta(name: str, attrs: Mapping[str, Any], bases: Sequence[type]) -> None:
-    """Warn of settings in a ``class Meta``, which Django's models use.
+    """Warn about settings in a ``class Meta``. Django's models use such a class; ours do not.
 
-    Do nothing if a base class of the application may read `Meta`: a base class that has
-    ``__init_subclass__`` or a `Meta` too.
+    Do nothing if a base class defines ``__init_subclass__`` or a `Meta`: code of the application
+    may then read the `Meta` of this class.
 
     :param name: the name of the class.
     :param attrs: the namespace of the class.
@@ -162,7 +162,7 @@ def warn_of_meta(name: str, attrs: Mapping[str, Any], bases: Sequence[type]) -> 
     meta = attrs.get("Meta")
     if not isinstance(meta, type):
         return
-    # A base class of the application may read `Meta`.
+    # A base class that defines one of these may read `Meta` itself.
     for base in bases:
         if hasattr(base, "Meta") or any(
             "__init_subclass__" in vars(cls)
@@ -181,8 +181,8 @@ def warn_of_meta(name: str, attrs: Mapping[str, Any], bases: Sequence[type]) -> 
 
 # -- columns ---------------------------------------------------------------------------------------
 
-# An attribute whose name matches, such as `row_type` or `Factory`, may hold a class on purpose, so
-# `warn_of_missing_columns` does not warn of it.
+# An attribute whose name matches, such as `row_type` or `Factory`, may hold a class on purpose.
+# `warn_of_missing_columns` does not warn about such an attribute.
 _FOR_CLASSES = re.compile(r"column|type|class|cls|field|factory|[A-Z]", re.ASCII)
 # Matches a column class in an annotation that is a string, such as "columns.Text()", but not the
 # annotation "columns.Mapped[...]".
@@ -194,7 +194,7 @@ _COLUMN_ANNOTATION = re.compile(
 def warn_of_missing_columns(
     name: str, attrs: Mapping[str, Any], bases: Sequence[type], columns: Mapping[str, Column[Any]]
 ) -> None:
-    """Warn of attributes that are probably meant to be columns, but are not.
+    """Warn about attributes that are probably meant to be columns, but are not.
 
     Such an attribute is a column class (without parentheses), a user-defined type, a column with a
     comma behind it, or an annotation without a column.
@@ -219,7 +219,8 @@ def warn_of_missing_columns(
                 f"columns.{value.__name__}()"
             )
         elif is_user_type(user_type := value if isinstance(value, type) else type(value)):
-            # A value with fields is a constant of the application, for example a default.
+            # An instance of the type with at least one value set is probably a constant of the
+            # application, such as a default. Do not warn about it.
             if value is not user_type and any(
                 field is not None for field in value._values.values()
             ):
@@ -229,7 +230,7 @@ def warn_of_missing_columns(
                 f"columns.UserDefinedType({user_type.__name__})"
             )
     # An abstract class may annotate the columns of its subclasses for type checkers, so do not
-    # warn of its annotations.
+    # warn about its annotations.
     if attrs.get("__abstract__"):
         return
     for attribute, annotation in annotations_of(attrs).items():
@@ -258,10 +259,10 @@ def _annotated_class(annotation: object) -> str | None:
 def warn_of_constant_defaults(
     name: str, columns: Mapping[str, Column[Any]], parents: Sequence[Any]
 ) -> None:
-    """Warn of each column whose default was probably meant to be a function.
+    """Warn about each column whose default was probably meant to be a function.
 
-    Such a default is a UUID in a key column, or the time at which the class was created. All new
-    rows would get this one value.
+    Such a default is a UUID in a key column, or a datetime that was the current time when the class
+    was created. All new rows would get the same value.
 
     :param name: the name of the model.
     :param columns: the columns of the model by name.

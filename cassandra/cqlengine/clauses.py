@@ -30,7 +30,7 @@ PREPARED = "?"  # the marker of the prepared form
 
 
 class StatementException(Exception):
-    """A statement has been created with a clause or an argument that it cannot have."""
+    """A clause or an argument is not allowed in a statement of this kind."""
 
 
 class ValueQuoter(UnicodeMixin):
@@ -56,7 +56,7 @@ class ValueQuoter(UnicodeMixin):
 
 
 class InQuoter(ValueQuoter):
-    """Wraps the values of an ``IN``; ``str()`` returns them in parentheses."""
+    """Wraps the values of an ``IN``; ``str()`` returns their CQL in parentheses."""
 
     __slots__ = ()
 
@@ -85,8 +85,8 @@ class BaseClause(UnicodeMixin):
     def text(self, markers: Sequence[str]) -> str:
         """Return the CQL of the clause with these markers.
 
-        :param markers: the CQL of the clause's markers, such as ``?``; as many as
-            `get_context_size` returns.
+        :param markers: one string for each marker, such as ``?``. The number of markers is the
+            result of `get_context_size`.
         """
         raise NotImplementedError
 
@@ -163,11 +163,13 @@ class WhereClause(BaseClause):
         self.context_id = None
         self.operator = operator
         self.quote_field = quote_field
-        # `__bool__` sets this object, which warns if the clause is dropped unused.
+        # Created by the first call of `__bool__`. It issues a warning if it is deleted while the
+        # clause is not part of a statement.
         self._truth_test: TruthTest | None = None
 
     def __bool__(self) -> bool:
-        # Python calls this for the first filter of `A.x == 1 and A.y == 2`, which it then drops.
+        # In `A.x == 1 and A.y == 2`, Python calls `__bool__` of the first filter, and the value of
+        # the expression is only the second filter. The first filter would be lost silently.
         if self._truth_test is None:
             self._truth_test = TruthTest(
                 f"the filter on {self.field!r} was dropped: of `A.x == 1 and A.y == 2` and of "
@@ -185,9 +187,9 @@ class WhereClause(BaseClause):
         return True
 
     def note_use(self) -> None:
-        """Record that the clause is part of a statement, so no warning of a dropped filter follows.
+        """Record that the clause is part of a statement: `__bool__` then causes no warning.
 
-        Called when a queryset or statement takes the clause.
+        Querysets and statements call this when they add the clause.
         """
         if self._truth_test is not None:
             self._truth_test.is_used = True
@@ -313,7 +315,7 @@ class AssignmentClause(BaseClause):
 
     @property
     def is_repeatable(self) -> bool:
-        """True if the row is the same, whether servers apply the assignment once or twice."""
+        """True if applying the assignment twice leaves the same row as applying it once."""
         return True
 
     def insert_tuple(self) -> tuple[str, int | None]:
@@ -341,7 +343,8 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     :param operation: "add" or "remove" for a set, "append", "prepend" or "remove" for a list,
         "update" or "remove" for a map. With None, the clause changes only the elements that differ
         from `previous`, if CQL can do that.
-    :param previous: the value that the column has in the database; None if it is not known.
+    :param previous: the value that the column has in the database; None if the mapper does not
+        know it.
     """
 
     __slots__ = ("operation", "previous")
@@ -359,18 +362,23 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
     def parts(self) -> list[tuple[str, list[Any]]]:
         """Return a tuple (CQL with ``{}`` for each marker, values) for each assignment.
 
-        The list is empty if nothing has changed.
+        The list is empty if the column has not changed.
         """
         raise NotImplementedError
 
     @classmethod
     def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
-        """Return an old value with which `value` has all differences to several old values.
+        """Return the old value from which to compute the assignments after failed writes.
+
+        Servers may have executed a failed write, so the column may have `previous` or any value in
+        `others`. The assignments that lead from the returned value to `value` must lead from each
+        of these values to `value`.
 
         :param value: the new value.
-        :param previous: the value that the column probably has in the database; None if it is not
-            known.
-        :param others: values that the column may have instead, because a write has failed.
+        :param previous: the value that the column probably has in the database; None if the mapper
+            does not know it.
+        :param others: the values that the failed writes have sent.
+        :returns: the old value; None to assign the whole column.
         """
         raise NotImplementedError
 
@@ -383,7 +391,8 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
 
     def _name(self) -> str:
         """Return the quoted name of the column for a template, with its braces doubled."""
-        # `text` fills the template with str.format, which would take a single brace for a marker.
+        # `text` fills the template with str.format, which treats a single brace as part of a
+        # marker.
         quoted = escape_name(self.field)
         return quoted.replace("{", "{{").replace("}", "}}")
 
@@ -399,7 +408,10 @@ class SetUpdateClause(ContainerUpdateClause):
         if previous is None:
             return None
         old_values = [set(old or ()) for old in (previous, *others)]
-        # Keep the elements that each of the old values has, and those that have to be removed.
+        # `parts` adds each element of `value` that the returned set lacks, and removes each element
+        # that only the returned set has. So return the elements that are in all old values (they
+        # need not be added) and the elements of any old value that are not in `value` (they must
+        # go).
         return set.intersection(*old_values) | (set.union(*old_values) - set(value))
 
     def parts(self) -> list[tuple[str, list[Any]]]:
@@ -408,8 +420,8 @@ class SetUpdateClause(ContainerUpdateClause):
         if self.operation in ("add", "remove"):
             sign = "+" if self.operation == "add" else "-"
             return [(f"{name} = {name} {sign} {{}}", [self.value])]
-        # If the old value is not known, there is no difference to write: assign the set. Also
-        # assign an empty set, which deletes all elements at once.
+        # If the mapper does not know the old value, it cannot compute a difference, so assign the
+        # set. Also assign an empty set, which deletes all elements at once.
         if self.previous is None or not self.value:
             return [(f"{name} = {{}}", [self.value])]
         # Otherwise write only differences. An assignment would write a tombstone for the whole set,
@@ -435,9 +447,11 @@ class ListUpdateClause(ContainerUpdateClause):
 
     @classmethod
     def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
-        # If each of the lists only adds elements to the one before, send the difference again, as
-        # after any failure: the whole list could overwrite elements that other clients have added.
-        # Otherwise assign the whole list, because the difference would lose elements.
+        # The column may have `previous` or the value of any failed write. If each of these values
+        # only adds elements to `previous`, and `value` only adds elements to each of them, return
+        # `previous`: the UPDATE then adds the same elements again. Assigning the whole list could
+        # overwrite elements that other clients have added. In any other case an UPDATE with the
+        # difference could lose elements, so return None, which assigns the whole list.
         if previous is None:
             return None
         old, new = list(previous), list(value)
@@ -457,8 +471,9 @@ class ListUpdateClause(ContainerUpdateClause):
         if self.operation == "remove":
             return [(f"{name} = {name} - {{}}", [self.value])]
         previous, value = self.previous, self.value
-        # If the new list contains the old one, write only the elements before and after it, which
-        # CQL can add at both ends. Any other change assigns the whole list.
+        # If the new list contains the old list as a block, write only the elements before and after
+        # this block: CQL can add elements at both ends of a list. Any other change assigns the
+        # whole list.
         if previous and value and len(previous) < len(value):
             old, new = list(previous), list(value)
             index = _index_of(old, new)
@@ -468,11 +483,11 @@ class ListUpdateClause(ContainerUpdateClause):
 
     @property
     def is_repeatable(self) -> bool:
-        # Only assigning an empty list is repeatable. If another change is applied twice, servers
-        # append or prepend its elements twice, and `remove` may delete an equal element that
-        # another client has appended in the meantime. Assigning a list deletes only elements with
-        # an older write time. A retry has the same write time as the first attempt, so it would
-        # add the elements again.
+        # Only the assignment of an empty list is repeatable. If servers apply one of the other
+        # changes twice, `append` and `prepend` add their elements twice, and `remove` may delete an
+        # equal element that another client has added in the meantime. An assignment deletes only
+        # elements with an older write time. A retry has the same write time as the first attempt,
+        # so the elements of both attempts would stay.
         return not self.value and self.parts() == [(f"{self._name()} = {{}}", [self.value])]
 
     def _extend_both_ends(
@@ -488,7 +503,7 @@ class ListUpdateClause(ContainerUpdateClause):
 
 
 def _index_of(old: list[Any], new: list[Any]) -> int | None:
-    """Return the index at which `new` contains the list `old`; None if it does not."""
+    """Return the index at which the elements of `old` are in `new`, one after another; or None."""
     for index in range(len(new) - len(old) + 1):
         if not are_different(new[index : index + len(old)], old):
             return index
@@ -496,7 +511,7 @@ def _index_of(old: list[Any], new: list[Any]) -> int | None:
 
 
 class MapUpdateClause(ContainerUpdateClause):
-    """The assignments that change a map column, key by key; a value of None removes the key."""
+    """The assignments that change a map column key by key; an item of None removes the key."""
 
     __slots__ = ()
     col_type = "map"
@@ -504,8 +519,9 @@ class MapUpdateClause(ContainerUpdateClause):
     @classmethod
     def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
         old_values = [old or {} for old in (previous, *others)]
-        # Keep the keys with the same item in the new map and in each old one, and the keys that
-        # have to be removed.
+        # `parts` writes each key whose item in the returned map differs from the item in `value`,
+        # and deletes each key that only the returned map has. So return the keys that have the same
+        # item in `value` and in all old maps, and the keys of any old map that are not in `value`.
         same = {
             key: item
             for key, item in value.items()
@@ -519,14 +535,14 @@ class MapUpdateClause(ContainerUpdateClause):
         name = self._name()
         value, previous = self.value, self.previous
         if self.operation == "remove":
-            # In CQL, a set of keys is subtracted from a map. The application may have passed
-            # another collection of keys.
+            # CQL subtracts a set of keys from a map. The application may have passed the keys as
+            # another collection.
             return [(f"{name} = {name} - {{}}", [set(value)])]
         # An empty map has no key to update. Assigning it deletes all keys.
         if self.operation != "update" and not value:
             return [(f"{name} = {{}}", [value])]
-        # If the old map is not known, write all keys of the new map. Other keys that the row may
-        # have are not deleted.
+        # If the mapper does not know the old map, write all keys of the new map. This does not
+        # delete other keys that the row may have.
         old: Mapping[Any, Any] = previous or {}
         clauses = [
             (f"{name}[{{}}] = {{}}", [key, item])
@@ -578,7 +594,7 @@ class BaseDeleteClause(BaseClause):
 
 
 class FieldDeleteClause(BaseDeleteClause):
-    """A column to delete.
+    """The clause that deletes one column.
 
     :param field: the column's name in the database.
     """
@@ -596,7 +612,7 @@ class FieldDeleteClause(BaseDeleteClause):
 
 
 class MapDeleteClause(BaseDeleteClause):
-    """Keys of a map to delete: the keys of `previous` that `value` does not have.
+    """The clause that deletes keys of a map: the keys that are in `previous` and not in `value`.
 
     :param field: the column's name in the database.
     :param value: the new map, without the keys to delete.

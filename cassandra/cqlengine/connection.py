@@ -45,13 +45,13 @@ __all__ = [
 
 log = logging.getLogger("cassandra.cqlengine.connection")
 
-# Maximum number of prepared statements that a connection keeps. There could be very many: each set
-# of columns that an application writes has its own query string.
+# Maximum number of prepared statements that a connection keeps. Without a limit there could be very
+# many: each combination of columns that an application writes has another query string.
 MOST_PREPARED = 1000
 
 
 class _DefaultConnection:
-    """The class of `DEFAULT_CONNECTION`; it only exists for the repr."""
+    """The class of `DEFAULT_CONNECTION`, which exists only for its repr."""
 
     def __repr__(self) -> str:
         return "DEFAULT_CONNECTION"
@@ -121,11 +121,12 @@ class Connection:
         self.lazy_connect = lazy_connect
         self.retry_connect = retry_connect
         self.cluster_options = dict(cluster_options or {})
-        # The options may have a password, and error reports may show local variables: so delete
+        # The options may contain a password, and error reports may show local variables, so delete
         # this variable.
         del cluster_options
         self.lazy_connect_lock = threading.RLock()
-        # Have the lock replaced in forked processes: another thread may hold it during a fork.
+        # A fork may happen while another thread holds the lock, so register this object:
+        # `_renew_locks` then replaces the lock in the child process.
         renewed(self)
         # `adopt` sets the next four attributes once a session exists; before, `cluster` and
         # `session` are None.
@@ -158,8 +159,8 @@ class Connection:
             )
         connection = cls(name, hosts=None)
         connection.adopt(session, owned=False)
-        # As in cassandra-driver, the application's own statements return dicts from now on, unless
-        # it has set another row factory.
+        # As in cassandra-driver, the application's own statements on this session return dicts from
+        # now on, unless the application has set a row factory.
         is_default = getattr(given, "row_factory", None) is named_tuple_factory
         if is_default and not connection.is_async:
             connection._set_defaults()
@@ -184,24 +185,25 @@ class Connection:
         self.prepared = {}
 
     def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
-        """Store the prepared statement of a query string, and return it.
+        """Store the prepared statement of a query string, and return the statement.
 
         :param text: the query string.
         :param prepared: the `PreparedStatement` of `text`.
         """
-        # If there are too many statements, drop all of them: dropping only the least recently used
-        # statements would need a lock at each use. Store a new dict instead of clearing the old
+        # If there are too many statements, drop all of them: to drop only the least recently used
+        # statements, each use would need a lock. Assign a new dict instead of clearing the old
         # dict, because other threads read the old dict without a lock.
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
-        # If the statement changes (the table was altered), `forget` removes it from this dict. It
-        # gets a weak reference, because the statement may live longer than this connection.
+        # If the table is altered, the driver calls `forget`, which removes the statement from this
+        # dict. `forget` gets a weak reference, because the statement may live longer than this
+        # connection.
         prepared.when_changed = partial(forget, weakref.ref(self), text)
         return prepared
 
     def setup(self) -> None:
-        """Connect, unless the connection connects on first use."""
+        """Connect, unless `lazy_connect` is set: the first use then connects."""
         if self.lazy_connect or self.session is not None:
             return
         cluster = Cluster(self.hosts if self.hosts is not None else NOT_SET, **self.cluster_options)
@@ -234,8 +236,8 @@ class Connection:
             raise
         self.adopt(session, owned=True)
         self._set_defaults()
-        # Register the user types here, and not by `setup_session`: on a cluster of `cassandra.aio`,
-        # registering a type has to be awaited.
+        # Register the user types here and not in `setup_session`, because on a cluster of
+        # `cassandra.aio` registering a type has to be awaited.
         for keyspace, types in list(udt_by_keyspace.items()):
             for type_name, klass in types.items():
                 try:
@@ -254,9 +256,10 @@ class Connection:
             if self.consistency is not None:
                 self.session.default_consistency_level = self.consistency
         except ValueError:
-            # A session with execution profiles refuses these settings. The mapper's own statements
-            # do not need them: they set their level and row factory themselves. The application's
-            # statements use the default profile, so set its row factory, as cassandra-driver does.
+            # A session with execution profiles does not accept these settings. The mapper's own
+            # statements do not need them: each of them has its consistency level and row factory.
+            # But the application's statements use the default profile, so set its row factory, as
+            # cassandra-driver does.
             log.debug(format_log_context("the session has execution profiles", self.name))
             profiles: Any = getattr(self.cluster, "profile_manager", None)
             profile: Any = getattr(profiles, "default", None)
@@ -271,9 +274,10 @@ class Connection:
                 _register_user_type(self, keyspace, type_name, klass)
 
     def handle_lazy_connect(self) -> None:
-        """Connect now if the connection connects on first use.
+        """Connect now if `lazy_connect` has delayed the connection until its first use.
 
-        :raises CQLEngineException: if there is no session, and the connection cannot create one.
+        :raises CQLEngineException: if there is no session, and an earlier attempt to connect has
+            failed.
         """
         if self.session is not None:
             return
@@ -503,7 +507,7 @@ def default() -> None:
 def _replace_default(connection: Connection, connect: bool = True) -> None:
     """Make `connection` the default connection, and close the old one unless it has another name.
 
-    :param connect: False if `connection` is connected already.
+    :param connect: True to connect `connection`; False if it is connected already.
     """
     with _registry_lock:
         previous = _connections.pop(DEFAULT_CONNECTION, None)
@@ -512,7 +516,8 @@ def _replace_default(connection: Connection, connect: bool = True) -> None:
             if _connections.get("default") is previous:
                 del _connections["default"]
             log.debug("the default connection is replaced")
-            # A connection that is also registered under a name is still in use.
+            # Close the previous connection unless it is also registered under a name, and so still
+            # in use.
             if previous not in _connections.values():
                 previous.close()
     # Connect without the lock, because connecting waits for the network.
@@ -542,7 +547,7 @@ def set_session(s: Session | AsyncSession) -> None:
         connection.setup_session()
 
 
-# A list whose only element is the default keyspace.
+# The default keyspace, as the only element of a list.
 _default_keyspace: list[str | None] = [None]
 
 
@@ -636,9 +641,10 @@ def _statement_and_params(
     params: object,
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
-    """Return a statement with its consistency level, and its parameters, for `Session.execute`.
+    """Return the arguments of `Session.execute`: the statement and its parameters.
 
-    Also log the statement and the parameters at DEBUG level.
+    The statement has the consistency level of the call, or else its own or the connection's. Also
+    log the statement and the parameters at DEBUG level.
     """
     # True if `query` is a statement object of the application.
     is_owned_by_application = False
@@ -654,10 +660,12 @@ def _statement_and_params(
     else:
         is_owned_by_application = True
     level = connection.consistency if consistency_level is None else consistency_level
-    # The level of this call comes first, then the level of the statement, then the connection's.
+    # The level of this call has precedence over the statement's level, and the statement's level
+    # over the connection's.
     if level is not None and (consistency_level is not None or query.consistency_level is None):
         if is_owned_by_application:
-            # Copy the statement, because the application may execute it elsewhere.
+            # Set the level on a copy, because the application may execute its statement elsewhere
+            # too.
             query = copy.copy(query)
         query.consistency_level = level
     if log.isEnabledFor(logging.DEBUG):
@@ -728,7 +736,7 @@ async def aexecute(
 def register_udt(
     keyspace: str | None, type_name: str, klass: type, connection: Hashable | None = None
 ) -> None:
-    """Read values of a type as instances of `klass`, on a connection and on all later connections.
+    """Return instances of `klass` for a type's values, on this and all later connections.
 
     :param keyspace: the name of the type's keyspace.
     :param type_name: the name of the type.
@@ -746,7 +754,11 @@ def register_udt(
 def _register_user_type(
     connection: Connection, keyspace: str | None, type_name: str, klass: type
 ) -> None:
-    """Register the class of a user-defined type with the cluster, if its keyspace is known."""
+    """Register the class of a user-defined type with the cluster.
+
+    Do nothing if the class has no keyspace and no default keyspace is set, or if the type does not
+    exist yet.
+    """
     # A class without a keyspace belongs to the default keyspace.
     keyspace = keyspace or _default_keyspace[0]
     if keyspace is None:
@@ -762,7 +774,7 @@ def __getattr__(name: str) -> Any:
 
     These names are ``cql_cluster`` and ``cql_session``.
     """
-    # Read the globals at each access, because setting another default connection changes them.
+    # Read the globals at each access: another default connection replaces both objects.
     default_objects = {"cql_cluster": cluster, "cql_session": session}
     if name in default_objects:
         return default_objects[name]

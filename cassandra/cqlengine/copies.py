@@ -1,7 +1,7 @@
-"""Copies of column values. The mapper compares later values with the copies to find changes.
+"""Copies of column values, with which the mapper compares later values to find changes.
 
-A copy is needed because applications change lists, dicts and objects in place. Most values are of
-classes whose instances never change: they are not copied.
+Applications change lists, dicts and objects in place, so the mapper needs copies of them. Most
+values are of classes whose instances never change, and are not copied.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ IMMUTABLE_CLASSES = CONSTANTS | {
 
 def is_immutable(value: object) -> bool:
     """Return True if `value` is of a class whose instances never change."""
-    # Check the exact class, because instances of a subclass may have other attributes.
+    # Check the exact class, because instances of a subclass may have attributes that can change.
     cls = type(value)
     if cls in IMMUTABLE_CLASSES or isinstance(value, Enum):
         return True
     return (cls is tuple or cls is frozenset) and all(
-        # A tuple may contain a list, for example.
+        # A tuple is immutable only if its elements are: it may contain a list.
         map(is_immutable, value)  # type: ignore[call-overload]
     )
 
@@ -44,8 +44,8 @@ def snapshot(value: object) -> object:
     try:
         return copy.deepcopy(value)
     except (TypeError, copy.Error):
-        # Files, locks and the like cannot be copied. If such a value changes in place, the mapper
-        # does not notice.
+        # Files, locks and similar objects cannot be copied. The mapper cannot detect changes of
+        # such a value in place.
         return value
 
 

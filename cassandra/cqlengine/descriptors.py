@@ -29,7 +29,7 @@ class ColumnDescriptor:
     On an instance, the attribute is the column's value. On the class, it is an object for filter
     expressions (``Model.age > 30``).
 
-    :param column: the column of the model that the attribute stands for.
+    :param column: the column of the model that belongs to the attribute.
     :param position: the position of the column's value among the values of an instance, from 0.
     """
 
@@ -43,7 +43,8 @@ class ColumnDescriptor:
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
-        # `_row` is the tuple that the driver has returned or, after a change, the list of values.
+        # `_row` is the tuple that the driver has returned or, after a change, the `Values` that
+        # replaces it.
         return instance._row[self.position]
 
     def __set__(self, instance: BaseModel, value: object) -> None:
@@ -55,8 +56,9 @@ class ColumnDescriptor:
     def __delete__(self, instance: BaseModel) -> None:
         if self.column.primary_key:
             raise AttributeError(f"cannot delete {self.column.label}: it is part of the key")
-        # If the value is null already, `del` changes nothing, and `save` does not delete what
-        # another client has written in the meantime. Assigning None does delete it.
+        # If the value is null already, `del` changes nothing, so `save` does not delete a value
+        # that another client has written in the meantime. Assigning None does make `save` delete
+        # it.
         if not self.column.is_null(instance._row[self.position]):
             self.__set__(instance, None)
 
@@ -87,16 +89,16 @@ class _MutableDescriptor(ColumnDescriptor):
 
     def __set__(self, instance: BaseModel, value: object) -> None:
         super().__set__(instance, value)
-        # The application refers to this object already, so mark the value as exposed (known to the
-        # application): reading the attribute then returns the object itself, not a copy.
+        # The application has this object already and may change it, so mark the value as exposed:
+        # reading the attribute then returns this object and not a copy.
         values_of(instance).exposed |= 1 << self.position
 
 
 class _AnyValueDescriptor(_MutableDescriptor):
-    """The descriptor of a column in which some values may change in place and others may not.
+    """The descriptor of a column in which only some values can change in place.
 
-    Such a column holds tuples that contain collections, or its class is one of the application's.
-    Only values that may change are copied.
+    Such a column holds tuples that may contain collections, or the application has defined its
+    class. Only values that can change are copied.
     """
 
     __slots__ = ()
@@ -112,7 +114,7 @@ class _AnyValueDescriptor(_MutableDescriptor):
         # Most values are numbers or strings, so first check the exact class, which is fast.
         if type(value) in IMMUTABLE_CLASSES or is_immutable(value):
             return value
-        # The value may change in place. Return an object that belongs to this instance alone.
+        # The value may change in place, so return an object that no other instance has.
         return values_read(values_of(instance), self.position, self.isolated)
 
 
@@ -134,8 +136,8 @@ def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
     """
     if column.mutable:
         return _MutableDescriptor(column, position)
-    # Blobs that were read are bytes, which cannot change. The application may assign a bytearray,
-    # but `begin_write` copies a bytearray.
+    # Values of blobs that were read are bytes, which never change, so they need no copies. The
+    # application may assign a bytearray, which `begin_write` copies.
     is_blob = isinstance(column, Blob) and column._is_stock()
     if column._copier() is not None and not is_blob:
         return _AnyValueDescriptor(column, position)
@@ -167,7 +169,7 @@ class PartitionKeyDescriptor:
 
 
 class AbstractModelException(CQLEngineException, AttributeError):
-    """An abstract model has no table.
+    """An abstract model was used like a model with a table.
 
     The exception is an AttributeError, so that tools can inspect the class's attributes.
     """
@@ -202,10 +204,12 @@ class QuerySetDescriptor:
             raise AbstractModelException("cannot execute queries against abstract models")
         queryset: ModelQuerySet[M] = model.__queryset__(model)
         mapping = model.__mapping__
-        # A model with a discriminator value shares its table: select only its own rows.
+        # A model with a discriminator value shares its table with other models: select only its own
+        # rows.
         if mapping.discriminator is not None and model.__discriminator_value__ is not None:
             column = mapping.columns[mapping.discriminator]
-            # Servers refuse to filter by a column without an index.
+            # Servers refuse to filter by a column without an index, so without an index, all rows
+            # of the table are read.
             if column.index or column.custom_index:
                 return queryset.filter(**{mapping.discriminator: model.__discriminator_value__})
         return queryset
@@ -245,8 +249,8 @@ class _OptionDescriptor:
         def set_option(*args: Any, **kwargs: Any) -> Any:  # returns the instance, for chains
             changes = self.changes(instance, *args, **kwargs)
             values = values_of(instance)
-            # `reused` names the conditions that are left from an earlier write. A condition that is
-            # set again here is no longer one of them.
+            # `reused` has the names of the conditions that an earlier write has used. A condition
+            # that is set now is not left from that write, so remove its name.
             reused = values.options.reused - changes.keys()
             values.options = values.options.with_changes(reused=reused, **changes)
             return instance
@@ -280,7 +284,7 @@ class TimestampDescriptor(_OptionDescriptor):
 
 
 class IfNotExistsDescriptor(_OptionDescriptor):
-    """``if_not_exists()``: insert only if there is no such row."""
+    """``if_not_exists()``: insert only if the row does not exist."""
 
     name = "if_not_exists"
 
@@ -294,7 +298,7 @@ class IfNotExistsDescriptor(_OptionDescriptor):
 
 
 class IfExistsDescriptor(_OptionDescriptor):
-    """``if_exists()``: update or delete only if there is such a row."""
+    """``if_exists()``: update or delete only if the row exists."""
 
     name = "if_exists"
 
@@ -333,8 +337,8 @@ class UsingDescriptor(_OptionDescriptor):
     def changes(
         self, instance: BaseModel, keyspace: str | None = None, connection: str | None = None
     ) -> dict[str, Any]:
-        # All statements of a batch are sent in one request, so an instance cannot choose another
-        # connection.
+        # All statements of a batch are sent in one request on one connection, so an instance in a
+        # batch cannot choose a connection.
         if connection is not None and values_of(instance).options.batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         target = {"keyspace": keyspace, "connection": connection}

@@ -15,7 +15,7 @@ class ValidationError(CQLEngineException):
 
 
 class UnicodeMixin:
-    """Base class without content; it exists because applications of cassandra-driver import it."""
+    """An empty base class, which exists because applications of cassandra-driver import it."""
 
     __slots__ = ()
 

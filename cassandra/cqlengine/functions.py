@@ -1,4 +1,4 @@
-"""Values of filters that the server computes: tokens, and the least and greatest time UUIDs."""
+"""Values of filters that the server computes: tokens, and the limits of a time's time UUIDs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def get_total_seconds(td: datetime.timedelta) -> float:
 class QueryValue(UnicodeMixin):
     """A value of a filter that is more than a plain value, such as a function call.
 
-    The attribute `template` is its CQL, with ``{}`` for the marker.
+    The class attribute `template` is the CQL of the value, with ``{}`` in place of the marker.
 
     :param value: the value in the form that is bound.
     """
@@ -65,7 +65,7 @@ class QueryValue(UnicodeMixin):
         self.context_id = ctx_id
 
     def update_context(self, ctx: dict[str, Any]) -> None:
-        """Add the values to `ctx`, by the numbers of their markers.
+        """Add the values to `ctx`; the key of each value is the number of its marker.
 
         :param ctx: a dict whose keys are the markers' numbers as strings.
         """
@@ -114,7 +114,7 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
 
 
 class MinTimeUUID(TimeUUIDQueryFunction):
-    """The least time UUID of a point in time: ``Event.filter(at__gt=MinTimeUUID(moment))``."""
+    """The least time UUID that has a given time: ``Event.filter(at__gt=MinTimeUUID(moment))``."""
 
     __slots__ = ()
     format_string = "MinTimeUUID(%({0})s)"
@@ -122,7 +122,7 @@ class MinTimeUUID(TimeUUIDQueryFunction):
 
 
 class MaxTimeUUID(TimeUUIDQueryFunction):
-    """The greatest time UUID of a point in time."""
+    """The greatest time UUID that has a given time."""
 
     __slots__ = ()
     format_string = "MaxTimeUUID(%({0})s)"
@@ -156,7 +156,7 @@ class Token(BaseQueryFunction):
         return f"token({', '.join(markers)})"
 
     def bound(self) -> list[Any]:
-        # Without the columns of the partition key, the values are bound as they are.
+        # If `set_columns` was not called, no column converts the values: bind them as they are.
         if self.columns is None:
             return list(self.value)
         return [

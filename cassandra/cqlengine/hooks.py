@@ -24,7 +24,7 @@ def format_log_context(
 
 
 def log_statement(log: logging.Logger, connection: Any, text: object, values: object) -> None:
-    """Log a statement at DEBUG level, without values if the cluster encrypts columns.
+    """Log a statement at DEBUG level. If the cluster encrypts columns, leave out the values.
 
     :param log: the logger of `cassandra.cqlengine.connection`.
     :param connection: the `Connection` that executes the statement.
@@ -43,16 +43,17 @@ def set_row_factory(result: Any, factory: Any) -> None:
     :param factory: the row factory.
     """
     future = getattr(result, "response_future", None)
-    # There is no future if the application has wrapped `Session.execute`, and its function returns
-    # another object.
+    # If the application has wrapped `Session.execute`, its function may return another object,
+    # which has no response future.
     if future is not None:
         future.row_factory = factory
 
 
 def forget(connection: weakref.ref[Any], text: str) -> None:
-    """Drop the prepared statement of `text`, so that its next use prepares the query string again.
+    """Drop a connection's prepared statement of `text`, so that the next use prepares `text` again.
 
-    The driver calls this when the server reports new types of the statement's columns.
+    The driver calls this when the server reports that types of the statement's columns have
+    changed.
 
     :param connection: a reference to the `Connection` that has prepared the statement.
     :param text: the query string.
@@ -72,5 +73,6 @@ def text_of(statement: object, context: Mapping[str, Any]) -> str:
     text = str(statement)
     if not context or '"' not in text:
         return text
-    # Double each percent sign in a quoted name, so that it is not taken for a marker.
+    # Double each percent sign in a quoted name: `SimpleStatement` would treat a single one as the
+    # start of a marker.
     return re.sub(r'"(?:[^"]|"")*"', lambda match: match[0].replace("%", "%%"), text)

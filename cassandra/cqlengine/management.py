@@ -68,14 +68,15 @@ def _check_environment() -> None:
 def _names_to_visit(names: Sequence[str] | None, argument: str) -> list[str | None]:
     """Return the names of keyspaces or connections to iterate over.
 
-    If no names are given, return [None]: None stands for the model's keyspace or the default
+    Without names, return [None]. The caller treats None as the model's keyspace or the default
     connection.
 
     :param argument: the name of the parameter, for the error.
     """
     if names is None:
         return [None]
-    # Refuse a string, whose letters would be names, and an iterator, which can be read only once.
+    # Raise an error for a string, because its letters would be used as names, and for an iterator,
+    # because it can be read only once.
     if isinstance(names, str) or not isinstance(names, (list, tuple)):
         advice = ""
         if isinstance(names, type) and issubclass(names, BaseModel):
@@ -89,7 +90,7 @@ def _names_to_visit(names: Sequence[str] | None, argument: str) -> list[str | No
 
 def _create_keyspace_cql(name: str, replication: Mapping[str, Any], durable_writes: bool) -> str:
     """Return a CREATE KEYSPACE statement."""
-    # CQL accepts numbers as strings too, so quote all values.
+    # Quote all values, because CQL also accepts a number that is written as a string.
     pairs = ", ".join(
         f"{cql_string(str(key))}: {cql_string(str(value))}" for key, value in replication.items()
     )
@@ -102,7 +103,7 @@ def _create_keyspace_cql(name: str, replication: Mapping[str, Any], durable_writ
 def _on_each_connection(
     text: str, connections: Connections, dry_run: bool = False
 ) -> Operation[list[str]]:
-    """Execute a statement on each connection, and return it once per connection in a list."""
+    """Execute a statement on each connection; return a list that has it once per connection."""
     _check_environment()
     names = _names_to_visit(connections, "connections")
     for connection in names:
@@ -267,8 +268,8 @@ def _schema_rows(
     # between versions.
     text = f"SELECT * FROM system_schema.{table} WHERE {where}"
     request = Request(text, list(keys.values()), connection)
-    # Read all pages: if the row of an existing column was not read, `sync_table` would add the
-    # column again.
+    # Read all pages: a column whose row is on a later page would otherwise seem to be missing, and
+    # `sync_table` would try to add it.
     request.all_pages = True
     rows: list[Any] = yield request
     return rows
@@ -289,7 +290,8 @@ def _server_columns(
         )
         for row in rows
     }
-    # Only read the flags of tables that may have compact storage by their columns.
+    # The columns show whether a table may be a static table with compact storage. Only then read
+    # the table's flags, which need another request.
     if schema_changes.may_be_static_compact(existing):
         rows = yield from _schema_rows(
             "tables", connection, keyspace_name=keyspace, table_name=table
@@ -310,7 +312,7 @@ def _server_fields(
 
 
 class NotAModel(CQLEngineException, ValueError, TypeError):
-    """A function of this module was called with something else than a model or user type.
+    """An argument is not a model or user-defined type, although the function needs one.
 
     The class derives from three exceptions, because cassandra-driver raises CQLEngineException,
     ValueError or TypeError, depending on the function and the argument.
@@ -320,7 +322,7 @@ class NotAModel(CQLEngineException, ValueError, TypeError):
 class _Changes:
     """Executes statements that change the schema, or only prints them in a dry run.
 
-    The attribute `texts` is the list of these statements.
+    The attribute `texts` is the list of the statements that were executed or printed.
     """
 
     def __init__(self, connection: str | None, keyspace: str, dry_run: bool) -> None:
@@ -330,10 +332,10 @@ class _Changes:
         self.texts: list[str] = []
 
     def execute(self, text: str) -> Operation[bool]:
-        """Execute a statement that changes the schema.
+        """Execute a statement that changes the schema, or print it in a dry run.
 
         Return False if another process has just made the same change: the caller then reads the
-        schema again.
+        schema again. Otherwise return True.
         """
         self.texts.append(text)
         if self.dry_run:
@@ -343,13 +345,13 @@ class _Changes:
         try:
             yield simple_request(text, self.connection, DDL_TIMEOUT)
         except AlreadyExists:
-            # Wait until all nodes have the other process's change, because the caller reads the
-            # schema again, and any node may answer.
+            # The caller reads the schema again, and any node may answer. So wait until all nodes
+            # have the other process's change.
             yield self.agreement()
             return False
         except InvalidRequest as error:
-            # An ALTER is refused if another process has just added the same column or field. Any
-            # other refusal is an error of the application.
+            # The server refuses an ALTER if another process has just added the same column or
+            # field. If it refuses a statement for any other reason, the model is wrong.
             if not _means_already_there(str(error)):
                 raise
             yield self.agreement()
@@ -390,7 +392,7 @@ def get_create_type(type_model: type[UserType], keyspace: str) -> str:
 
 
 def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
-    """Create a type, or add the fields that it lacks; the types of its fields come first."""
+    """Create a user-defined type or add its missing fields; types of fields are created first."""
     _check_class(type_model, UserType, "sync_type")
     if not isinstance(type_model, type) or not issubclass(type_model, UserType):
         raise NotAModel(f"Types must be derived from base UserType, not {type_model!r}.")
@@ -407,8 +409,8 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
     existing = yield from _server_fields(keyspace, type_model.type_name(), connection)
     if existing is None:
         is_created = yield from changes.execute(get_create_type(type_model, keyspace))
-        # False means that another process has just created the type. It may have other fields, so
-        # read them.
+        # False means that another process has just created the type. That process may have another
+        # version of the class, so read the fields of the type and add those that are missing.
         if not is_created:
             existing = yield from _server_fields(keyspace, type_model.type_name(), connection)
     if existing is not None:
@@ -434,7 +436,7 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
 def _type_operation(
     ks_name: str, type_model: object, connection: str | None, dry_run: bool
 ) -> Operation[list[str]]:
-    """Sync a type in one keyspace; return the statements."""
+    """Create or extend a type in one keyspace; return the statements."""
     _check_environment()
     changes = _Changes(connection, ks_name, dry_run)
     yield from _sync_type(type_model, changes)
@@ -481,7 +483,7 @@ async def async_type(
 
 
 def _check_class(model: object, base: type, function: str) -> None:
-    """Raise an error if `model` is an instance of `base`: the function expects the class.
+    """Raise an error if `model` is an instance of `base` and not a class.
 
     :param function: the name of the function, for the message.
     """
@@ -507,7 +509,10 @@ def _check_model(model: object, function: str) -> None:
 def _sync_operation(
     model: type[BaseModel], keyspaces: Keyspaces, connections: Connections, dry_run: bool
 ) -> Operation[list[str]]:
-    """Sync the table of a model in each keyspace, on each connection; return the statements."""
+    """Create or extend a model's table in each keyspace on each connection.
+
+    Return all statements that were executed or, in a dry run, printed.
+    """
     _check_environment()
     _check_model(model, "sync_table")
     if model.__abstract__:
@@ -517,7 +522,7 @@ def _sync_operation(
     for connection in _names_to_visit(connections, "connections"):
         for keyspace in _names_to_visit(keyspaces, "keyspaces"):
             table = model.__mapping__.table_name(keyspace)
-            # The keyspace's name without quotes, as it is in the schema tables.
+            # The keyspace's name without quotes, as the schema tables have it.
             keyspace_name = keyspace or model.__keyspace__ or default_keyspace() or ""
             changes = _Changes(connection or model.__connection__, keyspace_name, dry_run)
             yield from _sync_table_in_keyspace(model, table, changes)
@@ -539,8 +544,8 @@ def _sync_table_in_keyspace(
     if not keyspaces:
         raise CQLEngineException(f"Keyspace '{keyspace}' for model {model.__name__} does not exist")
     if model.__default_ttl__ and "default_time_to_live" not in (model.__options__ or {}):
-        # The attribute has no effect, as in cassandra-driver: otherwise rows of applications that
-        # set it would begin to expire.
+        # Like cassandra-driver, ignore the attribute: if it had an effect, rows of applications
+        # that set it would begin to expire.
         changes.warn(
             f"{model.__name__}.__default_ttl__ = {model.__default_ttl__!r} has no effect: say "
             f'__options__ = {{"default_time_to_live": {model.__default_ttl__!r}}}'
@@ -557,11 +562,12 @@ def _sync_table_in_keyspace(
     existing = yield from _server_columns(keyspace, stored_name, connection)
     if not existing:
         yield from changes.execute(schema_changes.create_table(model, table))
-        # Another process may have created the table at the same time, with fewer columns.
+        # Another process may have created the table in the meantime, with fewer columns than the
+        # model.
         existing = yield from _server_columns(keyspace, stored_name, connection)
     if existing:  # false in a dry run if the table does not exist
         yield from _alter_table(model, table, stored_name, existing, changes)
-    # Create indexes last, because their columns may have been added just now.
+    # Create indexes last, because their columns may have been added by the lines above.
     indexes = yield from _schema_rows(
         "indexes", connection, keyspace_name=keyspace, table_name=stored_name
     )
@@ -679,7 +685,7 @@ async def adrop_table(
     await arun(_drop_operation(model, keyspaces, connections))
 
 
-# Other names for these functions, like the names of the blocking functions.
+# The same functions under names that are formed like those of the blocking functions.
 async_sync_table = async_table
 async_sync_type = async_type
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 _Model = TypeVar("_Model", bound="BaseModel")
 
-# The type of the functions that `layout` makes. They are called with (rows, tail), and return the
-# rows with their values in the order of the model's columns.
+# The type of the functions that `layout` returns. Such a function is called with (rows, tail), and
+# returns the rows with their values in the order of the model's columns.
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
 
-# Maximum number of statement plans that one model caches. There could be very many, because each
-# set of written columns needs another plan.
+# Maximum number of statement plans that one model caches. Without a limit there could be very many:
+# each combination of written columns has another plan.
 MOST_SHAPES = 512
 # Defaults that are not set in new instances, because null is read as an empty collection anyway.
 _EMPTY_DEFAULTS = (set, list, dict)
@@ -48,7 +48,11 @@ class ModelDefinitionException(ModelException):
 
 
 class PolymorphicModelException(ModelException):
-    """A discriminator value belongs to no class, or an instance's class has no such value."""
+    """The class of a row or an instance cannot be determined by its discriminator value.
+
+    Either no subclass of the queried class has the discriminator value of a row, or an instance is
+    saved whose class has no discriminator value.
+    """
 
 
 for _class in (ModelException, ModelDefinitionException, PolymorphicModelException):
@@ -60,8 +64,8 @@ class StatementPlan:
     """The CQL of a prepared statement, which a model caches by the statement's shape.
 
     :param text: the CQL to prepare.
-    :param fixed: for a select: (index of the filter, column) for each column that is not selected,
-        because the filter fixes it.
+    :param fixed: for a SELECT, a tuple (index of the filter, column) for each column that is not
+        selected because a filter fixes it.
     """
 
     __slots__ = ("fixed", "fixed_names", "text")
@@ -72,11 +76,9 @@ class StatementPlan:
         self.fixed_names = tuple(column.db_field_name for _, column in fixed)
 
     def fixed_values(self, clauses: Sequence[Any]) -> list[Any]:
-        """Return the values of the fixed columns.
+        """Return the values of the fixed columns, which the SELECT does not return.
 
-        The select does not return these values, because its filters already determine them.
-
-        :param clauses: all filters of the select.
+        :param clauses: all filters of the SELECT.
         """
         return [
             column.to_python(clauses[index].value) if column.converts else clauses[index].value
@@ -90,12 +92,12 @@ class Mapping:
     def __init__(self, columns: dict[str, Column[Any]]) -> None:
         self.columns = columns
         self.model: Any = None  # the model's class, which is set after the class is created
-        # For classes that share a table by a discriminator column: `base` is the mapping of the
-        # first of these classes. The `classes` of that mapping has all of them by discriminator
-        # value.
+        # Several classes may share a table by a discriminator column. `base` is then the mapping of
+        # the first of these classes, and the attribute `classes` of that mapping has all of them by
+        # their discriminator values.
         self.base: Mapping = self
         self.classes: dict[Any, Any] = {}
-        # The parent whose table the class uses, if it declares no columns.
+        # If the class declares no columns, the parent class whose table it uses; otherwise None.
         self.shares: Any = None
         self.names = tuple(columns)
         self.order = tuple(columns.values())
@@ -109,7 +111,8 @@ class Mapping:
         self.key_positions = tuple(self.index[name] for name in self.primary_keys)
         self.partition_positions = tuple(self.index[name] for name in self.partition_keys)
         self.has_static = any(column.static for column in self.order)
-        # The columns that belong to a row, not to its partition: bit N is set for position N.
+        # The columns that are neither static nor part of the primary key: bit N is set for position
+        # N.
         self.row_positions = sum(
             1 << position
             for position, column in enumerate(self.order)
@@ -141,16 +144,16 @@ class Mapping:
         # For columns whose values may change in place (by position): a function that converts a
         # value as `to_python` does, and returns a new object, which the application may change.
         self.isolators = {position: self.order[position]._isolator() for position in self.mutable}
-        # (position, function that copies a value) for other columns that may have a value that
-        # changes in place, such as a tuple of lists, a bytearray, or anything in a column class of
-        # the application.
+        # For each other column of which some values may change in place: (position, function that
+        # copies a value). Examples are a tuple of lists, a bytearray, and any value of an
+        # application's column class.
         self.copiers = tuple(
             (position, copier)
             for position, column in enumerate(self.order)
             if not column.mutable and (copier := column._copier()) is not None
         )
         changing = {*self.mutable, *(position for position, _ in self.copiers)}
-        # The positions of all of these columns: bit N is set for position N.
+        # The positions of the columns in `mutable` and `copiers`: bit N is set for position N.
         self.changing_positions = sum(1 << position for position in changing)
         self.discriminator = next(
             (name for name, column in columns.items() if column.discriminator_column), None
@@ -170,9 +173,9 @@ class Mapping:
             )
             for position, column in enumerate(self.order)
         )
-        # How to set a value of a new instance, by column name: (position, the position's bit,
-        # converter, True if values may change in place). The converter is None if values are stored
-        # as they are. The first dict is for `new_row`, the second one for `row_to_insert`.
+        # How to set a value of a new instance. Key: the column's name. Value: (position, the
+        # position's bit, converter, True if values may change in place). The converter is None if
+        # values are stored as they are. `new_row` uses the first dict, `row_to_insert` the second.
         self.init, self.init_to_insert = (
             {
                 name: (position, 1 << position, converter_of(column), position in changing)
@@ -180,8 +183,9 @@ class Mapping:
             }
             for converter_of in (_converter, _early_converter)
         )
-        # True if the application's class defines this method. Its `__init__` must be called for
-        # each instance; its `save` or `asave` must write new instances.
+        # True if the application's class defines the method. If it defines `__init__`, instances
+        # are created by calling it. If it defines `save` or `asave`, `create` or `acreate` calls
+        # this method for each new instance.
         self.has_own_init = False
         self.has_own_save = False
         self.has_own_asave = False
@@ -195,8 +199,8 @@ class Mapping:
             for position, column in enumerate(self.order)
             if column.has_default and column.default not in _EMPTY_DEFAULTS
         )
-        # For validation: (position, validate function, True if None needs no check, True if values
-        # may change in place).
+        # For validation: (position, the column's `validate`, True if None need not be validated,
+        # True if values may change in place).
         self.checks = tuple(
             (position, column.validate, _takes_none(column), column.mutable)
             for position, column in enumerate(self.order)
@@ -227,16 +231,16 @@ class Mapping:
     def new_row(self, arguments: dict[str, Any]) -> Values:
         """Return the values of a new instance.
 
-        Names without a column are ignored. If one is probably a misspelt column, a warning is
-        logged.
+        Names without a column are ignored, with a warning if the name is probably a misspelt
+        column.
         """
         return self._row_of(arguments, self.init)
 
     def row_to_insert(self, arguments: dict[str, Any]) -> Values:
-        """Return the values of a new instance that is validated afterwards.
+        """Return the values of a new instance that the caller validates afterwards.
 
-        Unlike `new_row`, this does not convert values of the package's own columns, because their
-        validation converts them.
+        Unlike `new_row`, this does not convert the values of the package's own columns: `validate`
+        of these columns converts them.
         """
         return self._row_of(arguments, self.init_to_insert)
 
@@ -273,7 +277,7 @@ class Mapping:
     def _with_defaults(self, row: Values) -> Values:
         """Set the defaults of columns for which the application has passed no value."""
         for position, column in self.defaults:
-            # If the application has passed None, that has precedence over the default.
+            # If the application has passed None, do not replace it by the default.
             if not row.explicit >> position & 1:
                 row[position] = column.to_python(column.get_default())
         return row
@@ -312,8 +316,9 @@ class Mapping:
         """
         model: type[BaseModel] = self.model
         name = model.__name__
-        # A row without a discriminator value becomes an instance of the queried class, unless that
-        # class has no discriminator value either.
+        # If a row has null as discriminator, it becomes an instance of the queried class. That is
+        # an error if the queried class has no discriminator value, because it may then stand for
+        # several classes.
         if value is None:
             if model.__discriminator_value__ is None:
                 raise PolymorphicModelException(
@@ -329,8 +334,9 @@ class Mapping:
             )
         if value == model.__discriminator_value__:
             return model
-        # If this model is a class that `context_class` has made for another keyspace or connection,
-        # compare with the application's model, from which that class was derived.
+        # `model` may be a class that `context_class` has created for another keyspace or
+        # connection. Its `__context_of__` is the application's model, with which `cls` has to be
+        # compared.
         original_model = getattr(model, "__context_of__", model)
         if not issubclass(cls, original_model):
             raise PolymorphicModelException(f"{cls.__name__} is not a subclass of {name}")
@@ -415,14 +421,14 @@ def context_class(
 ) -> type[_Model]:
     """Return a class like `model` for another keyspace or connection.
 
-    Its instances are written to the keyspace and connection from which they were read. The class is
-    a subclass with the same name and table. It is not registered under its discriminator value, so
-    rows become instances of the application's class.
+    The class is a subclass of `model` with the same name and table. Its instances are written to
+    the keyspace and connection from which they were read. The class is not registered under its
+    discriminator value, so that value still belongs to the application's class.
 
     :param is_private: True to create a new class that is not cached, so that only the caller uses
         it.
     """
-    # `model` may already be a class from this function: then begin with its original model.
+    # If `model` is itself a class from this function, derive the new class from its original model.
     original_model = vars(model).get("__context_of__", model)
     # The keyspace and the connection of `model`; None for those of the original model.
     context = (None, None)
@@ -457,8 +463,8 @@ def _context_class(
         attributes["__keyspace__"] = keyspace
     if connection is not None:
         attributes["__connection__"] = connection
-    # The table's name would follow from the class, so set it to the model's. Also set the
-    # discriminator value, which the metaclass does not inherit.
+    # By default, the table's name follows from the class's name. Set it explicitly, so that the new
+    # class has the model's table. Also set the discriminator value, which is not inherited.
     attributes["__table_name__"] = original_model._table_name()
     attributes["__table_name_case_sensitive__"] = original_model.__table_name_case_sensitive__
     attributes["__discriminator_value__"] = original_model.__discriminator_value__
@@ -498,10 +504,10 @@ def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 
 
 def _as_collection(column: List[Any] | Set[Any]) -> Callable[[Any], Any]:
-    """Return a function that converts an iterable to the column's collection.
+    """Return a function that converts an iterable to the column's collection class.
 
-    The function returns strings, bytes, maps and values that are not iterable as they are, because
-    the validation refuses them.
+    The function returns strings, bytes, maps and values that are not iterable unchanged: `validate`
+    raises an error for these later.
     """
     unconverted = (list if column.cql_name == "list" else set, str, bytes, AnyMapping)
 
@@ -608,12 +614,12 @@ class InstanceRows:
         if mapping.has_own_init:
             read_names = self._read_names(model, names)
             return [_initialized(model, row, read_names) for row in arranged]
-        # Local names are faster in this loop, which runs for each row.
+        # This loop runs for each row, and Python reads local names faster.
         new = model.__new__
         instances: list[BaseModel] = []
         append = instances.append
         for row in arranged:
-            # Do not call the mapper's own __init__, which has nothing to do here.
+            # Do not call the mapper's own `__init__`: it does nothing for an instance that is read.
             instance = new(model)
             instance._row = row
             append(instance)
@@ -634,8 +640,9 @@ class InstanceRows:
             model = mapping.class_of(row[position])
             if model is not self._model:
                 if context is not None:
-                    # `self._model` is for another keyspace or connection. The instance must have
-                    # the same context, so use the class of the row for this context.
+                    # `self._model` is a class for another keyspace or connection, so the instance
+                    # must belong to the same keyspace and connection: create the corresponding
+                    # class for the row's model.
                     model = context_class(model, *context)
                 # The class of the row may have other columns, in another order, so arrange the row
                 # for that class.
@@ -649,7 +656,7 @@ class InstanceRows:
         return instances
 
     def _read_names(self, model: type[BaseModel], names: Sequence[str]) -> list[str]:
-        """Return the attributes of `model` for the columns that were read or are fixed."""
+        """Return the names of the attributes of `model` whose columns were read or are fixed."""
         fields = {*names, *self._fixed_names}
         columns = model.__mapping__.columns
         return [name for name, column in columns.items() if column.db_field_name in fields]

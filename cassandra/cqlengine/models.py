@@ -81,8 +81,9 @@ log = logging.getLogger(__name__)
 # `_Module`, the class of this module, makes this name a property.
 DEFAULT_KEYSPACE: str | None
 
-# The annotations in `Model` use this name instead of `dict[...]`: `typing.get_type_hints` evaluates
-# them in the namespace of the class, where `add_habits` adds a `dict` that only gives advice.
+# `Model` uses this name in annotations instead of `dict[...]`. `typing.get_type_hints` evaluates
+# annotations in the namespace of the class, where `dict` is not the builtin: `add_habits` adds a
+# method `dict` there, whose only purpose is an error message with advice.
 _TableOptions = dict[str, Any]
 
 
@@ -99,8 +100,8 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
     A column of the class may replace a column of a base, and ``name = None`` removes it.
     """
     columns: dict[str, Column[Any]] = {}
-    # Later columns replace earlier columns with the same name. So iterate in reverse, which gives
-    # the first base precedence, as in the method resolution order.
+    # Later columns replace earlier columns with the same name. In reverse order, a column of the
+    # first base replaces those of other bases, as in the method resolution order.
     for base in reversed(bases):
         for parent in reversed(base.__mro__):
             mapping = vars(parent).get("__mapping__")
@@ -146,7 +147,7 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
 def _check_keys(
     name: str, columns: dict[str, Column[Any]], abstract: bool, attrs: dict[str, Any]
 ) -> None:
-    """Check the primary key and the clustering orders.
+    """Check that the primary key and the clustering orders are valid.
 
     If no column is marked as partition key, make the first column of the primary key the partition
     key.
@@ -165,7 +166,7 @@ def _check_keys(
             )
     if not any(column.partition_key for column in keys):
         keys[0].partition_key = True
-    # Only clustering columns may have an order; refuse it for all others.
+    # Only a clustering column may have a clustering order.
     for column in columns.values():
         order = column.clustering_order
         if order is None:
@@ -204,7 +205,8 @@ def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]
         raise ModelDefinitionException("counter models may not have data columns")
 
 
-# The modules that replace attributes on purpose, for tests.
+# The modules that replace attributes on purpose, for tests. `__setattr__` does not warn if it is
+# called by one of them.
 _PATCHING = frozenset({"_pytest.monkeypatch", "unittest.mock"})
 
 
@@ -257,7 +259,7 @@ class ModelMetaClass(ABCMeta):
                     "__qualname__": f"{attrs.get('__qualname__', name)}.{error_name}",
                 },
             )
-        # Create the class, and set what depends on it.
+        # Create the class, then set the attributes that need the class.
         model: Any = super().__new__(mcs, name, bases, attrs, **kwargs)
         mapping.model = model
         ttl = (model.__options__ or {}).get("default_time_to_live")
@@ -273,13 +275,15 @@ class ModelMetaClass(ABCMeta):
         cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> None:
         super().__init__(name, bases, attrs)
-        # A subclass of this metaclass may have created the class without calling `__new__` above.
+        # A metaclass that derives from this one may have created the class without calling
+        # `__new__` above.
         if "__mapping__" not in vars(cls):
             _complete_mapping(cls)
 
     def __setattr__(cls, name: str, value: object) -> None:
-        # Setting a value on the class is probably meant for an instance, so warn. But do not warn
-        # if a descriptor replaces the column, or a test patches the attribute, on purpose.
+        # If the application sets a column's attribute on the class, it probably means an instance,
+        # so warn. But do not warn if the new value is a descriptor, or if a test replaces the
+        # attribute.
         if (
             isinstance(vars(cls).get(name), ColumnDescriptor)
             and not (hasattr(type(value), "__get__") or isinstance(value, Column))
@@ -295,7 +299,7 @@ class ModelMetaClass(ABCMeta):
 
 
 def _note_own_methods(model: type[Any], mapping: Mapping) -> None:
-    """Note in the mapping which of the mapper's methods the application's classes override."""
+    """Record in the mapping which of the mapper's methods the application's classes override."""
     # Skip the classes of this module, and `object`, which is last.
     own_names = {
         name for cls in model.__mro__[:-1] if cls.__module__ != __name__ for name in vars(cls)
@@ -355,8 +359,8 @@ def _join_family(
         return
     for parent in parents:
         if parent.__mapping__.discriminator is not None and not parent.__abstract__:
-            # The first class of a family (the classes that share a table) keeps the classes of all
-            # discriminator values.
+            # Several classes that share a table are a family. The mapping of the first class of the
+            # family has the classes of all discriminator values.
             mapping.base = parent.__mapping__.base
     value = model.__discriminator_value__
     # Do not register a class without a discriminator value, or a class that `context_class` has
@@ -364,7 +368,7 @@ def _join_family(
     if value is None or abstract or "__context_of__" in vars(model):
         return
     other = mapping.base.classes.get(value)
-    # If its module is reloaded, a class is defined again under the same name. That is not an error.
+    # Ignore a class with the same module and name: its module was probably reloaded.
     if other is not None and (other.__module__, other.__qualname__) != (
         model.__module__,
         model.__qualname__,
@@ -374,8 +378,8 @@ def _join_family(
             f"{value!r}"
         )
     mapping.base.classes[value] = model
-    # Querysets of the bases now have to select the columns of this class too, so drop their cached
-    # statement plans.
+    # A queryset of a base class also selects the columns of this class. So drop the statement plans
+    # that the bases have cached without these columns.
     for parent in model.__mro__:
         parent_mapping = vars(parent).get("__mapping__")
         if parent_mapping is not None:
@@ -423,7 +427,8 @@ class BaseModel(metaclass=ModelMetaClass):
     __dmlquery__: ClassVar[Any] = dml.DMLQuery
     """*Optional.* A subclass of `DMLQuery` whose methods write the instances."""
 
-    # The values by position: the tuple that was read, or a `Values` for a new or changed instance.
+    # The values by position. This is the tuple of a row that was read, or a `Values` if the
+    # instance is new or was changed.
     _row: Any
 
     # The type NoReturn makes type checkers report values that are passed without their column.
@@ -435,8 +440,8 @@ class BaseModel(metaclass=ModelMetaClass):
                 f"{type(self).__name__}() takes values by the names of columns: write "
                 f"{type(self).__name__}({named})"
             )
-        # An instance that was read from a table has its row already: `_initialized` sets the row,
-        # and then calls the `__init__` of the application, which may call this method by super().
+        # `_initialized` sets the row of an instance that was read, and then calls the application's
+        # `__init__`, which may call this method by super(). The row must stay as it is then.
         if not isinstance(getattr(self, "_row", None), tuple):
             self._row = self.__mapping__.new_row(values)
 
@@ -492,14 +497,14 @@ class BaseModel(metaclass=ModelMetaClass):
         reduced: Any = self.__reduce_ex__(4)
         rebuild, arguments, *rest = reduced
         duplicate: Self = rebuild(*arguments)
-        # A model may override `__reduce__`, and return a state as well.
+        # An application's model may override `__reduce__`, and return a state too.
         if rest and rest[0] is not None:
             set_state: Any = getattr(duplicate, "__setstate__", None) or vars(duplicate).update
             set_state(rest[0])
         row = self._row
         if type(row) is Values and row.options is not DEFAULTS:
-            # The copy has the conditions, the TTL and the batch of the instance, too. A pickle does
-            # not have them, because they belong to a write that this process is about to make.
+            # The copy also gets the conditions, the TTL and the batch of the instance. A pickle
+            # does not have them, because they belong to a write that this process is about to make.
             values = values_of(duplicate)
             values.options = row.options
             if row.options.batch is not None:
@@ -515,8 +520,8 @@ class BaseModel(metaclass=ModelMetaClass):
             # `explicit`, `exposed`, `unknown` and `disputed` are integers that stand for sets of
             # positions; see `Values`. Concurrent writes have sent different values to the disputed
             # positions, and the database may have any of these values. Add the disputed positions
-            # to `explicit` and `unknown`, so that the copy writes them again. Do the same for the
-            # positions of failed writes: they are disputed in the copy, which assigns whole values.
+            # to `explicit` and `unknown`, so that the copy writes them again. The database may also
+            # have the values of failed writes, so add their positions to all three sets.
             disputed = row.disputed
             for write in row.failed:
                 disputed |= write.positions
@@ -548,9 +553,9 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value.
         """
         row = values_of(self)
-        # Do not check collections that the application has neither accessed nor set: they cannot
-        # have changed, and checking would copy them. In `untouched`, the bit of each such column is
-        # 1.
+        # If the application has neither read nor set a collection since it was stored, the
+        # collection cannot have changed. Do not check it, because checking would copy it. The bits
+        # of these columns are 1 in `untouched`.
         untouched = 0 if row.stored is None else ~(row.exposed | row.explicit)
         for position, check, accepts_none, mutable in self.__mapping__.checks:
             value = row[position]
@@ -566,11 +571,11 @@ class BaseModel(metaclass=ModelMetaClass):
                 row[position] = converted
 
     def _must_stay(self, position: int, value: object) -> bool:
-        """Return True if a value is still the stored value of the row, and must not be converted.
+        """Return True if `value` is the stored value of the row, which `validate` must not replace.
 
-        If such a value were converted, a save would overwrite it with another value or, in a key
-        column, write another row. Only an application's own column class may convert values that
-        were read, unless the column is part of the key.
+        If it were replaced by a converted value, `save` would overwrite the stored value or, for a
+        key column, write another row. Only an application's own column class may convert values
+        that were read, and only in a column outside the key.
         """
         row = values_of(self)
         if row.stored is None or row.stored[position] is not value or row.explicit >> position & 1:
@@ -603,7 +608,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
         :raises LWTException: if the write is conditional and was not applied.
         """
-        # If the model has a `__dmlquery__` of the application, that class writes the row.
+        # If the application has set `__dmlquery__`, that class writes the row.
         if not dml.run_custom_dmlquery(self, "save"):
             run(self._write(dml.save(self)))
         return self
@@ -625,7 +630,7 @@ class BaseModel(metaclass=ModelMetaClass):
             columns cannot hold.
         :raises LWTException: if the update is conditional and was not applied.
         """
-        # Without a `__dmlquery__` of the application, the mapper writes the row itself.
+        # If the application has not set `__dmlquery__`, the mapper writes the row itself.
         if self.__dmlquery__ is dml.DMLQuery:
             run(self._write(dml.update(self, values)))
             return self
@@ -675,8 +680,8 @@ class BaseModel(metaclass=ModelMetaClass):
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         row.options = row.options.with_changes(batch=batch)
         if batch is not None:
-            # `hold` makes the batch remember the row, so that its execution can remove the batch
-            # from the row's options.
+            # `hold` makes the batch remember the row. When the batch is executed, it removes itself
+            # from the options of this row.
             batch.hold(row)
         return self
 
@@ -705,8 +710,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return the table's name as the server stores it, without quotes."""
         name = cls.__table_name__
         if not name:
-            # Derive the name from the class that introduced the table, not from a subclass that
-            # shares it.
+            # Classes that share a table use the name of the class that introduced it.
             base = cls.__mapping__.base.model
             while base.__mapping__.shares is not None:
                 base = base.__mapping__.shares
@@ -725,7 +729,8 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return a queryset with these filters.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         """
         return cls.objects.filter(*args, **kwargs)
 
@@ -734,7 +739,8 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return the only row that matches the filters.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         :raises DoesNotExist: if no row matches.
         :raises MultipleObjectsReturned: if several rows match.
         """
@@ -745,7 +751,8 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return the only row that matches the filters, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         """
         warn_of_unpaired(cls, "get", "aget")
         return await cls.objects.aget(*args, **kwargs)
@@ -805,8 +812,8 @@ def _restored(
     model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
 ) -> BaseModel:
     """Return an unpickled instance, from the state that `BaseModel.__reduce__` returns."""
-    # For a class of another keyspace or connection, `model` is a tuple (model, keyspace,
-    # connection).
+    # `model` is a class, or a tuple (model, keyspace, connection) if the class was made for another
+    # keyspace or connection.
     if isinstance(model, tuple):
         model = context_class(*model)
     instance: BaseModel = model.__new__(model)
@@ -825,8 +832,9 @@ def _restored(
     return instance
 
 
-# Names that columns cannot have. A column may have the name of an awaitable method, such as
-# `asave`, and then hides the method. All methods that begin with "a", except `all`, are awaitable.
+# Names that columns cannot have. The awaitable methods, such as `asave`, are not among them: a
+# column may have such a name, and then hides the method. All methods that begin with "a", except
+# `all`, are awaitable.
 _RESERVED = frozenset(
     name
     for name in vars(BaseModel)
@@ -878,7 +886,7 @@ class Model(BaseModel):
     """Has no effect, because prepared statements know their routing keys. Applications set it."""
 
 
-# Call this after `_RESERVED` is computed: a column may have any name that `add_habits` adds.
+# Call this after `_RESERVED` is computed: columns may have the names that `add_habits` adds.
 add_habits(Model, MODEL)
 
 

@@ -26,8 +26,8 @@ __all__ = [
 _Value = TypeVar("_Value")
 
 
-# A name that needs no quotes in CQL. The server changes the capitals of an unquoted name to lower
-# case.
+# A name that CQL accepts without quotes. The server converts the capitals of an unquoted name to
+# lower case.
 _UNQUOTED = re.compile(r"[A-Za-z]\w*", re.ASCII)
 
 
@@ -41,7 +41,7 @@ class QuerySetDescriptor:
 
 
 class NamedColumn(AbstractQueryableColumn):
-    """A column of which only the name is known.
+    """A column whose name in the database is known, but not its type.
 
     :param name: the name in the database.
     """
@@ -69,7 +69,8 @@ class NamedColumn(AbstractQueryableColumn):
 
     def get_cql(self) -> str:
         """Return the quoted name."""
-        # Always quote the name: it is the exact name in the database, where case matters.
+        # Always quote the name: it is the exact name in the database, and the server would convert
+        # the capitals of an unquoted name to lower case.
         return escape_name(self.name)
 
     @property
@@ -82,15 +83,15 @@ class NamedColumn(AbstractQueryableColumn):
 
         :param val: the value.
         """
-        # The column's type is not known here. The prepared statement has the type, and converts the
-        # value when it is bound.
+        # We do not know the column's type here. The prepared statement does, and converts the value
+        # when it is bound.
         return val
 
     to_filter = to_database
 
 
 class NamedTable:
-    """A table without a model, of which only the keyspace and the name are known.
+    """A table without a model: only its keyspace and its name are known.
 
     :param keyspace: the keyspace's name.
     :param name: the table's name.
@@ -142,8 +143,8 @@ class NamedTable:
         needs_no_quotes = _UNQUOTED.fullmatch(keyspace) and _UNQUOTED.fullmatch(self.name)
         if not has_capitals or not needs_no_quotes or self._exists_in(keyspace):
             return quoted
-        # The name has capitals, and no table has exactly this name. So leave out the quotes, as
-        # cassandra-driver does: the server then changes the name to lower case.
+        # The name has capitals, but there is no table with exactly this name. So do not quote it,
+        # as in cassandra-driver: the server then converts the name to lower case.
         return f"{keyspace}.{self.name}"
 
     def _exists_in(self, keyspace: str) -> bool:
@@ -168,7 +169,8 @@ class NamedTable:
             keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[
                 self.keyspace
             ]
-            # A materialized view is read like a table, but the metadata stores views separately.
+            # You can read a materialized view like a table, but the metadata stores views in
+            # another dict.
             table = keyspace.tables.get(self.name) or keyspace.views[self.name]
         except KeyError:
             raise CQLEngineException(
@@ -195,7 +197,8 @@ class NamedTable:
         """Return a queryset with these filters.
 
         :param args: conditions, such as ``table.column("age") > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         """
         return self.objects.filter(*args, **kwargs)
 
@@ -203,7 +206,8 @@ class NamedTable:
         """Return the only row that matches the filters.
 
         :param args: conditions, such as ``table.column("age") > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         """
         return self.objects.get(*args, **kwargs)
 
@@ -211,13 +215,14 @@ class NamedTable:
         """Return the only row that matches the filters, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``table.column("age") > 5``.
-        :param kwargs: values by name, with an operator if it is not equality: ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         """
         return await self.objects.aget(*args, **kwargs)
 
 
 class NamedKeyspace:
-    """A keyspace, from which you get its tables.
+    """A keyspace whose tables `table` returns as `NamedTable` objects.
 
     :param name: the keyspace's name.
     """

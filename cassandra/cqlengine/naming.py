@@ -7,9 +7,9 @@ import re
 # Servers refuse longer table names.
 MOST_CHARACTERS = 48  # maximum length of a table name
 
-# An underscore is inserted between a lower-case and an upper-case letter. (A digit is neither.)
-# This is cassandra-driver's rule: with any other rule, models would not find the tables that were
-# created with cassandra-driver.
+# Where an underscore is inserted: between a lower-case and an upper-case letter. A digit is
+# neither. This is cassandra-driver's rule: with another rule, models would not find the tables that
+# were created with cassandra-driver.
 _HUMP = re.compile(r"([a-z])([A-Z])")
 
 

@@ -1,6 +1,7 @@
 """The operators of filters and conditions.
 
-A filter such as ``age__gt=5`` names its operator after two underscores: `get_operator` looks it up.
+In a filter such as ``age__gt=5``, the operator's name follows two underscores. `get_operator`
+returns the operator class for this name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ class QueryOperatorException(Exception):
 
 
 class OpMapMeta(type):
-    """Registers each operator class in the `opmap` of its family, by its symbol."""
+    """Registers each operator class in the dict `opmap`, with the operator's symbol as key.
+
+    `BaseWhereOperator` and its subclasses share one `opmap`.
+    """
 
     opmap: dict[str, Any]
 
@@ -72,7 +76,7 @@ class BaseQueryOperator(UnicodeMixin):
         return operator
 
 
-# What to write instead of operators of Django.
+# What to write instead of operators that Django has and CQL has not.
 _OTHER_OPERATORS = {
     **dict.fromkeys(
         ("startswith", "istartswith"),

@@ -31,9 +31,10 @@ class Options:
         self.ttl: int | None = None
         self.timestamp: Timestamp = None
         self.consistency: int | None = None
-        # NOT_SET means the session's default, None means no limit.
+        # NOT_SET means the session's default timeout. None means no limit.
         self.timeout: Any = NOT_SET
-        # None means the model's `__idempotent__`.
+        # True or False if `idempotent` was called; None means that the model's `__idempotent__`
+        # decides.
         self.idempotent: bool | None = None
         self.if_exists = False
         self.if_not_exists = False
@@ -42,7 +43,7 @@ class Options:
         self.keyspace: str | None = None
         self.connection: str | None = None
         # The names of the conditions (`_CONDITIONS`) that an earlier write of the instance has
-        # used, and that still apply to its later writes.
+        # already used. They still apply to its later writes.
         self.reused: frozenset[str] = frozenset()
 
     def with_changes(self, **changes: Any) -> Options:
@@ -56,7 +57,7 @@ class Options:
         return options
 
     def with_defaults(self, other: Options) -> Options:
-        """Return these options; those that are not set here have the values of `other`."""
+        """Return a copy in which each option that is not set has the value of `other`."""
         if other is DEFAULTS:
             return self
         if self is DEFAULTS:
@@ -74,11 +75,11 @@ class Options:
         """Return the options that remain for later writes of an instance: all but the timestamp.
 
         As in cassandra-driver, conditions stay: a write that the application has made conditional
-        must not become unconditional. The batch stays too, because a write outside of it would be
-        executed before the writes in it.
+        must not become unconditional. The batch stays too: a later write outside the batch would be
+        executed before the writes in the batch.
 
-        :param used_timestamp: the timestamp of the write. If these options have another timestamp,
-            it was set during the write, and stays.
+        :param used_timestamp: the timestamp of the write that has ended. If these options have
+            another timestamp, the application has set it during that write, so it stays.
         """
         conditions = self.reused
         if self.if_exists or self.if_not_exists or self.conditionals:
@@ -89,7 +90,9 @@ class Options:
         return self.with_changes(timestamp=timestamp, reused=conditions)
 
     def is_conditional(self, is_insert: bool) -> bool:
-        """Return True if a write is a lightweight transaction, so the mapper checks `[applied]`.
+        """Return True if a write with these options is a lightweight transaction.
+
+        The mapper then checks `[applied]` in its result.
 
         :param is_insert: True for INSERT, False for UPDATE and DELETE, which have other conditions.
         """

@@ -1,8 +1,9 @@
 """Operations, and their execution on blocking sessions and on sessions of `cassandra.aio`.
 
-An operation is a generator: it yields requests, is sent their results, and returns its outcome. The
-generator itself never waits. `run` executes its requests on a blocking session, and `arun` on a
-session of `cassandra.aio`. So each operation is written only once.
+An operation is a generator that yields requests. It never waits itself: `run` executes its requests
+on a blocking session, and `arun` on a session of `cassandra.aio`. Both send the result of each
+request into the generator, and return the value that the generator returns. So each operation is
+written only once.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
 T = TypeVar("T")
 
-# Stands for the result of a request whose values could not be encoded.
+# The result of a request whose values could not be encoded for its prepared statement.
 _REFUSED = object()
 
-# Makes the rows of a page, from the names of the columns and the rows as tuples.
+# A function of (column names, rows as tuples) that returns the rows of a page.
 RowFactory = Callable[[Sequence[str], Sequence[Any]], Any]
 
 
@@ -69,7 +70,8 @@ class Request:
         # True if the driver may send the statement again, or to several nodes.
         self.idempotent = False
         self.all_pages = False  # True to get a list with the rows of all pages, not the result
-        # True after `prepare_again` has dropped the request's prepared statements once.
+        # True after `prepare_again` has dropped the prepared statements of this request. It does so
+        # only once for each request.
         self.is_prepared_again = False
 
     def display_text(self) -> str:
@@ -85,7 +87,7 @@ class Request:
         return (self.text,)
 
     def copy_values(self) -> None:
-        """Replace the values that the application may change in place by copies."""
+        """Replace values that the application may change in place by copies of them."""
         self.values = [snapshot(value) for value in self.values]
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
@@ -131,7 +133,7 @@ class SimpleRequest(Request):
 
 
 class Call(Request):
-    """A request that is not a statement: it calls a function with the connection.
+    """A request that calls a function with the connection instead of executing a statement.
 
     :param function: called with the connection; returns the result of the request. On a connection
         of `cassandra.aio`, it returns an awaitable of the result.
@@ -171,7 +173,7 @@ class ManyRequests(Request):
         self.concurrency = concurrency
 
     def texts(self) -> Sequence[str]:
-        # Use a dict to drop duplicates: the order of a set differs from process to process.
+        # Use a dict and not a set to drop duplicates: the order of a set differs between processes.
         return tuple(dict.fromkeys(text for text, _ in self.writes))
 
     def copy_values(self) -> None:
@@ -199,8 +201,8 @@ class ManyRequests(Request):
             try:
                 bound = prepared[text].bind(values)
             except Exception:
-                # `execute_concurrent` binds the values again, so the error becomes the outcome of
-                # this write alone.
+                # The values could not be encoded. `execute_concurrent` binds them again, so only
+                # this write gets the error as its outcome.
                 yield prepared[text], values
                 continue
             if level is not None:
@@ -210,7 +212,10 @@ class ManyRequests(Request):
             yield bound, None
 
     def refused(self, outcomes: Sequence[tuple[bool, Any]]) -> ManyRequests:
-        """Return a request that executes the writes again whose values could not be encoded."""
+        """Return a request that repeats those writes whose values could not be encoded.
+
+        :param outcomes: (True, result) or (False, error) for each write.
+        """
         writes = [
             write
             for write, (_, outcome) in zip(self.writes, outcomes, strict=True)
@@ -225,7 +230,7 @@ class ManyRequests(Request):
 def _with_later(
     outcomes: Sequence[tuple[bool, Any]], later: Iterable[tuple[bool, Any]]
 ) -> list[tuple[bool, Any]]:
-    """Replace each of ENCODE_ERRORS in `outcomes` by the outcome of the write's second execution.
+    """Replace each outcome that is an encode error by the outcome of the second execution.
 
     :param later: the outcomes of the request that `ManyRequests.refused` has returned.
     """
@@ -247,12 +252,13 @@ Operation = Generator[Request, Any, T]
 
 
 def blocking(request: Request) -> Any:
-    """Execute `request` on a blocking session and return its result.
+    """Execute `request` on its connection's blocking session and return its result.
 
     :raises CQLEngineException: if the connection belongs to `cassandra.aio`.
     """
     connection = get_connection(request.connection)
-    # A blocking call could block the event loop that has to receive the response.
+    # The calling thread may run the event loop that has to receive the response: waiting would
+    # block it.
     if connection.is_async:
         raise _wrong_api(connection, blocking=True)
     if type(request) is Call:
@@ -268,11 +274,10 @@ def blocking(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        # False (raise_on_first_error) returns errors among the outcomes. The caller raises the
-        # first of them.
+        # The last argument, raise_on_first_error, is False: errors are then part of the outcomes.
         outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
         for _, outcome in outcomes:
-            # Conditional writes return a row, which `check_applied` reads as a dict.
+            # Conditional writes return a row, and `check_applied` needs this row as a dict.
             set_row_factory(outcome, dict_factory)
         refused = request.refused(outcomes)
         if refused.writes and prepare_again(connection, refused):
@@ -289,8 +294,8 @@ def blocking(request: Request) -> Any:
         if not prepare_again(connection, request):
             raise
         result = _REFUSED
-    # Try again outside of `except`, so that a second error does not show the first error as its
-    # context.
+    # Call `blocking` again outside of `except`: otherwise a second error would have the first error
+    # as its context.
     if result is _REFUSED:
         return blocking(request)
     set_row_factory(result, request.factory)
@@ -305,8 +310,8 @@ def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any
 
     :param connection: a connection with a blocking session.
     """
-    # Collect the statements in a separate dict, because another thread may replace the connection's
-    # dict at any time.
+    # Collect the statements in a dict of this call, because another thread may replace the
+    # connection's dict at any time.
     prepared = {text: connection.prepared.get(text) for text in texts}
     for text, statement in prepared.items():
         prepared[text] = statement or connection.keep(text, connection.session.prepare(text))
@@ -323,12 +328,12 @@ async def awaited(request: Request) -> Any:
         raise _wrong_api(connection, blocking=False)
     if type(request) is Call:
         return await request.function(connection)
-    # Collect the statements in a separate dict, because other tasks may drop the connection's
+    # Collect the statements in a dict of this call, because other tasks may drop the connection's
     # statements while we wait.
     prepared = {text: connection.prepared.get(text) for text in request.texts()}
     missing = [text for text, statement in prepared.items() if statement is None]
     if missing:
-        # Other tasks may change collections of an instance while we wait.
+        # Copy the values, because other tasks may change an instance's collections while we wait.
         request.copy_values()
         statements = await connection.session.prepare_all(missing)
         for text, prepared_statement in zip(missing, statements, strict=True):
@@ -337,8 +342,7 @@ async def awaited(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        # False (raise_on_first_error) returns errors among the outcomes. The caller raises the
-        # first of them.
+        # The last argument, raise_on_first_error, is False: errors are then part of the outcomes.
         generator = connection.session.execute_concurrent(pairs, request.concurrency, False)
         outcomes = [outcome async for outcome in generator]
         refused = request.refused(outcomes)
@@ -356,8 +360,8 @@ async def awaited(request: Request) -> Any:
         if not prepare_again(connection, request):
             raise
         result = _REFUSED
-    # Try again outside of `except`, so that a second error does not show the first error as its
-    # context.
+    # Call `awaited` again outside of `except`: otherwise a second error would have the first error
+    # as its context.
     if result is _REFUSED:
         return await awaited(request)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
@@ -371,10 +375,11 @@ def prepare_again(connection: Connection, request: Request) -> bool:
 
     The caller then executes the request again, which prepares new statements. A prepared statement
     keeps the types from the time when it was prepared. If another process has since added a field
-    to a user-defined type, or made the table anew with other types, only a new prepared statement
-    accepts the values.
+    to a user-defined type, or has created the table again with other types, only a new prepared
+    statement accepts the values.
 
-    :returns: False if the request's statements were already dropped once.
+    :returns: True if the caller should execute the request again; False if the statements of this
+        request were already dropped once.
     """
     if request.is_prepared_again:
         return False
@@ -387,9 +392,9 @@ def prepare_again(connection: Connection, request: Request) -> bool:
 def forget_prepared(changed: Connection) -> None:
     """Drop the prepared statements of all connections, after a change of the schema.
 
-    The change does not change a statement's id. As soon as one connection has prepared the
-    statement again, servers would also accept values that another connection has serialized for the
-    old types.
+    A statement has the same id before and after the change. As soon as one connection has prepared
+    it again, servers would also accept values that another connection has serialized for the old
+    types.
 
     :param changed: the connection that executed the change.
     """
@@ -398,7 +403,11 @@ def forget_prepared(changed: Connection) -> None:
 
 
 def _wrong_api(connection: Connection, blocking: bool) -> CQLEngineException:
-    """Return the error for a blocking call on a connection of `cassandra.aio`, or the reverse."""
+    """Return the error for a call that does not fit the connection.
+
+    :param blocking: True for a blocking call on a connection of `cassandra.aio`; False for an
+        awaited call on a connection with a blocking session.
+    """
     if blocking:
         return CQLEngineException(
             f"the connection {connection.label} has a session of cassandra.aio, which cannot be "

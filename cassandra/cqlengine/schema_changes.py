@@ -52,7 +52,7 @@ class ServerColumn(NamedTuple):
 
 
 def may_be_static_compact(existing: Mapping[str, ServerColumn]) -> bool:
-    """Return True if a table's columns may be those of a static table with compact storage.
+    """Return True if a table may be a static table with compact storage, judging by its columns.
 
     Such a table has one row for each partition. The server stores the columns outside the key as
     static columns, and adds a clustering column and a regular column, which CQL hides.
@@ -64,18 +64,18 @@ def may_be_static_compact(existing: Mapping[str, ServerColumn]) -> bool:
 
 
 def is_static_compact(flags: Collection[str] | None) -> bool:
-    """Return True for the flags of a static table with compact storage.
+    """Return True if the flags are those of a static table with compact storage.
 
-    :param flags: the flags in system_schema.tables of a table for which `may_be_static_compact`
-        returns True. Tables without compact storage are "compound".
+    :param flags: the flags of the table in system_schema.tables. The table must be one for which
+        `may_be_static_compact` returns True. Tables without compact storage have "compound".
     """
     return {"compound", "dense", "super"}.isdisjoint(flags or ())
 
 
 def visible_columns(existing: Mapping[str, ServerColumn]) -> dict[str, ServerColumn]:
-    """Return the columns of a static table with compact storage that CQL shows, by name.
+    """Return those columns of a static table with compact storage that CQL shows, by name.
 
-    :param existing: the columns of the table that the schema tables have.
+    :param existing: all columns of the table in the schema tables.
     """
     return {
         name: column._replace(kind="regular") if column.kind == "static" else column
@@ -107,15 +107,15 @@ def _normal_type(type_text: str) -> str:
                     break
                 depth -= 1
             position += 1
-        # Remove `frozen<` and the `>` that closes it.
+        # Remove this `frozen<` and the `>` that closes it.
         text = text[:start] + text[start + len("frozen<") : position] + text[position + 1 :]
     return text
 
 
 def same_type(first_type: str, second_type: str) -> bool:
-    """Return True if the CQL of two types means the same type.
+    """Return True if two CQL types are the same apart from spelling.
 
-    Two collections are only the same type if both are frozen or neither is. For other types,
+    Two collections are the same type only if both are frozen or neither is. For other types,
     ``frozen`` makes no difference.
     """
     if _normal_type(first_type) != _normal_type(second_type):
@@ -134,8 +134,8 @@ def create_type(type_model: type[UserType], keyspace: str) -> str:
         f"{protect_name(column.db_field_name)} {_field_type(column)}"
         for column in type_model.fields().values()
     )
-    # Do not add IF NOT EXISTS: if another process has created the type, the server must return an
-    # error, after which the caller compares the fields.
+    # Do not add IF NOT EXISTS: if another process has just created the type, the caller has to know
+    # it (by the server's error), because it then compares the fields.
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
 
@@ -158,7 +158,7 @@ def add_fields(
         field = column.db_field_name
         if field not in existing:
             changes.append(f"ALTER TYPE {name} ADD {protect_name(field)} {_field_type(column)}")
-        # Only warn, because current servers cannot change the type of a field.
+        # Only warn, because current servers cannot change a field's type.
         elif not same_type(_field_type(column), existing[field]):
             warnings.append(
                 f"Existing type {name} has field '{field}' of type {existing[field]}, but "
@@ -183,7 +183,7 @@ def create_table(model: type[BaseModel], table: str) -> str:
     # Without the inner parentheses, only the first column would be the partition key.
     definitions.append(f"PRIMARY KEY (({partition}){clustering})")
     options = _option_texts(declared_options(model))
-    # Name all clustering columns, because servers refuse an order of only some of them.
+    # If one column has an order, name all clustering columns: servers refuse an order of only some.
     if any(column.clustering_order for column in mapping.clustering_keys.values()):
         orders = ", ".join(
             f"{column.cql} {(column.clustering_order or 'asc').upper()}"
@@ -214,7 +214,8 @@ def add_columns(
         if server_column is None:
             changes.append(f"ALTER TABLE {table} ADD {column.get_column_def()}")
             continue
-        # Only warn of differences, because current servers cannot change a column's type or kind.
+        # Only warn about a difference, because current servers cannot change a column's type or
+        # kind.
         if not same_type(column.db_type, server_column.type):
             warnings.append(
                 f"Existing table {table} has column {column.cql} with a type "
@@ -325,7 +326,7 @@ def _option_literal(name: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)
-    # A comment is always a string, even if it looks like a number.
+    # A comment is always quoted, even if it looks like a number.
     if name != "comment" and re.fullmatch(r"-?\d+(\.\d+)?([eE]-?\d+)?|true|false", text):
         return text
     return _quoted(text)
@@ -344,7 +345,7 @@ def _option_texts(options: Mapping[str, Any]) -> list[str]:
 
 
 def _comparable_option(value: object) -> str:
-    """Return a table option's value in a form that is the same for the model and the server.
+    """Return a table option's value in a form that is equal for the model and the server.
 
     Package names are removed from class names, and numbers become the repr of a float.
     """
@@ -370,14 +371,14 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
     for name, value in declared_options(model).items():
         existing_value = existing.get(name)
         if isinstance(value, Mapping):
-            # Compare only the model's keys, because servers add defaults to these maps.
+            # Servers add defaults to option maps, so compare only the keys that the model has.
             existing_items = {
                 key: _comparable_option(item) for key, item in (existing_value or {}).items()
             }
             model_items = {key: _comparable_option(item) for key, item in value.items()}
             is_different = any(existing_items.get(key) != item for key, item in model_items.items())
         else:
-            # A server that does not have this option returns no value.
+            # If the value is None, the server does not have this option in its row.
             is_different = existing_value is None or (
                 _comparable_option(existing_value) != _comparable_option(value)
             )
@@ -403,7 +404,7 @@ def create_index(name: str, table: str, column: Column[Any]) -> str:
 
 def _index_name(table_name: str, field: str) -> str:
     """Return the name that servers give to an index that is created without a name."""
-    # Servers drop all characters except ASCII letters, digits and underscores.
+    # Servers remove all characters except ASCII letters, digits and underscores from the name.
     return re.sub(r"\W", "", f"{table_name}_{field}_idx", flags=re.ASCII)
 
 
@@ -426,7 +427,8 @@ def missing_indexes(
     """
     indexed = set(map(_indexed_column, targets))
     plain_name = unquoted(quoted_name)
-    # Compare the columns and not the names of the indexes, because an index may have any name.
+    # An index may have any name, so look at the columns of the existing indexes, not at their
+    # names.
     return [
         create_index(_index_name(plain_name, column.db_field_name), table, column)
         for column in model.__mapping__.order

@@ -1,8 +1,8 @@
 """Statements, each in two forms of CQL.
 
 ``str(statement)`` returns the documented form, as in cassandra-driver: it has numbered markers
-(``%(0)s``), whose values `get_context` returns. `prepared` returns the form that is executed, with
-``?`` for each value of `bound`. This includes TTL, timestamp and LIMIT, so that statements that
+(``%(0)s``), whose values `get_context` returns. `prepared` returns the form that is executed: it
+has ``?`` for each value of `bound`. TTL, timestamp and LIMIT are bound too, so statements that
 differ only in their values are prepared once.
 """
 
@@ -219,8 +219,8 @@ class BaseCQLStatement(UnicodeMixin):
 
         :param i: the number of the first marker.
         """
-        # Add the same number to each clause's first marker, because a clause may have several
-        # markers.
+        # Shift the number of each clause's first marker by the same amount, because a clause may
+        # have several markers.
         shift = i - self.context_id
         self.context_id = i
         self.context_counter += shift
@@ -256,7 +256,7 @@ class BaseCQLStatement(UnicodeMixin):
         return str(self)
 
     def _where(self, show: Show) -> list[str]:
-        """Return the WHERE part in a list; an empty list if there are no relations."""
+        """Return a list with the WHERE part; without relations, return an empty list."""
         if not self.where_clauses:
             return []
         return ["WHERE " + " AND ".join(show(clause) for clause in self.where_clauses)]
@@ -266,8 +266,8 @@ class BaseCQLStatement(UnicodeMixin):
         parts = []
         if self.conditionals:
             parts.append("IF " + " AND ".join(show(clause) for clause in self.conditionals))
-        # Servers refuse a statement with both parts. Send both all the same: the application gets
-        # this error, and no condition is dropped silently.
+        # Servers refuse a statement that has both IF EXISTS and other conditions. Send it all the
+        # same: the application then gets the error, instead of losing a condition silently.
         if if_exists:
             parts.append("IF EXISTS")
         return parts
@@ -319,7 +319,7 @@ class SelectStatement(BaseCQLStatement):
         self.allow_filtering = allow_filtering
 
     def _selection(self) -> str:
-        """Return what follows SELECT."""
+        """Return the part between SELECT and FROM."""
         if self.distinct_fields:
             names = ", ".join(escape_name(name) for name in self.distinct_fields)
             return f"DISTINCT COUNT({names})" if self.count else f"DISTINCT {names}"
@@ -330,7 +330,7 @@ class SelectStatement(BaseCQLStatement):
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         """Return the CQL of the SELECT; see `BaseCQLStatement._text` for the parameters."""
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
-        # Only ORDER BY ... ANN OF has a marker (for its vector). Any other ordering only has names.
+        # ORDER BY ... ANN OF has a marker, for its vector. Any other ordering has only names.
         if self.ann is not None:
             parts.append(f"ORDER BY {show(self.ann)}")
         elif self.order_by and not self.count:
@@ -405,14 +405,14 @@ class AssignmentStatement(BaseCQLStatement):
 
     @property
     def is_repeatable(self) -> bool:
-        """True if the row is the same, whether servers apply the assignments once or twice."""
+        """True if applying the assignments twice leaves the same row as applying them once."""
         return all(clause.is_repeatable for clause in self.assignments)
 
     def clauses(self) -> list[BaseClause]:
         return [*self.assignments, *self.where_clauses, *self.conditionals]
 
     def _options(self) -> list[tuple[str, int]]:
-        """Return the options after USING, with their values."""
+        """Return the options of USING, as tuples of name and value."""
         options = []
         if self.ttl is not None:
             options.append(("TTL", self.ttl))
@@ -422,7 +422,7 @@ class AssignmentStatement(BaseCQLStatement):
         return options
 
     def _using(self, option: Callable[[object], str]) -> list[str]:
-        """Return the USING part in a list; an empty list if there are no options."""
+        """Return a list with the USING part; without options, return an empty list."""
         options = self._options()
         if not options:
             return []
@@ -525,12 +525,12 @@ class UpdateStatement(AssignmentStatement):
             if `value` is the new value of the whole column.
         :param previous: the value that the column has in the database; None if it is not known.
         """
-        # The column class of a collection names the clause for its updates.
+        # The column class of a collection has an `update_clause`; other columns have none.
         clause_class = getattr(column, "update_clause", None)
         clause: AssignmentClause
         if clause_class is not None:
             clause = clause_class(column.db_field_name, value, operation, previous)
-            # No values to bind means that the collection has not changed.
+            # If there are no values to bind, the collection has not changed.
             if not clause.bound():
                 return
         elif getattr(column, "is_counter", False):
@@ -581,7 +581,7 @@ class DeleteStatement(BaseCQLStatement):
             self.add_field(field)
 
     def add_field(self, field: str | BaseDeleteClause) -> None:
-        """Add a column, or keys of a map, to what the statement deletes.
+        """Add a column to delete, or keys of a map to delete.
 
         :param field: the name of a column, or a clause.
         :raises StatementException: if `field` is neither.
@@ -601,7 +601,7 @@ class DeleteStatement(BaseCQLStatement):
         parts = [f"DELETE {fields} FROM {self.table}" if fields else f"DELETE FROM {self.table}"]
         timestamp = self.timestamp_normalized
         if timestamp is not None:
-            # The additional spaces are the same as in cassandra-driver.
+            # cassandra-driver writes these additional spaces, too.
             parts.append(f" USING TIMESTAMP {option(timestamp)} ")
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 

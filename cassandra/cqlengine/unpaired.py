@@ -1,7 +1,7 @@
 """Warns if a model overrides a blocking method, such as `save`, but not its awaitable version.
 
-`asave` cannot call a `save` that the application overrides, because `save` blocks. So if a model
-overrides only `save`, the code in it does not run for `await instance.asave()`.
+`asave` cannot call a `save` that the application has written, because `save` blocks. So if a model
+overrides only `save`, its code does not run in `await instance.asave()`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 from cassandra._habits import stack_level
 from cassandra.cqlengine.query.dml import DMLQuery
 
-# The blocking methods of models. The awaitable version of each has an "a" in front of its name.
+# The blocking methods of models. The name of the awaitable version is the same with an "a" in
+# front.
 _METHODS = ("create", "delete", "get", "save", "update")
-# The methods among them that use the model's `__dmlquery__`, which an application may replace.
+# Those of the methods that use the model's `__dmlquery__`, which an application may replace.
 _OF_DMLQUERY = frozenset({"delete", "save", "update"})
 
 
@@ -22,7 +23,8 @@ def unpaired_methods(model: type[Any], driver_module: str) -> frozenset[str]:
     """Return the methods that an application's class overrides without their awaitable versions.
 
     :param model: the model.
-    :param driver_module: the name of the module in which the mapper defines its model classes.
+    :param driver_module: the module that defines the mapper's own model classes. A method of any
+        other module belongs to the application.
     """
     return frozenset(
         method
@@ -38,7 +40,7 @@ def _is_of_application(model: type[Any], name: str, driver_module: str) -> bool:
 
 
 def warn_of_unpaired(model: Any, method: str, call: str) -> None:
-    """Warn if an awaitable call skips the code of a blocking method that the model overrides.
+    """Warn if the model overrides a blocking method whose code the awaitable call does not run.
 
     :param model: the model.
     :param method: the blocking method, such as "save".

@@ -53,7 +53,7 @@ class _FieldDescriptor:
         values = instance._values
         value = values[self.name]
         if value is None and self.column.mutable:
-            # Create an empty collection and store it, so that `instance.tags.append(x)` changes the
+            # Create an empty collection and store it: `instance.tags.append(x)` must change the
             # instance.
             value = self.column.to_python(None)
             if value is not None:
@@ -64,7 +64,7 @@ class _FieldDescriptor:
         instance._values[self.name] = value
 
     def __delete__(self, instance: Any) -> None:
-        # Set the field to null, because CQL has no other way to delete a field.
+        # CQL cannot delete a field of a value. Setting the field to null has the same effect.
         instance._values[self.name] = None
 
 
@@ -76,9 +76,9 @@ class UserTypeMetaClass(type):
     ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
         attrs.update(columns_of_annotations(name, attrs, UserTypeDefinitionException))
-        # Collect the fields of the bases, then the fields of the class itself. Later fields replace
-        # earlier fields with the same name, so iterate over the bases in reverse: then the first
-        # base has precedence, as in Python's attribute lookup.
+        # Collect the fields of the bases, then the class's own fields. Later fields replace earlier
+        # fields with the same name. So iterate over the bases in reverse: the first base then has
+        # precedence, as in Python's attribute lookup.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
         declared = {
@@ -102,7 +102,7 @@ class UserTypeMetaClass(type):
                 raise UserTypeDefinitionException(
                     f"field '{field_name}' conflicts with built-in attribute/method"
                 )
-            # In CQL, keys and static columns belong to tables, and a counter cannot be a field.
+            # Only a column of a table can be part of a key, static, or a counter.
             if column.is_counter or column.primary_key or column.static:
                 raise UserTypeDefinitionException(
                     f"field '{field_name}' of {name} must not be a key, a counter or static"
@@ -117,8 +117,8 @@ class UserTypeMetaClass(type):
                 )
             database_names.add(column.db_field_name)
             attrs[field_name] = _FieldDescriptor(field_name, column)
-        # The name in the database is an attribute too, unless there is another attribute with that
-        # name.
+        # Make each field accessible under its name in the database too, unless the class has
+        # another attribute with that name.
         for field_name, column in fields.items():
             database_name = column.db_field_name
             if database_name not in attrs and not any(
@@ -157,7 +157,8 @@ _OWN_ATTRIBUTES = 2
 class BaseUserType(metaclass=UserTypeMetaClass):
     """The base class of `UserType`.
 
-    :param values: values by field, or by the field's name in the database.
+    :param values: the values of the fields. The keyword is the field's attribute, or its name in
+        the database.
     """
 
     __fields__: ClassVar[dict[str, Column[Any]]]
@@ -165,9 +166,9 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     _values: dict[str, Any]
     _previous_values: dict[str, Any] | None
-    # The fields of a value that was read, by name in the database, if the class does not declare
-    # them: for example because a newer version of the application has added them to the type. They
-    # are written back, because a value is always written as a whole.
+    # Fields of a value that was read which the class does not declare, by their names in the
+    # database. For example, a newer version of the application has added them to the type. They are
+    # written back, because a value is always written as a whole.
     _undeclared: Mapping[str, Any] = MappingProxyType({})
 
     # The type NoReturn makes type checkers report values that are passed without their field.
@@ -192,8 +193,9 @@ class BaseUserType(metaclass=UserTypeMetaClass):
                 is_complete = False
                 value = column.get_default() if column.has_default else None
             row[name] = None if value is None else column.to_python(value)
-        # If fields are missing or unknown, warn the application of misspelt names. But keep the
-        # unknown fields if the driver has called: these are in the server's type.
+        # Some fields are missing or unknown. If the application has made this call, warn about
+        # misspelt names. If the driver has made it for a row, keep the unknown fields: the server's
+        # type has them.
         if values and (not is_complete or len(values) > len(row)):
             frame: Any = sys._getframe(1)
             # Skip the `__init__` methods of subclasses that have called this method.
@@ -210,13 +212,13 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def _known_names(cls) -> set[str]:
-        """Return the names that a field may have in values: as attribute, and in the database."""
+        """Return all names that values may have: the attributes, and the names in the database."""
         columns = cls.__fields__
         return {*columns, *(column.db_field_name for column in columns.values())}
 
     @classmethod
     def _warn_of_misspelt(cls, values: Mapping[str, object]) -> None:
-        """Warn of a name in `values` that is probably a misspelt field, whose value is lost."""
+        """Warn about a name in `values` that is probably a misspelt field."""
         known_names = cls._known_names()
         unknown_names = [name for name in values if name not in known_names]
         missing_names = [name for name in cls.__fields__ if name not in values]
@@ -234,12 +236,12 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     @classmethod
     def from_value(cls, value: object) -> Self | None:
-        """Return an instance with the fields of `value`; None if `value` has no such fields.
+        """Return an instance with the fields of `value`; None if `value` does not have the fields.
 
         :param value: a mapping, a tuple, a named tuple, or an object with the fields as attributes.
         """
         name_by_field = {column.db_field_name: name for name, column in cls.__fields__.items()}
-        # Check for a named tuple before a plain tuple: its fields are read by name.
+        # Check for a named tuple first: it is a tuple too, but its fields are read by name.
         as_dict = getattr(value, "_asdict", None)
         names = None
         if as_dict is not None:
@@ -273,7 +275,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 
     def to_database(self) -> dict[str, Any]:
         """Return the values in the form that is bound, by the fields' names in the database."""
-        # The application has set further attributes, which may be misspelt fields.
+        # If there are more attributes than the mapper sets, the application has set them. They may
+        # be misspelt fields, so warn.
         if len(self.__dict__) > _OWN_ATTRIBUTES + bool(self._undeclared):
             warn_of_misspelt(type(self), self.__dict__, self.__fields__)
         fields = {}
@@ -304,9 +307,9 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         connection.register_udt(keyspace, cls.type_name(), cls)
 
     def has_changed_fields(self) -> bool:
-        """Return True if a field has changed since `reset_changed_fields` was called.
+        """Return True if a field has changed since the last call of `reset_changed_fields`.
 
-        Also return True if that method was never called.
+        If that method was never called, return True.
         """
         previous = self._previous_values
         if previous is None:
@@ -322,16 +325,16 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         )
 
     def reset_changed_fields(self) -> None:
-        """Make `has_changed_fields` compare with the current values from now on."""
+        """Make the current values those with which `has_changed_fields` compares later values."""
         # Copy the values, because applications change lists and maps of a field in place.
         self._previous_values = {name: snapshot(value) for name, value in self._values.items()}
 
     def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Self:
         """Return a copy whose fields change independently of this instance.
 
-        The application changes one of the two instances, and the mapper keeps the other instance as
-        the value in the database. So `has_changed_fields` of each instance compares its later
-        values with the values that both instances have now.
+        The application changes one of the two instances, and the mapper keeps the other one as the
+        value in the database. Afterwards, `has_changed_fields` of each instance compares with the
+        values that both have now.
 
         :param copiers: functions that copy the values of the fields, by name; None for fields whose
             values cannot change in place.
@@ -382,7 +385,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    # Not hashable, because instances are equal if their values are, and the values may change.
+    # Not hashable: instances with equal values are equal, and the values may change.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
@@ -395,8 +398,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
 class UserType(BaseUserType):
     """Base class of an application's user-defined types; the fields are class attributes.
 
-    ``class address(UserType): street = Text(); zipcode = Integer()``, used by columns:
-    ``UserDefinedType(address)``.
+    An example is ``class address(UserType): street = Text(); zipcode = Integer()``. A column of
+    this type is ``UserDefinedType(address)``.
 
     :param values: values by field.
     """

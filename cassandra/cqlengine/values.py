@@ -1,7 +1,7 @@
 """The state of an instance: the values of its columns, by their position in the model.
 
-The state of an instance that was read is the tuple of its row. `Values` replaces the tuple when the
-application sets a value, or when it reads a collection, which it may then change in place.
+An instance that was read stores its values in the tuple of the row. A `Values` replaces the tuple
+as soon as the application sets a value, or reads a collection, which it may then change in place.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ColumnsOfModel(Protocol):
 
     @property
     def has_counter(self) -> bool:
-        """True if columns are counters."""
+        """True if the model has counter columns."""
 
     @property
     def value_positions(self) -> int:
@@ -70,7 +70,7 @@ class ColumnsOfModel(Protocol):
 
     @property
     def isolators(self) -> Mapping[int, Callable[[Any], Any]]:
-        """For each position in `mutable`, a function that copies a value for the application."""
+        """For each position in `mutable`, a function that returns a copy for the application."""
 
     @property
     def copiers(self) -> Iterable[tuple[int, Callable[[Any], Any]]]:
@@ -85,8 +85,8 @@ class FailedWrite(NamedTuple):
 
     :param number: the number of the write.
     :param sent: the values of the write, by position.
-    :param positions: the positions that the write has sent and no later write has written, of
-        values that may change in place: bit N is set for position N.
+    :param positions: the positions that the write has sent and no later write has written. It has
+        only columns whose values may change in place. Bit N is set for position N.
     """
 
     number: int
@@ -97,15 +97,15 @@ class FailedWrite(NamedTuple):
 class Values(list[Any]):
     """The values of an instance, by position.
 
-    The attribute `stored` has the database's values as far as they are known; it is None if the row
-    was never saved or read. Each of the following attributes is a set of positions, as an integer:
-    the bit of a position is 1 if the position is in the set.
+    The attribute `stored` has the values that the mapper assumes to be in the database. It is None
+    if the row was never saved or read. Each of the following attributes is a set of positions, as
+    an integer: bit N is 1 if position N is in the set.
 
     * `explicit`: the application has set the value since the last save.
-    * `exposed`: the application has the value as an object that it may change in place.
+    * `exposed`: the application has a reference to the value, and may change the value in place.
     * `unknown`: the value in the database is not known, although `stored` has a value. This happens
-      after an UPDATE of an instance that was never read: it does not write the instance's defaults.
-      It also happens after a write that has failed.
+      after an UPDATE of an instance that was never read, because the UPDATE does not write the
+      defaults of the instance. It also happens after a write that has failed.
 
     The attribute `in_flight` has the writes that have no response yet. `disputed` is the set of the
     positions to which concurrent writes send different values. The database may have any of these
@@ -141,12 +141,12 @@ class Written(Values):
     The write's request is built from this snapshot, because other tasks and threads may change the
     instance at any time. The application cannot change the snapshot.
 
-    * `number` counts the writes of the instance.
-    * `originals` are the instance's own objects, of which this list may have copies. None if it
-      has no copies.
+    * `number` is the number of this write among the writes of the instance, from 1.
+    * `originals` is a list of the instance's own values, for which this snapshot may have copies.
+      It is None if nothing was copied.
     * `positions` is the set of the positions that the write sends, without the primary key.
-    * `in_doubt` is a subset of `positions`: if the write fails, these have to be written again,
-      even if the application sets their old values.
+    * `in_doubt` is a subset of `positions`: if the write fails, the next write must send these
+      positions if the application has set them, even to their old values.
     * `doubtful` is the subset of `positions` whose values may change in place. It is 0 until the
       write is sent.
     * `has_company` is True if other writes of the instance had no response when this write began.
@@ -160,8 +160,8 @@ class Written(Values):
     __eq__ = object.__eq__
 
     def __init__(self, values: Values, mapping: ColumnsOfModel, is_insert: bool) -> None:
-        # Another thread may set a value at any time, and then marks it as explicit: copy the values
-        # before the marks. (This does not call `__init__` of `Values`, for speed.)
+        # When a thread sets a value, it first stores the value and then sets its bit in `explicit`.
+        # So copy the values before `explicit`. (For speed, do not call `__init__` of `Values`.)
         list.__init__(self, values)
         self.originals: list[Any] | None = None
         self.stored = values.stored
@@ -195,26 +195,26 @@ class SavedState:
         self._values = values
         self._mapping = mapping
         self._write = write
-        # What the next `swap` restores: the values of the attributes (stored, explicit, unknown,
-        # failed). They are now the values before the write. After the first `swap`, they are the
-        # values after the write.
+        # The values that the next `swap` gives to the attributes (stored, explicit, unknown,
+        # failed). Now they are the values from before the write; after the first `swap`, those from
+        # after the write.
         self._other = (write.stored, write.explicit, write.unknown, write.failed)
         self._is_restored = False
         # The instance's `write_count` when the batch was last executed; None before that.
         self._write_count: int | None = None
 
     def begin_execution(self) -> None:
-        """Call this before the batch is sent: the instance's write is then in flight."""
+        """Record that the instance's write is in flight. Call this before the batch is sent."""
         values = self._values
         self._write_count = values.write_count
-        # For counters, the stored values already include what the batch adds, so later writes need
-        # not know of this write.
+        # If the row has counters, the stored values already include the change by the batch, so
+        # later writes do not have to consider this write.
         if not self._mapping.has_counter:
             with _lock:
                 values.in_flight = (*values.in_flight, self._write)
 
     def end_execution(self, has_failed: bool = False) -> None:
-        """Call this after the batch has succeeded, or after its states were restored.
+        """Record that the write has ended. If the batch has failed, call this after `swap`.
 
         :param has_failed: True if the batch has failed; servers may still have executed it.
         """
@@ -236,13 +236,15 @@ class SavedState:
             values.stored = _with_counts(write, values.stored, self._mapping, (write,), sign)
             return
         if not is_alone:
-            # Other writes of the instance have ended in the meantime. They may have sent other
-            # values for the same positions, so the next write sends these positions once more.
+            # Other writes of the instance have begun or ended in the meantime. They may have sent
+            # other values for the same positions, so the next write has to send these positions
+            # again.
             values.disputed |= write.positions
             return
         explicit = values.explicit
         values.stored, values.explicit, values.unknown, values.failed = other
-        # Adding the write to the batch has settled the disputed positions, but it was not executed.
+        # When the write was added to the batch, the disputed positions in it counted as written.
+        # The batch was not executed, so they are disputed again.
         values.disputed |= write.disputed
         # Keep the changes that the application has made since the write was added to the batch.
         if self._is_restored:
@@ -270,9 +272,10 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
         share nothing that may change in place. Otherwise a change by the application would change
         the stored value, too, and `changed_positions` would find no difference between them.
     """
-    # `exposed` has a bit for each position.
+    # Bit N of `exposed` belongs to position N.
     bit = 1 << position
-    # Make the object only once: later reads return the same object, with the application's changes.
+    # Create the object only at the first read. Later reads return the same object, with the
+    # application's changes.
     if not values.exposed & bit:
         values[position] = isolated(values[position])
         values.exposed |= bit
@@ -280,7 +283,7 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
 
 
 def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
-    """Return the positions of the values that differ from the database's."""
+    """Return the positions of the values that have to be written."""
     # Sets of positions are ints: bit n, counted from the lowest bit, stands for position n.
     stored = values.stored
     doubtful_bits = doubtful_positions(values, mapping) if values.failed else 0
@@ -297,13 +300,14 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
             or (
                 touched_bits >> position & 1
                 and (values.explicit >> position & 1 or not _is_initial(column, values[position]))
-                # A counter of 0 needs no write: it would add nothing.
+                # A counter of 0 need not be written, because it adds nothing.
                 and not (column.is_counter and not values[position])
             )
         ]
     positions = []
-    # Only look at values that the application has set or may have changed. Other values may differ
-    # too, but only because an application's column class has converted them in `validate`.
+    # Compare only values that the application has set or may have changed. Other values may differ
+    # too, if the `validate` of an application's column class has converted them, but they are not
+    # changes.
     touched_bits = values.explicit | values.exposed | doubtful_bits
     while touched_bits:
         bit = touched_bits & -touched_bits  # the lowest bit that is 1
@@ -319,9 +323,9 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
         column = mapping.order[position]
         is_unknown = is_explicit and (column.is_null(value) or values.unknown & bit)
         if is_unknown and not column.is_counter:
-            # The application has set a null, or a value whose old value is not known: write it even
-            # if it equals `stored`. Another client may have written the column in the meantime, or
-            # the column was not read, or never written.
+            # The application has set null, or has set a column whose value in the database is not
+            # known. Write the value even if it equals `stored`: another client may have written the
+            # column, or the column was not read, or was never written.
             positions.append(position)
             continue
         if column.mutable:
@@ -335,10 +339,10 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
 
 
 def doubtful_positions(values: Values, mapping: ColumnsOfModel) -> int:
-    """Return the positions that a failed write has sent with another value than the current one.
+    """Return the positions for which a failed write has sent another value than the current one.
 
-    These positions have to be written even if the value is the stored one, because the database may
-    have the value of the failed write.
+    These positions have to be written even if the current value is the stored one, because the
+    database may have the value of the failed write.
 
     :param values: the values of the instance.
     :param mapping: the mapping of the instance's model.
@@ -364,9 +368,9 @@ def failed_values(values: Values, position: int) -> list[Any]:
 
 
 def _is_initial(column: Column[Any], value: object) -> bool:
-    """Return True for the value of a new instance that the application has not set or changed.
+    """Return True if `value` is still the one that a new instance has by itself.
 
-    It is the default of a collection or similar column, and null for other columns.
+    This is the default of a collection or similar column, and null for other columns.
     """
     if column.mutable and column.has_default:
         return not _differs(column, value, column.get_default())
@@ -397,7 +401,7 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
     with _lock:
         write = Written(values, mapping, is_insert)
         in_flight = values.in_flight
-        # Also send the changes of earlier writes that have no response yet.
+        # Also send the changes of other writes that have no response yet.
         if in_flight:
             _add_changes_in_flight(write, mapping, in_flight)
         values.in_flight = (*in_flight, write)
@@ -415,7 +419,8 @@ def begin_write(values: Values, mapping: ColumnsOfModel, is_insert: bool) -> Wri
 def _copy_values(write: Written, mapping: ColumnsOfModel) -> None:
     """Replace the values of a write that the application may change in place by copies.
 
-    Only values that the application has read or set need a copy.
+    Only values that the application has read or set are copied: it may change these during the
+    write.
     """
     touched_bits = write.explicit | write.exposed
     write.originals = write.copy()
@@ -429,18 +434,18 @@ def _copy_values(write: Written, mapping: ColumnsOfModel) -> None:
         is_exposed = is_new or touched_bits >> position & 1
         if is_exposed and type(write[position]) not in IMMUTABLE_CLASSES:
             write[position] = copier(write[position])
-            # The application may change its object again after this write.
+            # The application has the original object, and may change it again after this write.
             write.exposed |= 1 << position
 
 
 def _add_changes_in_flight(
     write: Written, mapping: ColumnsOfModel, others: Sequence[Written]
 ) -> None:
-    """Make a write also send the changes of other writes of the instance that have no response yet.
+    """Make `write` also send the changes of other writes of the instance that are in flight.
 
-    The write assigns collections as a whole: while the database's values are not known, it cannot
-    send a difference to them. Counters cannot be assigned, so the write only adds what the other
-    writes do not add.
+    It is not known what the database has until these writes end. So the write assigns collections
+    as a whole instead of sending differences. Counters cannot be assigned, so the write adds only
+    what the other writes do not add.
     """
     write.has_company = True
     if mapping.has_counter:
@@ -459,17 +464,17 @@ def _with_counts(
     additions: Iterable[Written],
     sign: int = 1,
 ) -> list[Any]:
-    """Return the stored values of a row of counters, after some writes have been added.
+    """Return the stored values of a row of counters, after adding the changes by some writes.
 
     :param write: a write with the row's key.
     :param stored: the stored values before; None if there are none.
-    :param additions: the writes to add.
-    :param sign: -1 to subtract the writes instead.
+    :param additions: the writes whose changes are added.
+    :param sign: -1 to subtract these changes instead.
     """
     counts = list(write)
     for position, column in enumerate(mapping.order):
         if column.is_counter:
-            # A counter that is not stored yet counts as 0.
+            # If no value is stored, the counter is 0.
             counts[position] = (stored[position] or 0) if stored else 0
             # Each write adds the difference between its value and the value that was stored before.
             for added in additions:
@@ -488,17 +493,17 @@ def will_write(values: Values, mapping: ColumnsOfModel, write: Written, position
     """
     write.positions = positions = positions & mapping.value_positions
     # Until the response arrives, and after an error, the database may have the old or the new
-    # values. So if the application sets an old value again, it must be written. (Collections are
-    # left out, because their differences are written: assigning a whole collection could overwrite
-    # elements of other clients. See `Values.failed`.)
+    # value. So if the application sets the old value again, that value must be written.
+    # (Collections are not included, because their differences are written. Assigning a whole
+    # collection could overwrite elements that other clients have added. See `Values.failed`.)
     write.in_doubt = in_doubt = positions & ~mapping.mutable_positions
     if not mapping.has_counter:
         write.doubtful = positions & mapping.changing_positions
     values.unknown |= in_doubt
     if len(values.in_flight) == 1 or mapping.has_counter:
         return
-    # Servers may execute concurrent writes in any order, so mark the positions in which they differ
-    # as disputed. `_remove` then has them written again.
+    # Servers may execute concurrent writes in any order. So mark the positions to which they send
+    # different values as disputed: `_remove` makes the next write send these positions again.
     disputed = 0
     for other in values.in_flight:
         if other is write:
@@ -521,8 +526,8 @@ def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succe
     :param has_succeeded: False if the write has failed, or if there was nothing to write.
     """
     with _lock:
-        # If another write has begun later, only the later write's result counts, because it also
-        # sends the changes of this write.
+        # If a later write has begun, only the result of that write is stored, because it also sends
+        # the changes of this write.
         if has_succeeded and mapping.has_counter:
             values.stored = _with_counts(write, values.stored, mapping, (write,))
         elif has_succeeded and write.number == values.write_count:
@@ -537,11 +542,12 @@ def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succe
 
 
 def _keep_failed(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
-    """Keep a write that has failed, if the database may have its values."""
-    # A write that has begun later, and has succeeded, has also sent the changes of this write.
+    """Add a write that has failed to `Values.failed`, if servers may have executed it."""
+    # If a later write has succeeded, it has also sent the changes of this write.
     if not write.doubtful or write.number < values.stored_number:
         return
-    # A later write of the same values replaces the earlier one: applications try again in a loop.
+    # Applications repeat failed writes in a loop. If this write has sent the same values as an
+    # earlier failed write, it replaces that write.
     others = tuple(
         other
         for other in values.failed
@@ -557,7 +563,8 @@ def _keep_failed(values: Values, mapping: ColumnsOfModel, write: Written) -> Non
     if len(others) < MOST_FAILED:
         values.failed = (*others, FailedWrite(write.number, list(write), write.doubtful))
         return
-    # There are too many values to compare with: have the next write assign all of these positions.
+    # Too many failed writes are kept already. Drop them all, and mark their positions as disputed,
+    # so that the next write assigns the whole values.
     values.failed = ()
     values.disputed |= write.doubtful
     for other in others:
@@ -566,13 +573,13 @@ def _keep_failed(values: Values, mapping: ColumnsOfModel, write: Written) -> Non
 
 def _remove(values: Values, write: Written) -> None:
     """Remove a write that has ended from the writes in flight."""
-    # Writes are compared by identity.
+    # Compare the writes by identity.
     in_flight = values.in_flight
     values.in_flight = (
         () if in_flight == (write,) else tuple(other for other in in_flight if other is not write)
     )
-    # The servers' order of the writes is not known, so have the next write send the disputed values
-    # once more.
+    # We do not know in which order the servers have executed the writes, so make the next write
+    # send the disputed values again.
     if values.disputed and not values.in_flight:
         values.explicit |= values.disputed
         values.unknown |= values.disputed
@@ -589,8 +596,9 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
         unknown = ~(written_bits | write.exposed)
     else:
         unknown = write.unknown & ~(written_bits | write.exposed)
-    # Count a null collection as unknown. If the application sets the collection next, it is then
-    # written as a whole, and not added to elements that other clients may have written.
+    # Count a null collection as unknown: if the application sets the collection next, it is
+    # assigned as a whole. Otherwise its elements would be added to elements that other clients may
+    # have written.
     for position in mapping.mutable:
         if originals[position] is None and (write.is_insert or written_bits >> position & 1):
             unknown |= 1 << position
@@ -603,9 +611,9 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
     values.unknown = unknown
     values.exposed |= write.exposed
     values.explicit &= ~written_bits
-    # Mark values that the application has set since the write began as explicit again, because they
-    # were not written. Do this last: another thread may set a value at any time, and marks the
-    # value as explicit only afterwards.
+    # If the application has set values since the write began, these values were not written, so
+    # mark them as explicit again. Do this last: another thread may set a value at any time, and
+    # sets the bit in `explicit` only afterwards.
     if not all(map(is_, values, originals)):
         for position, value in enumerate(originals):
             if values[position] is not value:
@@ -615,11 +623,12 @@ def _store(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
 def _without_written(
     failed_writes: Sequence[FailedWrite], write: Written
 ) -> tuple[FailedWrite, ...]:
-    """Return the failed writes without the positions that a later write has written."""
+    """Return the failed writes without the positions that `write` has written later."""
     remaining = []
     for failed in failed_writes:
         positions = failed.positions
-        # A failed write with a higher number was begun later, so servers may execute it later, too.
+        # If the failed write began after `write`, servers may also execute it after `write`. So
+        # keep all positions of such a write.
         if failed.number < write.number:
             positions &= ~write.positions
         if positions:

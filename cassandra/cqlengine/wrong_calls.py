@@ -25,8 +25,8 @@ __all__ = [
 def advise_on_values(cls: type, *names: str) -> None:
     """Make methods that take values by the names of columns raise TypeError for positional values.
 
-    The methods themselves have no parameter for positional values: otherwise type checkers would
-    require this parameter of each method that an application overrides.
+    The methods themselves have no parameter for positional values. If they had one, type checkers
+    would require it in each method with which an application overrides them.
 
     :param cls: the class of the methods.
     :param names: the methods, such as "create".
@@ -38,7 +38,7 @@ def advise_on_values(cls: type, *names: str) -> None:
 
 
 def _with_names(function: Callable[..., Any]) -> Any:
-    # Because of the slash, a column may be called `receiver`, too.
+    # `receiver` is positional-only, so that a column may be called `receiver`, too.
     @functools.wraps(function)
     def call(receiver: Any, /, *unnamed: object, **values: Any) -> Any:
         if unnamed:
@@ -60,7 +60,7 @@ def _unnamed_error(name: str, receiver: Any, value: object) -> TypeError:
         model: Any = receiver
         call = f"{model.__name__}.{name}"
     else:
-        # An instance, whose class has a mapping, or a queryset.
+        # `receiver` is an instance, whose class has a mapping, or a queryset, which has a model.
         model = type(receiver) if hasattr(type(receiver), "__mapping__") else receiver.model
     if isinstance(value, model):
         advice = "this is an instance: write instance.save()"
@@ -139,7 +139,7 @@ _SAVING = {
 
 
 def advise_on_filters(cls: type, *names: str) -> None:
-    """Make methods without parameters raise TypeError for filters.
+    """Make methods that take no arguments raise TypeError with advice if filters are passed.
 
     :param cls: the class of the methods.
     :param names: the methods, such as "delete".
@@ -164,7 +164,7 @@ def _without_filters(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _marked(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `call`, which counts as a coroutine function if `function` is one."""
+    """Return `call`, after marking it as a coroutine function if `function` is one."""
     if iscoroutinefunction(function):
         mark_coroutine_function(call)
     return call
@@ -173,8 +173,8 @@ def _marked(call: Callable[..., Any], function: Callable[..., Any]) -> Callable[
 class _CalledOnClass(TypeError, AttributeError):
     """The TypeError for a method of instances that is called on the class; see `_no_instance`.
 
-    This error is an AttributeError too: debuggers call `isinstance` and `hasattr` for each object
-    of the process. Both read attributes, and ignore only an AttributeError.
+    The class derives from AttributeError too, because debuggers call `isinstance` and `hasattr` for
+    each object of the process. Both read attributes, and ignore only AttributeError.
     """
 
 
@@ -183,10 +183,11 @@ _CalledOnClass.__module__ = "builtins"
 
 
 class _NoInstanceType(type):
-    """The metaclass of `_no_instance`: reading an attribute of the class raises TypeError.
+    """The metaclass of the class that `_no_instance` creates: reading an attribute raises
+    TypeError.
 
     Blocking methods of models first read an attribute of ``self``, whereas coroutines first read an
-    attribute of ``type(self)``. So both the instance and its class must raise the error.
+    attribute of ``type(self)``. So both the object and its class must raise the error.
     """
 
     advice: str
@@ -198,8 +199,8 @@ class _NoInstanceType(type):
 def _no_instance(advice: str) -> object:
     """Return an object that raises TypeError with `advice` if any attribute of it is read.
 
-    `require_instance` makes it the default of the parameter ``self``, so that only calls on the
-    class get it. This costs nothing in calls on instances.
+    `require_instance` makes this object the default of the parameter ``self``. Only a call on the
+    class, such as ``Model.save()``, uses the default, so calls on instances are not slower.
     """
 
     def refuse(no_instance: object, name: str) -> NoReturn:
@@ -212,7 +213,7 @@ def require_instance(cls: type, advice: dict[str, str]) -> None:
     """Make methods raise TypeError with advice if they are called on the class.
 
     :param cls: the class of the methods, which take no positional arguments.
-    :param advice: for each method, what to write.
+    :param advice: what to write instead, by the method's name.
     """
     for name, text in advice.items():
         function: Any = vars(cls)[name]

@@ -49,7 +49,7 @@ _NONE = type(None)
 def columns_of_annotations(
     name: str, attrs: AnyMapping[str, Any], error: type[Exception]
 ) -> dict[str, Any]:
-    """Return the columns, by name, of annotations ``name: Mapped[...]`` without a value.
+    """Return the columns for annotations ``name: Mapped[...]`` without a value, by attribute name.
 
     :param name: the name of the class, for errors.
     :param attrs: the namespace of the class.
@@ -61,8 +61,8 @@ def columns_of_annotations(
         if attribute in attrs:
             continue
         if isinstance(annotation, str):
-            # Only evaluate strings that mention Mapped: other annotations may use names that only
-            # type checkers import.
+            # Evaluate only strings that contain "Mapped": other annotations may use names that are
+            # imported under TYPE_CHECKING only.
             if not _MENTIONED.search(annotation):
                 continue
             annotation = _evaluate_annotation(annotation, f"{name}.{attribute}", attrs, error)
@@ -71,8 +71,9 @@ def columns_of_annotations(
         (annotated_type,) = typing.get_args(annotation)
         columns[attribute] = _column_of(annotated_type, f"{name}.{attribute}", error)
     if columns:
-        # Columns are ordered by number. The loop above has created columns after those that the
-        # body of the class assigns, so number all of them again, in the order of the annotations.
+        # `instance_counter` gives the columns their order. The loop above has created its columns
+        # after the columns that the class body assigns, so number all of them again, in the order
+        # of the annotations.
         for attribute in annotations:
             column = columns.get(attribute, attrs.get(attribute))
             if isinstance(column, Column):
@@ -103,12 +104,12 @@ def _evaluate_annotation(
     :param label: the class and the attribute, for the error.
     """
     module = sys.modules.get(attrs.get("__module__", ""))
-    # A column may be called `uuid`, like the module that an annotation uses. So the module's names
-    # come last, and have precedence over the attributes.
+    # A column may be called `uuid`, like the module that an annotation uses. So in this dict, the
+    # module's names replace attributes with the same name.
     module_names = vars(module) if module is not None else {}
     namespace = {"Mapped": Mapped, **attrs, **module_names}
     try:
-        # It is safe to evaluate the annotation: it is code of the application.
+        # `eval` is safe here, because the annotation is code of the application.
         return eval(annotation, namespace)
     except Exception as failure:
         # The annotation is not evaluated if the class also assigns a column to the attribute, for
@@ -129,8 +130,7 @@ def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Colum
         other_types = [
             argument for argument in typing.get_args(annotated_type) if argument is not _NONE
         ]
-        # If the union has several types besides None, no column fits: the last call raises an
-        # error.
+        # If several types besides None remain, no column fits, and the last line raises an error.
         if len(other_types) == 1:
             return _build_column(other_types[0], label, error)
     return _build_column(annotated_type, label, error, required=True)

@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# Numbers all columns in the order of their creation.
+# Numbers all columns in the order in which they are created.
 counter = itertools.count(1)
 
 
 def plain(function: _Function) -> _Function:
-    """Mark a `to_database` that need not be called: the type's codec accepts values as they are."""
-    # Set the attribute on the function and not on the class: if a subclass overrides `to_database`,
-    # its function has no such attribute, and is called.
+    """Mark a `to_database` that the mapper need not call.
+
+    The codec of the column's type accepts the same values without it.
+    """
+    # Set the attribute on the function and not on the class: a subclass that overrides
+    # `to_database` then has a function without the attribute, which the mapper calls.
     function.plain = True  # type: ignore[attr-defined]
     return function
 
@@ -62,8 +65,8 @@ class BaseValueManager:
     @property
     def deleted(self) -> bool:
         """True if the value was deleted."""
-        # If the application has set None, the value counts as deleted even if the previous value is
-        # null: the row may have a value in the database that was not read.
+        # If the application has set None, the value counts as deleted, even if the previous value
+        # is null: the application may not have read the column, so the row may have a value.
         is_null = self.column.is_null(self.value)
         return is_null and (self.explicit or not self.column.is_null(self.previous_value))
 
@@ -97,7 +100,7 @@ class BaseValueManager:
         )
 
 
-# What to write instead of options that columns of SQLAlchemy or Django have.
+# Advice for options of SQLAlchemy's or Django's columns that this class does not have.
 _OTHER_OPTIONS = {
     **dict.fromkeys(("pk", "key", "is_primary_key"), "write primary_key=True"),
     **dict.fromkeys(
@@ -137,25 +140,26 @@ class Column(Mapped[T]):
         clustering columns.
     :param partition_key: True if the column is part of the partition key.
     :param index: True to create a secondary index (`sync_table`).
-    :param db_field: the column's name in the database, if it differs from the attribute's name.
+    :param db_field: the column's name in the database; None for the attribute's name.
     :param default: the value of new instances, or a function that returns it.
-    :param required: True to refuse None. To save an instance, columns of the primary key always
-        need a value.
+    :param required: True to raise an error for None. Columns of the primary key always need a value
+        when an instance is saved.
     :param clustering_order: "ASC" or "DESC", for a clustering column.
     :param discriminator_column: True if the column holds the `__discriminator_value__` of the row's
         class.
     :param static: True if all rows of a partition share one value.
     :param custom_index: True if the column has an index that the mapper does not manage. This
         allows filters on the column.
-    :param unknown: collects other options, to refuse them.
+    :param unknown: other options; each of them raises TypeError.
     :raises TypeError: if another option is passed. The message suggests the most similar option.
     """
 
     db_type: ClassVar[str] = ""
     value_manager: ClassVar[type[BaseValueManager]] = BaseValueManager
-    # The class of the clause with which an UPDATE changes the column; None for a plain assignment.
+    # The class of the clause with which an UPDATE changes the column. None if an UPDATE always
+    # assigns the whole value.
     update_clause: ClassVar[Any] = None
-    # The server's class of the column's index; None for the default kind of index.
+    # The class of the index, as named in CREATE CUSTOM INDEX; None for a plain secondary index.
     index_class: ClassVar[str | None] = None
     is_counter: ClassVar[bool] = False
     mutable: ClassVar[bool] = False  # values may change in place
@@ -219,7 +223,8 @@ class Column(Mapped[T]):
         self.clustering_order = clustering_order
         self.discriminator_column = discriminator_column
         self.static = static
-        # The name of the attribute, and of the class that has it: set when the class is created.
+        # `set_column_name` and the owner's metaclass set these two when the class is created: the
+        # name of the attribute, and the name of the class.
         self.column_name: str | None = None
         self.owner: str = ""
         # Columns are numbered in the order of their creation, which is their order in the model.
@@ -286,9 +291,10 @@ class Column(Mapped[T]):
     def to_filter(self, value: object) -> object:
         """Return the value of a filter in the form that is bound.
 
-        As in cassandra-driver, `validate` of an application's column class is not called, because
-        it is meant for values to store. It may convert a value to something else, such as a hash,
-        or refuse a value that is right in a filter, such as the pattern of LIKE.
+        If the application has a column class of its own, this does not call the class's `validate`,
+        as in cassandra-driver. That method is meant for values to store: it may convert a value,
+        for example to a hash, or refuse a value that is valid in a filter, such as a pattern of
+        LIKE.
 
         :param value: a value of the column, or None.
         :raises ValidationError: if the column cannot have `value`.
@@ -310,8 +316,7 @@ class Column(Mapped[T]):
     def wire(self) -> Callable[[Any], Any] | None:
         """The function that converts a valid value to the form that is bound, or None.
 
-        None means that values are bound as they are. This saves an insert a function call per
-        value.
+        None means that values are bound as they are, so an insert saves a function call per value.
         """
         return None if getattr(type(self).to_database, "plain", False) else self.to_database
 
@@ -342,7 +347,7 @@ class Column(Mapped[T]):
 
     @property
     def _converts_as_stock(self) -> bool:
-        """True if `validate` and `to_database` are this package's methods, also for elements."""
+        """True if the column and its elements have this package's `validate` and `to_database`."""
         if self._has_stock_methods is None:
             cls = type(self)
             self._has_stock_methods = _are_of_package(cls.validate, cls.to_database) and all(
@@ -351,10 +356,10 @@ class Column(Mapped[T]):
         return self._has_stock_methods
 
     def _is_stock(self) -> bool:
-        """Return True if this package's own methods decide of which class the values are.
+        """Return True if this package's own methods decide which class the values have.
 
-        If an application has overridden `validate` or `to_python`, we cannot know if values may
-        change in place.
+        If an application has overridden `validate` or `to_python`, values may be of any class, so
+        we cannot know whether they may change in place.
         """
         cls = type(self)
         # A column class that inherits `Column.validate` accepts any value, also a value that may
@@ -369,14 +374,14 @@ class Column(Mapped[T]):
         return self._stock_copier() if self._is_stock() else snapshot
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
-        """Return the result of `_copier` for a column whose `_is_stock` is true.
+        """Return the result of `_copier` for a column for which `_is_stock` returns True.
 
         Column classes whose values may change in place, such as collections, override this method.
         """
         return None
 
     def _isolates(self) -> bool:
-        """Return True if the result of `to_python` shares nothing mutable with the argument."""
+        """Return True if results of `to_python` share nothing mutable with its argument."""
         return self._copier() is None
 
     def _isolator(self) -> Callable[[Any], Any]:
@@ -401,7 +406,7 @@ class Column(Mapped[T]):
 
     @property
     def position(self) -> int:
-        """A number that is greater for columns that are created later, in any class."""
+        """A number that orders columns: a column that is created later has a greater number."""
         return self.instance_counter
 
     def set_column_name(self, name: str) -> None:

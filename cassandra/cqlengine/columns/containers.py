@@ -59,7 +59,7 @@ def _element_advice(argument: object) -> str:
     return f": write columns.{column}" if column else ", such as columns.Text"
 
 
-# The columns for types of Python and CQL, by their names.
+# Maps the names of Python and CQL types to the columns for values of these types.
 _COLUMNS_OF_TYPES = {
     "UUID": "UUID",
     "bigint": "BigInt",
@@ -99,8 +99,8 @@ class BaseCollectionColumn(Column[T]):
 
     mutable = True
     frozen: bool = False
-    # True if this is the column of an element, or of a field of a user-defined type: the collection
-    # is then written as a part of another value.
+    # True if this is the column of an element, or of a field of a user-defined type. The server
+    # then stores the collection as part of another value.
     is_inside = False
 
     def __init__(self, types: Sequence[Column[Any] | type[Column[Any]]], **kwargs: Any) -> None:
@@ -123,7 +123,7 @@ class BaseCollectionColumn(Column[T]):
         """Set the name of the attribute, for this column and the columns of its elements."""
         super().set_column_name(name)
         for column in self.types:
-            # An element has no name of its own: errors about it name the column that contains it.
+            # An element has no attribute name. Errors about it name the attribute that contains it.
             column.owner = self.owner
             column.set_column_name(name)
 
@@ -141,20 +141,20 @@ class BaseCollectionColumn(Column[T]):
     def _element(
         self, column: Column[Any], value: object, description: str = "an element"
     ) -> object:
-        """Return one element, validated by its column; None is refused."""
+        """Return one element after its column has validated it; raise ValidationError for None."""
         if value is None:
             raise ValidationError(f"{self.label}: None is not allowed as {description}")
         return column.validate(value)
 
     def _isolates(self) -> bool:
-        # The `to_python` methods of this module create a new collection. So the new collection
-        # shares no object with its source, unless an element shares an object with its source.
+        # The `to_python` methods of this module create a new collection. The new collection shares
+        # a mutable object with its source only if one of its elements does.
         return self._is_stock() and all(column._isolates() for column in self.types)
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        # Return None, so that values are bound as they are, if `to_database` only converts the
-        # elements, and the elements need no conversion.
+        # If `to_database` only converts the elements, and the elements need no conversion, return
+        # None: values are then bound as they are.
         only_elements = getattr(type(self).to_database, "by_elements", False)
         if only_elements and all(column.wire is None for column in self.types):
             return None
@@ -162,7 +162,7 @@ class BaseCollectionColumn(Column[T]):
 
 
 def by_elements(function: _Function) -> _Function:
-    """Mark a `to_database` that only converts the elements, so that `wire` may be None."""
+    """Mark a `to_database` that converts only the elements, so that `wire` may be None."""
     marked: Any = function
     marked.by_elements = True
     return function
@@ -187,7 +187,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         super().__init__(types, **kwargs)
 
     cql_name: ClassVar[str] = ""
-    # For error messages: a template of a collection with one element, which replaces {}.
+    # A template for error messages: a collection with one element. ``{}`` stands for the element.
     example: ClassVar[str] = ""
 
     def _type_text(self) -> str:
@@ -200,8 +200,8 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         return self.db_type if self.frozen else f"frozen<{self.db_type}>"
 
     def is_null(self, value: object) -> bool:
-        # Servers store an empty collection as null unless it is frozen. An empty frozen collection
-        # counts as null too, because null is read as an empty collection anyway.
+        # Servers store an empty collection as null unless it is frozen. Treat an empty frozen
+        # collection as null too: the mapper reads null as an empty collection anyway.
         return value is None or (hasattr(value, "__len__") and not len(value))
 
 
@@ -231,16 +231,16 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
         self.value_col = self.types[0]
         if not frozen:
-            # A frozen set has no update clause, because CQL refuses + and - for a frozen set: it is
-            # always assigned.
+            # CQL has no + and - for a frozen set, so a frozen set has no update clause: an UPDATE
+            # always assigns the whole set.
             self.update_clause = SetUpdateClause  # type: ignore[misc]
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
         if value is None:
             return None
-        # If `strict` is False, lists and tuples are converted to sets. `_is_set` also accepts the
-        # driver's own set classes.
+        # If `strict` is False, lists and tuples are accepted and converted to sets. `_is_set`
+        # accepts the driver's own set classes in both cases.
         accepted_types: tuple[type, ...] = (set, frozenset)
         if not self.strict:
             accepted_types += (list, tuple)
@@ -253,7 +253,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
 
     def to_python(self, value: object) -> set[Any]:
         if value is None:
-            # Null is read as an empty set: applications add elements without checking if the row
+            # Read null as an empty set: applications call ``add`` without checking whether the row
             # has a set.
             return set()
         return {self.value_col.to_python(element) for element in _iterable(self, value)}
@@ -270,7 +270,10 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
 
 
 def _is_set(value: object) -> bool:
-    """Return True if `value` is like a set: the driver's own set classes do not derive from set."""
+    """Return True if `value` has the interface of a set.
+
+    The driver's own set classes do not derive from set.
+    """
     return isinstance(value, Collection) and hasattr(value, "isdisjoint") and not _is_map(value)
 
 
@@ -283,7 +286,7 @@ _STRINGS = (str, bytes, bytearray)
 
 
 def _refuse_string(column: Column[Any], value: object, noun: str, example: str) -> None:
-    """Refuse a string where a collection is expected.
+    """Raise ValidationError for a string where a collection is expected.
 
     :param noun: what the column holds: "list", "set" or "tuple".
     :param example: the collection to write instead, where ``{}`` is the string.
@@ -297,7 +300,7 @@ def _refuse_string(column: Column[Any], value: object, noun: str, example: str) 
 
 
 def _iterable(column: BaseContainerColumn[Any], value: object) -> Iterable[Any]:
-    """Return `value`; raise ValidationError if it is a string or not iterable."""
+    """Return `value` if it is an iterable other than a string; otherwise raise ValidationError."""
     _refuse_string(column, value, column.cql_name, column.example)
     if not isinstance(value, Iterable):
         raise ValidationError(f"{column.label} {value!r} ({type(value)}) is not a collection")
@@ -326,7 +329,7 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
     ) -> None:
         super().__init__((value_type,), frozen=frozen, default=default, **kwargs)
         self.value_col = self.types[0]
-        # CQL refuses + and - for a frozen list, so it is always assigned.
+        # CQL has no + and - for a frozen list, so an UPDATE always assigns the whole list.
         if not frozen:
             self.update_clause = ListUpdateClause  # type: ignore[misc]
 
@@ -362,8 +365,7 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
 class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     """A map.
 
-    A value of None deletes the key when a row is updated. A server refuses a new row with such a
-    value.
+    If an item is None, an UPDATE deletes its key. Servers refuse an INSERT with such an item.
 
     :param key_type: the column of the keys.
     :param value_type: the column of the values.
@@ -385,7 +387,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
     ) -> None:
         super().__init__((key_type, value_type), frozen=frozen, default=default, **kwargs)
         self.key_col, self.value_col = self.types
-        # CQL refuses changes of single keys of a frozen map, so it is always assigned.
+        # CQL cannot change single keys of a frozen map, so an UPDATE always assigns the whole map.
         if not frozen:
             self.update_clause = MapUpdateClause  # type: ignore[misc]
 
@@ -426,7 +428,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
         }
 
     def _stock_copier(self) -> Callable[[Any], Any]:
-        """Return a function that copies a map, and the items that may change in place."""
+        """Return a function that copies a map, and those of its items that may change in place."""
         copy_item = self.value_col._copier()
         if copy_item is None:
             # Items that cannot change in place need no copy.
@@ -463,7 +465,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return f"frozen<{self.db_type}>"
 
     def _checked_tuple(self, value: object) -> Collection[Any]:
-        """Return `value` if it is a collection with at most as many elements as the type."""
+        """Return `value` if it is a collection with at most as many elements as the tuple type."""
         _refuse_string(self, value, "tuple", "({},)")
         if not isinstance(value, Collection):
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
@@ -486,7 +488,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         if value is None:
             return None
         pairs = zip(self.types, self._checked_tuple(value), strict=False)
-        # Read a null collection in the tuple as an empty collection, as for a collection column.
+        # Inside the tuple too, read null as an empty collection, as a collection column does.
         return tuple(
             None
             if item is None and not isinstance(column, BaseContainerColumn)
@@ -496,8 +498,8 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
 
     @by_elements
     def to_database(self, value: Any) -> object:
-        # The driver may return () for null, so write () as null: a value that was read and saved
-        # again stays the same.
+        # The driver may return () for null, so bind () as null. A tuple that was read then keeps
+        # its value in the database when it is saved.
         if value is None or not len(value):
             return None
         pairs = zip(self.types, self._checked_tuple(value), strict=False)
@@ -564,8 +566,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         super().__init__((value_type,), **kwargs)
         self.value_col = self.types[0]
         # True if the codec checks all elements at once. Checking each element here would take
-        # longer than the rest of an insert. The `wire` of a column class of the application may
-        # convert the elements.
+        # longer than the rest of an insert. This needs a value column without `wire`: the `wire` of
+        # an application's column class may convert the elements.
         self._codec_checks_elements = self.value_col.wire is None and (
             type(self.value_col).validate in (Integer.validate, BaseFloat.validate)
         )
@@ -591,8 +593,9 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         if not self._codec_checks_elements:
             return [self._element(self.value_col, element) for element in value]
         if isinstance(value, (list, tuple)):
-            # Call `validate` directly: a call of `_element` for each number would take longer than
-            # everything else. `_element` raises the error for None.
+            # Call `validate` directly: calling `_element` for each number would take longer than
+            # all other steps together. If an element is None, the call of `_element` below raises
+            # the error.
             validate = self.value_col.validate
             return [
                 self._element(self.value_col, element) if element is None else validate(element)
@@ -606,7 +609,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
 
     @reads_rows_as_they_are
     def to_python(self, value: Any) -> Any:
-        # Most elements need no conversion, and the vector may be an array of numbers.
+        # Convert the elements only if their column needs it. Most columns do not, and the vector,
+        # which may be an array of numbers, stays as it is.
         if value is not None and self.value_col.converts:
             return [self.value_col.to_python(element) for element in value]
         return list(value) if isinstance(value, tuple) else value
@@ -668,7 +672,8 @@ class UserDefinedType(Column[U], Generic[U]):
     @property
     def db_type(self) -> str:  # type: ignore[override]
         """The type in CQL: ``frozen<name>``."""
-        # The type is always frozen, because the mapper always writes a value as a whole.
+        # The type is always frozen, because the mapper always writes a value of the type as a
+        # whole.
         return f"frozen<{protect_name(self.user_type.type_name())}>"
 
     @property
@@ -678,7 +683,8 @@ class UserDefinedType(Column[U], Generic[U]):
     def _instance(self, value: object) -> UserType:
         """Return `value` as an instance of `user_type`.
 
-        If the class is not registered with the cluster, the values of rows are named tuples.
+        `value` may be a named tuple: the driver returns these for a type whose class is not
+        registered with the cluster.
         """
         if isinstance(value, self.user_type):
             return value
@@ -715,8 +721,8 @@ def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
     :param out_list: the list to append to.
     """
     for column in col_def.sub_types:
-        # Append inner types first, because CREATE TYPE refuses a field whose type does not exist
-        # yet.
+        # Append the types of elements and fields first: CREATE TYPE fails if the type of a field
+        # does not exist yet.
         resolve_udts(column, out_list)
     if isinstance(col_def, UserDefinedType):
         out_list.append(col_def.user_type)

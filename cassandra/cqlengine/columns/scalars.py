@@ -53,7 +53,8 @@ class Text(Column[str]):
     def __init__(
         self, min_length: int | None = None, max_length: int | None = None, **kwargs: Any
     ) -> None:
-        # Servers store an empty string as a value, but in a required column it counts as missing.
+        # If the column is required, treat an empty string as missing, although servers could store
+        # it.
         if min_length is None and kwargs.get("required"):
             min_length = 1
         for name, length in (("min_length", min_length), ("max_length", max_length)):
@@ -74,7 +75,7 @@ class Text(Column[str]):
         value = super().validate(value)
         if value is not None and not isinstance(value, (str, bytearray)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
-        # With a minimum length, None is refused too.
+        # If there is a minimum length, a value of None is an error too.
         if self.min_length and (value is None or len(value) < self.min_length):
             raise ValidationError(
                 f"{self.label} {value!r} is shorter than {self.min_length} characters, the "
@@ -93,7 +94,7 @@ class Text(Column[str]):
 
     def to_filter(self, value: object) -> object:
         if not self._converts_as_stock:
-            # This is a column class of the application (for enums or JSON, for example). Its own
+            # The application has a column class of its own (for enums or JSON, for example), whose
             # methods convert the value.
             return super().to_filter(value)
         # Do not check the length: the string may be a pattern of LIKE, which is shorter or longer
@@ -172,7 +173,7 @@ class Boolean(Column[bool]):
 
 
 class _ConvertedColumn(Column[_Value]):
-    """Base class of columns whose `validate` converts values from and to the database."""
+    """Base class of columns whose `validate` converts values from the application and from rows."""
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:
@@ -253,13 +254,13 @@ class CounterValueManager(BaseValueManager):
     """
 
     def __init__(self, instance: object, column: Column[Any], value: object) -> None:
-        # A counter that was never incremented is null in the database, and counts as 0.
+        # The database has null for a counter that was never incremented. Treat null as 0.
         super().__init__(instance, column, value or 0)
         self.previous_value = 0
 
 
 class Counter(Integer):
-    """A counter column. Saving adds the difference from the value that was read.
+    """A counter column. Saving adds the difference between the new and the old value.
 
     :param index: True to create a secondary index.
     :param db_field: the column's name in the database, if it differs from the attribute's name.
@@ -281,7 +282,7 @@ class Counter(Integer):
 
     @property
     def has_default(self) -> bool:
-        """Always False: the default 0 is only the value of a new instance, and is never written."""
+        """Always False: a new instance has the value 0, but this 0 is never written."""
         return False
 
 
@@ -320,7 +321,7 @@ class Decimal(_ConvertedColumn[decimal.Decimal]):
         if value is None or isinstance(value, decimal.Decimal):
             return value
         try:
-            # Convert a float by its repr: Decimal(0.1) would have all digits of the binary
+            # Convert a float from its repr: Decimal(0.1) would have all digits of the binary
             # fraction.
             return decimal.Decimal(repr(value) if isinstance(value, float) else value)
         except (TypeError, ValueError, decimal.InvalidOperation):
@@ -359,18 +360,17 @@ class Inet(Column[str]):
         value = super().validate(value)
         if value is None:
             return None
-        # Refuse these types, because `ip_address` would read any int, or any four bytes, as an
-        # address.
+        # Raise an error for these types: `ip_address` accepts any int, and any four bytes.
         if isinstance(value, (int, bytes)):
             raise ValidationError(f"{self.label} {value!r} is not an IP address")
         try:
-            # Store the normal form. An IPv6 address can be written in several ways, and the same
-            # address in another spelling must not count as a change.
+            # Store the normal form. An IPv6 address can be spelt in several ways, and another
+            # spelling of the same address must not count as a change.
             address = ipaddress.ip_address(value)
         except ValueError:
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None
-        # With cassandra-driver, a string with an IPv4-mapped address (::ffff:1.2.3.4) is stored as
-        # the four bytes of the IPv4 address, so we do the same. An object of `ipaddress` keeps its
+        # cassandra-driver stores an IPv4-mapped address (::ffff:1.2.3.4) that is passed as a string
+        # as the four bytes of the IPv4 address. Do the same. An object of `ipaddress` keeps all
         # sixteen bytes.
         ipv4_address = getattr(address, "ipv4_mapped", None) if isinstance(value, str) else None
         return str(address if ipv4_address is None else ipv4_address)

@@ -30,7 +30,7 @@ class DateTime(Column[datetime.datetime]):
     """
 
     def _moment(self, value: Any) -> datetime.datetime:
-        """Return a datetime, a date or seconds since 1970 as a datetime."""
+        """Convert a datetime, a date or seconds since 1970 to a datetime."""
         # Check for datetime first, because it is a subclass of date, and the branch for dates drops
         # the time of day.
         if isinstance(value, datetime.datetime):
@@ -45,8 +45,8 @@ class DateTime(Column[datetime.datetime]):
             except (TypeError, ValueError, OverflowError):  # nan raises ValueError
                 raise ValidationError(f"{self.label} {value!r} is not a datetime object") from None
         if self.truncate_microseconds:
-            # Round down, also before 1970, as cassandra-driver does with this setting. Then the
-            # instance equals the row that is read.
+            # Round down to milliseconds, also before 1970, as cassandra-driver does if this setting
+            # is on. The value of the instance then equals the value of the row.
             moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         return moment
 
@@ -55,12 +55,12 @@ class DateTime(Column[datetime.datetime]):
         return None if value is None else self._rounded(value)
 
     def _rounded(self, value: Any) -> datetime.datetime:
-        """Return a datetime, a date or seconds since 1970 as the datetime that is stored."""
+        """Convert a datetime, date or number of seconds since 1970 to the stored datetime."""
         moment = self._moment(value)
         microseconds = moment.microsecond % 1000
         if microseconds and moment.year < 1970:
-            # Round towards 1970, as cassandra-driver does: otherwise rows that it has written could
-            # not be found by their keys.
+            # Round towards 1970, as cassandra-driver does. With another rounding, a filter by a key
+            # would not find rows that cassandra-driver has written.
             moment += datetime.timedelta(microseconds=1000 - microseconds)
         return moment
 

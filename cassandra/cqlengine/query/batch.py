@@ -137,7 +137,7 @@ class BatchQuery:
         connection of the first statement.
     """
 
-    # False switches the warning off that `execute` issues if the batch was executed before.
+    # Whether `execute` warns if the batch was executed before. Applications may set this to False.
     warn_multiple_exec = True
 
     def __init__(
@@ -185,8 +185,8 @@ class BatchQuery:
         self._executed = False
         self._conditional = False
         self._idempotent = True  # False as soon as one statement is not idempotent
-        # Warns if the batch is never executed; None once the batch was executed or used otherwise,
-        # and in a copy of the batch.
+        # Warns if the batch is never executed. None once the batch was executed, was entered as a
+        # block, or its `queries` were read. A copy of the batch has None too.
         self._execution_check: ExecutionCheck | None = ExecutionCheck()
 
     # -- adding statements ----------------------------------------------------------------------
@@ -194,7 +194,8 @@ class BatchQuery:
     @property
     def queries(self) -> list[QueuedStatement]:
         """The statements that are not executed yet, each with ``str()`` and `get_context`."""
-        # Do not warn of a batch whose statements the application only looks at.
+        # The application may only inspect the statements of this batch, so do not warn if it is
+        # never executed.
         self._finish_execution_check()
         return [QueuedStatement(text, values) for text, values in self._entries]
 
@@ -229,9 +230,9 @@ class BatchQuery:
         :param conditional: True if the statement has an IF: `execute` then raises an error if the
             batch was not applied.
         :param connection: the name of the statement's connection; None for the default connection.
-        :param saved_state: the state of the written instance before the write. The instance counts
-            as saved as soon as its write is added. If the batch fails, the instance gets this state
-            back.
+        :param saved_state: the state of the written instance before the write; None if no instance
+            is written. The instance counts as saved as soon as its write is added to the batch. If
+            the batch fails, this state is restored.
         :param idempotent: True if the driver may send the statement again. The driver sends the
             batch again only if this is True for all statements.
         """
@@ -263,10 +264,10 @@ class BatchQuery:
         self._held_values.append(values)
 
     def _release_instances(self) -> None:
-        """Remove the batch from the options of the instances, so that they write directly again."""
+        """Remove this batch from the instances' options: later writes are sent directly."""
         held_values, self._held_values = self._held_values, []
         for values in held_values:
-            # Skip an instance that the application has put into another batch since.
+            # Skip an instance that the application has added to another batch in the meantime.
             if values.options.batch is self:
                 values.options = values.options.with_changes(batch=None)
 
@@ -295,7 +296,7 @@ class BatchQuery:
     # -- executing ------------------------------------------------------------------------------
 
     def execute(self) -> None:
-        """Execute the batch, then call the callbacks; does nothing if the batch is empty.
+        """Execute the batch, then call the callbacks. An empty batch sends no request.
 
         :raises LWTException: if a condition in the batch does not hold.
         """
@@ -315,7 +316,8 @@ class BatchQuery:
             )
         self._executed = True
         self._finish_execution_check()
-        # Release the instances before callbacks are called: they may write instances directly.
+        # Release the instances before calling the callbacks, which may write the instances
+        # directly.
         self._release_instances()
         if self._entries:
             request = BatchRequest(
@@ -326,8 +328,8 @@ class BatchQuery:
                 self.timeout,
             )
             request.idempotent = self._idempotent
-            # If the batch has failed before, the states of the instances were restored. Swap the
-            # states once more, so that the instances count as saved again.
+            # If the batch has failed before, the instances have their states from before the
+            # writes. Swap the states, so that the instances count as saved again.
             if self._failed:
                 self._failed = False
                 for saved_state in self._saved_states:
@@ -337,8 +339,8 @@ class BatchQuery:
             try:
                 result = yield request
                 if self._conditional:
-                    # A batch is applied as a whole: if one of its conditions does not hold, no
-                    # statement is.
+                    # A batch is applied as a whole: if one condition does not hold, none of its
+                    # statements is executed.
                     check_applied(result)
             except BaseException as error:
                 self._failed = True
@@ -348,8 +350,8 @@ class BatchQuery:
                 raise
             for saved_state in self._saved_states:
                 saved_state.end_execution()
-            # Clear these after success only, because the application may execute the batch again
-            # after an error.
+            # Clear the lists only after a success: after an error, the application may execute the
+            # batch again.
             self._saved_states.clear()
             self._entries.clear()
             self._conditional = False
@@ -366,7 +368,7 @@ class BatchQuery:
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
-        # After a failed `execute` inside the block, the instances are restored already, and a
+        # If `execute` has failed inside the block, the instances have their old states already. A
         # second swap would undo this.
         elif not self._failed:
             self._failed = True
@@ -392,14 +394,14 @@ class BatchQuery:
     def _restore_instances(self) -> None:
         """Restore the state that each instance had before it was written in this batch."""
         self._release_instances()
-        # An instance may have been saved several times. In reverse order, its oldest state is
-        # restored last.
+        # If an instance was written several times in this batch, reverse order restores its oldest
+        # state last.
         for saved_state in reversed(self._saved_states):
             saved_state.swap()
 
 
 def _snapshot(value: Any) -> object:
-    """Return a copy of a collection or bytearray, and any other value as it is."""
+    """Return a copy of `value` if it is a collection or a bytearray; otherwise `value` itself."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
         return value
     return bytes(value) if isinstance(value, memoryview) else copy.deepcopy(value)

@@ -23,7 +23,7 @@ _Error = TypeVar("_Error", bound=BaseException)
 
 
 class _Creation(NamedTuple):
-    """A row of `create_many`.
+    """A row of `create_many` whose write has begun.
 
     :param instance: the row's instance.
     :param written: the snapshot of the instance's values; see `begin_write`.
@@ -64,7 +64,7 @@ def creations(
         raise CQLEngineException(f"{model.__name__} has counters, which cannot be inserted")
     if options.timeout is not NOT_SET:
         raise CQLEngineException("create_many takes the timeout of the session's profile")
-    # The writes that have begun but not ended, by the numbers of their rows.
+    # The writes that have begun and not ended. The key is the row's number in `rows`.
     open_creations: dict[int, _Creation] = {}
     try:
         instances = []
@@ -78,7 +78,7 @@ def creations(
     finally:
         for creation in open_creations.values():
             creation.end(has_succeeded=False)
-    # Raise the error of the first row that failed. It has the errors of all rows.
+    # Raise the error of the first failed row; its `failed_rows` lists the errors of all rows.
     if failed:
         number, first_error = min(failed, key=itemgetter(0))
         numbered: Any = _numbered(first_error, number)
@@ -88,7 +88,7 @@ def creations(
 
 
 def _begun(model: Any, options: Options, row: object) -> _Creation:
-    """Validate a row, and begin its write.
+    """Validate a row, begin its write, and return both as a `_Creation`.
 
     :param options: the options of the queryset.
     """
@@ -101,7 +101,8 @@ def _begun(model: Any, options: Options, row: object) -> _Creation:
         raise CQLEngineException(
             "create_many takes the timeout of the session's profile, not an instance's"
         )
-    # The instance may be of a subclass of the model, or of a class for another keyspace.
+    # `instance` may belong to a subclass of `model`, or to a class for another keyspace, so use the
+    # mapping of its own class.
     mapping = instance.__mapping__
     if mapping.discriminator is not None:
         mapping.set_discriminator(values)
@@ -117,12 +118,12 @@ def _write_all(
 ) -> Operation[list[tuple[int, BaseException]]]:
     """Send the writes, or add them to their batches; return (number, error) of each failed write.
 
-    :param creations: the writes by the numbers of their rows. Writes that end are removed from it.
+    :param creations: the writes by the numbers of their rows. A write that ends is removed from
+        this dict.
     :param options: the options of the queryset.
     """
-    # Group the numbers of the rows by connection, consistency level and idempotence, because a
-    # `ManyRequests` has one value of each for all its writes. The rows of a batch are added to the
-    # batch instead.
+    # Group the rows by connection, consistency level and idempotence, because all writes of a
+    # `ManyRequests` have the same. The writes of rows with a batch are added to the batch instead.
     groups: dict[tuple[str | None, int | None, bool], list[int]] = {}
     for number, (instance, written, write) in list(creations.items()):
         batch = written.options.batch
@@ -161,7 +162,8 @@ def _write_all(
         for number, (succeeded, outcome) in zip(numbers, outcomes, strict=True):
             creation = creations.pop(number)
             error = None if succeeded else outcome
-            # A conditional write may succeed without being applied, if its condition does not hold.
+            # The request of a conditional write succeeds even if the condition does not hold. So
+            # check whether the write was applied.
             if succeeded and creation.written.options.is_conditional(is_insert=True):
                 try:
                     check_applied(outcome)
@@ -187,7 +189,8 @@ def _instance_of_row(model: type[_Model], row: object) -> _Model:
             f"{model.__name__}"
         )
     mapping = model.__mapping__
-    # Refuse unknown names: a misspelt name would lose a value of every row.
+    # Raise an error for unknown names: if a column's name is misspelt, its value would be lost in
+    # every row.
     unknown = [name for name in row if name not in mapping.columns]
     if unknown:
         raise ValidationError(
@@ -201,7 +204,7 @@ def _instance_of_row(model: type[_Model], row: object) -> _Model:
 
 
 def _numbered(error: _Error, number: int) -> _Error:
-    """Add the row's number, from 0, to `error` and return it."""
+    """Set `error.row_number`, the number of the failed row from 0, and return `error`."""
     numbered: Any = error
     numbered.row_number = number
     if error.args and isinstance(error.args[0], str):

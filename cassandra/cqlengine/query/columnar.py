@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class ColumnarReads:
     """The methods of model querysets that read rows into a table.
 
-    Values go from the pages into the table, without an instance for each row. The table's columns
-    have the names of the model's attributes.
+    The values of a page are copied into the table without creating an instance for each row. The
+    table's columns have the names of the model's attributes.
     """
 
     def to_arrow(self, **options: Any) -> pyarrow.Table:
@@ -63,8 +63,8 @@ class ColumnarReads:
             return self, [names_by_field[field] for field in self._distinct]
         names = list(self._listed or self._only_fields or self.model.__mapping__.names)
         names = [name for name in names if name not in self._defer_fields]
-        # Use `values_list`, which selects all columns. Other queries do not select columns whose
-        # value is fixed by a filter, but a table needs these in the result.
+        # `values_list` with names selects exactly these columns. Other queries do not select a
+        # column whose value is fixed by a filter, but the table must have it.
         return self.all().values_list(*names), names
 
 

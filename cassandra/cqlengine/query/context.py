@@ -23,9 +23,9 @@ def _advice_on(argument: object) -> str:
 class ContextQuery:
     """A block in which models are read from and written to another keyspace or connection.
 
-    The value after ``as`` is a class like the model, for the other keyspace or connection:
-    ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. With several
-    models, the value after ``as`` is a tuple of classes.
+    The block gets a class like the model, which uses the other keyspace or connection:
+    ``with ContextQuery(Automobile, keyspace="test2") as A: A.objects.create(...)``. If you pass
+    several models, the block gets a tuple of classes.
 
     :param args: the models.
     :param kwargs: `keyspace` and `connection`, the names to use.
@@ -45,15 +45,16 @@ class ContextQuery:
         if connection is not None:
             registered(connection)  # raises an error here if the name is unknown
         self._maker = identity_of(frame_of_user_code())  # the code that creates this object
-        # Create new classes, because other threads continue to use the models themselves.
+        # Create new classes instead of changing the models, because other threads use the models
+        # too.
         self.models = [
             context_class(model, keyspace, connection, is_private=True) for model in args
         ]
 
     def __enter__(self) -> Any:
         frame = frame_of_user_code()
-        # Warn of `with ContextQuery(...):` without `as`: only the class after `as` uses the other
-        # keyspace or connection.
+        # In `with ContextQuery(...):` without `as`, the block cannot use the class for the other
+        # keyspace or connection, so warn.
         if self._maker == identity_of(frame) and is_with_without_name(frame):
             warnings.warn(
                 "a ContextQuery does not change the models themselves, so this block has no "

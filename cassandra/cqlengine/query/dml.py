@@ -49,7 +49,8 @@ class Write(NamedTuple):
     """The CQL of a prepared statement that writes an instance, and its values.
 
     :param positions: the positions of the written columns: bit N is set for position N.
-    :param is_repeatable: False if the row differs when servers apply the statement twice.
+    :param is_repeatable: True if applying the statement twice leaves the same row as applying it
+        once.
     """
 
     text: str
@@ -59,15 +60,15 @@ class Write(NamedTuple):
 
 
 def warn_of_dropped_conditions(options: Options, verb: str) -> None:
-    """Warn of conditions that have no effect, because CQL does not have them for this statement.
+    """Warn about conditions of the options that CQL does not have for the statement.
 
-    Conditions in `options.reused` are left from an earlier write of the instance, which has used
-    them or has warned of them: do not warn of these again.
+    These conditions have no effect. If a condition is in `options.reused`, an earlier write of the
+    instance has used it or has warned about it, so there is no further warning.
 
     :param verb: "INSERT", "UPDATE" or "DELETE".
     """
     reused = options.reused
-    # An INSERT can only have IF NOT EXISTS. An UPDATE or DELETE can have all other conditions.
+    # INSERT can only have IF NOT EXISTS. UPDATE and DELETE can have all conditions except this one.
     if verb == "INSERT":
         dropped = ["if_exists()"] if options.if_exists and "if_exists" not in reused else []
         if options.conditionals and "conditionals" not in reused:
@@ -99,7 +100,7 @@ def is_idempotent(model: Any, options: Options) -> bool:
 def timestamp_of(options: Options, counters: bool = False) -> int | None:
     """Return the timestamp of a statement in microseconds; None for no timestamp.
 
-    If the options have no timestamp, this is the timestamp of their batch.
+    If the options have no timestamp, return the timestamp of the batch in the options, if any.
 
     :param counters: True for a write of counters, to which the batch's timestamp does not apply.
     """
@@ -125,14 +126,14 @@ def execute_write(
     :param saved_state: the state of the instance before the write, which the batch restores if the
         batch fails.
     :param instance: the instance that is written; None for a write of a queryset.
-    :param is_repeatable: False if the row differs when servers apply the write twice.
+    :param is_repeatable: True if applying the write twice leaves the same row as applying it once.
     :param is_insert: True if the write is an INSERT.
     :raises LWTException: if the write is conditional and was not applied.
     """
     # The class of the instance may have another `__connection__` than `model`.
     connection = options.connection or (model if instance is None else instance).__connection__
-    # Never send a conditional write again: if its first attempt was applied, the condition may no
-    # longer hold.
+    # The driver must not send a conditional write again: if the first attempt was applied, its
+    # condition may not hold any more.
     is_conditional = options is not DEFAULTS and options.is_conditional(is_insert)
     idempotent = is_repeatable and not is_conditional and is_idempotent(model, options)
     if options.batch is not None:
@@ -157,13 +158,13 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
         mapping.set_discriminator(values)
     instance.validate()
     stored = values.stored
-    # If the key has changed, the instance is another row: insert it. The old row stays.
+    # If the key has changed, the values belong to another row: insert it. The old row stays.
     is_new_row = stored is None
     if stored is not None:
         for position in mapping.key_positions:
             if values[position] != stored[position]:
                 is_new_row = True
-    # CQL has no INSERT for counters: only UPDATE changes them.
+    # CQL changes counters by UPDATE only, so an INSERT is not possible.
     is_insert = is_new_row and not mapping.has_counter
     written, write = begun_write(mapping, values, insertion if is_insert else _update, is_insert)
     if write is not None:
@@ -177,10 +178,11 @@ def begun_write(
     write_of: Callable[[Mapping, Values], Write | None],
     is_insert: bool,
 ) -> tuple[Written, Write | None]:
-    """Begin a write of an instance, and return its snapshot and its CQL, for `finish_write`.
+    """Begin a write of an instance; return the snapshot of its values, and a `Write` or None.
 
-    The CQL is None if there is nothing to write. In this case, and after an error, the write has
-    ended already, so `finish_write` must not be called.
+    The caller passes both to `finish_write`. If there is nothing to write, the second item is None:
+    the write has ended already, so the caller must not call `finish_write`. The same applies if
+    this function raises an error.
 
     :param values: the instance's values.
     :param write_of: returns the CQL for the snapshot, or None if there is nothing to write.
@@ -208,11 +210,10 @@ def finish_write(
 
     :param values: the instance's values.
     :param written: the snapshot of the values, from `begun_write`.
-    :param write: the CQL of the write, from `begun_write`.
+    :param write: the `Write` from `begun_write`.
     """
     mapping = instance.__mapping__
-    # Keep the state that the instance had before the write. If a batch fails, it restores this
-    # state.
+    # A batch restores this state of the instance if it fails.
     in_batch = written.options.batch is not None
     saved_state = SavedState(values, mapping, written) if in_batch else None
     has_succeeded = False
@@ -236,24 +237,28 @@ def finish_write(
 
 
 def insertion(mapping: Mapping, values: Values) -> Write:
-    """Return the INSERT of all values that are not null, and of nulls that the application has set.
+    """Return an INSERT with all values that are not null, and with nulls that must delete a value.
 
-    Other nulls are not written, because each null leaves a tombstone.
+    A null that the application has set is written. Other nulls are not, because each null leaves a
+    tombstone.
     """
     options = values.options
     if options.if_exists or options.conditionals:
         warn_of_dropped_conditions(options, "INSERT")
     explicit_bits = values.explicit
     if values.stored is not None:
-        # The key of a saved instance has changed, and a row with the new key may exist already. Its
-        # values that the application has set to null, or emptied in place, have to be deleted too.
+        # The key of a saved instance has changed, so this INSERT writes another row, which may
+        # exist already. If the application has set a value to null, or has emptied a collection,
+        # write the null too: it deletes the value of the existing row.
         for position in changed_positions(values, mapping):
             explicit_bits |= 1 << position
     elif values.failed:
-        # Servers may have executed an earlier INSERT that has failed: delete its values, too.
+        # Servers may have executed an earlier INSERT of the row that seemed to fail. If it had a
+        # value that is null now, write the null to delete that value.
         explicit_bits |= doubtful_positions(values, mapping)
-    # Without a clustering key, only static columns can be written, so leave out the defaults of
-    # other columns. `_check_keys` refuses values that the application has set in other columns.
+    # Without values of the clustering columns, CQL can only write static columns. So leave out the
+    # defaults of other columns. If the application has set a value in another column, `_check_keys`
+    # raises an error.
     left_out = 0
     if mapping.has_static and values.stored is None and mapping.lacks_clustering_key(values):
         left_out = mapping.row_positions & ~explicit_bits
@@ -273,7 +278,7 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     _check_keys(mapping, values, written_bits)
     table = mapping.table_name(options.keyspace)
     timestamp = timestamp_of(options)
-    # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
+    # The CQL depends only on the items of this tuple, so the tuple is its key in the cache.
     plan_key = (
         "insert",
         table,
@@ -291,7 +296,8 @@ def insertion(mapping: Mapping, values: Values) -> Write:
         bound.append(options.ttl)
     if timestamp is not None:
         bound.append(timestamp)
-    # A repeated INSERT of a list adds its elements once more (see `ListUpdateClause`).
+    # If servers apply the INSERT of a list twice, the list has its elements twice. See
+    # `ListUpdateClause.is_repeatable`.
     return Write(plan.text, bound, written_bits, not written_bits & mapping.list_positions)
 
 
@@ -343,7 +349,7 @@ def _check_keys(mapping: Mapping, values: Values, written_bits: int) -> None:
 def _update(mapping: Mapping, values: Values) -> Write | None:
     """Return the UPDATE of all changes; None if there are no changes."""
     options = values.options
-    # A new row of counters is written by an UPDATE of all counters.
+    # A new row of counters is written by an UPDATE that sets all counters.
     if values.stored is None and mapping.has_counter:
         changed = [position for position, column in enumerate(mapping.order) if column.is_counter]
     else:
@@ -360,13 +366,13 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
     if options.if_not_exists:
         warn_of_dropped_conditions(options, "UPDATE")
     _check_keys(mapping, values, written_bits)
-    # CQL refuses a clustering key in an UPDATE of nothing but static columns.
+    # In an UPDATE of static columns only, CQL does not accept clustering columns in WHERE.
     only_static = not written_bits & mapping.row_positions
     keys = mapping.partition_positions if only_static else mapping.key_positions
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
-    # If all changes are plain assignments (a collection that becomes null is one, too), the CQL can
-    # be cached.
+    # If all changes are plain assignments, cache the CQL. A collection that becomes null is also a
+    # plain assignment.
     if not written_bits & mapping.difference_positions or all(
         mapping.order[position].update_clause is not None
         and mapping.order[position].is_null(values[position])
@@ -381,7 +387,8 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
     for position in changed:
         _add_change(statement, mapping, values, position)
     _add_where_and_conditions(statement, mapping, values, keys, options)
-    # A list that is assigned as a whole is no more repeatable than in an INSERT.
+    # An UPDATE that assigns a whole list is not repeatable, as in an INSERT: see
+    # `ListUpdateClause.is_repeatable`.
     is_repeatable = statement.is_repeatable and not (
         written_bits & values.disputed & mapping.list_positions
     )
@@ -407,7 +414,7 @@ def _plain_update(
 ) -> tuple[str, list[Any]]:
     """Return the CQL and the values of an update whose changes are all plain assignments."""
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
-    # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
+    # The CQL depends only on the items of this tuple, so the tuple is its key in the cache.
     plan_key = (
         "update", table, tuple(changed), keys, options.ttl is None, timestamp is None,
         options.if_exists, conditions,
@@ -451,15 +458,16 @@ def _add_change(
     elif column.is_null(value):
         statement.add_assignment(AssignmentClause(column.db_field_name, value=None))
     elif values.disputed >> position & 1:
-        # The database may have the values of several writes: assign the whole value.
+        # Several writes have sent different values of the column, so the database may have any of
+        # them. Assign the whole value.
         bound_value = _to_bind(mapping, position, value)
         statement.add_assignment(AssignmentClause(column.db_field_name, value=bound_value))
     else:
-        # If the old value of a collection is known, only write the difference. An old value of null
-        # counts as an empty collection, so that new elements are added to elements that other
-        # clients have written since, and do not replace them.
+        # If the stored value of a collection is known, write only the difference from it. Treat a
+        # stored null as an empty collection: the UPDATE then adds the new elements to elements that
+        # other clients have written in the meantime, and does not replace these.
         writes_difference = values.stored is not None and column.update_clause is not None
-        # If the application has set the collection, and the row's value was not read, assign the
+        # If the application has set the collection without knowing the row's value, assign the
         # whole collection.
         is_explicit = values.explicit >> position & 1
         is_unknown = values.unknown >> position & 1
@@ -469,7 +477,8 @@ def _add_change(
         if writes_difference:
             previous = _to_bind(mapping, position, column.to_python(old_value))
         bound_value = _to_bind(mapping, position, value)
-        # Write the differences to the values of failed writes too: servers may have executed them.
+        # Servers may have executed failed writes. So compute a difference that is also correct if
+        # the column has the value of a failed write.
         others = failed_values(values, position) if values.failed else []
         if others and column.update_clause is not None:
             others = [_to_bind(mapping, position, column.to_python(other)) for other in others]
@@ -511,7 +520,7 @@ def assign(instance: BaseModel, changes: dict[str, Any]) -> None:
 
 
 def positions_to_change(instance: BaseModel, changes: dict[str, Any]) -> list[int]:
-    """Return the positions of the columns that `changes` has values for.
+    """Return the positions of the columns that have a value in `changes`.
 
     :raises ValidationError: for names without a column, and for changes of the primary key.
     """
@@ -542,7 +551,7 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
     """
     mapping = instance.__mapping__
     values = values_of(instance)
-    # Remember the state of these columns, to restore it after an error before the request.
+    # Keep the state of these columns, so that an error before the request can restore it.
     positions = positions_to_change(instance, changes)
     previous_values = [values[position] for position in positions]
     explicit_bits, exposed_bits = values.explicit, values.exposed
@@ -554,7 +563,7 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
         instance.validate()
         written, write = begun_write(mapping, values, _update, is_insert=False)
     except BaseException:
-        # Restore the values, and the bits that say which values were set or exposed.
+        # Restore the values and their bits in `explicit` and `exposed`.
         for position, value in zip(positions, previous_values, strict=True):
             bit = 1 << position
             values[position] = value
@@ -573,12 +582,12 @@ def delete(instance: BaseModel) -> Operation[None]:
     values = values_of(instance)
     options = values.options
     warn_of_dropped_conditions(options, "DELETE")
-    # A DELETE of a row writes no columns (0), so each key column needs a value.
+    # 0 means that no column is written: the DELETE of a row needs a value for each key column.
     _check_keys(mapping, values, 0)
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
-    # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
+    # The CQL depends only on the items of this tuple, so the tuple is its key in the cache.
     plan_key = ("delete", table, timestamp is None, options.if_exists, conditions)
     plan = mapping.statement_plans.get(plan_key)
     if plan is None:
@@ -594,7 +603,7 @@ def delete(instance: BaseModel) -> Operation[None]:
 
 
 def run_custom_dmlquery(instance: Any, step: str) -> bool:
-    """Write an instance by the `__dmlquery__` class of its model, if the application has set one.
+    """If the application has set the model's `__dmlquery__`, let that class write an instance.
 
     :param instance: an instance of a model.
     :param step: "save", "update" or "delete".
@@ -682,8 +691,8 @@ class DMLQuery:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)
         previous_options = values.options
-        # Use the options of this object. Its constructor has no parameters for the four options
-        # below, so take these from the instance.
+        # The constructor of this class has no parameters for the four options below, so take their
+        # values from the instance.
         values.options = self._options.with_changes(
             keyspace=previous_options.keyspace,
             connection=previous_options.connection,

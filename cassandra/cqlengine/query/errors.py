@@ -12,7 +12,7 @@ from cassandra.errors import RequestValidationException
 
 
 class QueryException(CQLEngineException):
-    """A query has filters or other arguments that it cannot have."""
+    """A query has filters or other arguments that are not allowed."""
 
 
 class DoesNotExist(QueryException):
@@ -63,8 +63,8 @@ a value could not be encoded.
 def check_applied(result: Any) -> None:
     """Raise `LWTException` if `result` belongs to a lightweight transaction that was not applied.
 
-    If a retry policy has ignored the transaction's error, raise that error, because it is not known
-    whether the transaction was applied.
+    If the transaction has failed and the retry policy has decided to ignore the error, raise the
+    error: nobody knows whether the transaction was applied.
 
     :param result: a result whose rows are dicts.
     """
@@ -77,7 +77,7 @@ def check_applied(result: Any) -> None:
         return
     if result.was_applied:
         return
-    # The result has the existing row, which did not meet the condition.
+    # The result has the row that did not meet the condition.
     existing = result.one()
     if existing is None:
         raise LWTException({"[applied]": False})

@@ -32,8 +32,8 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
     :raises CQLEngineException: if `value` is None, or not a list for ``IN``.
     :raises ValidationError: if `column` cannot hold `value`.
     """
-    # Servers refuse null in WHERE. (Conditions of IF may compare with null, but this function is
-    # not called for them.)
+    # Servers do not accept null in WHERE. They do accept it in IF, but conditions of IF do not use
+    # this function.
     if value is None:
         raise CQLEngineException(
             f"None values on filter are not allowed ({column.label} {operator})"
@@ -53,13 +53,13 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
         return [column.to_filter(item) for item in items]
     if isinstance(operator, ContainsOperator):
         elements = column.sub_types
-        # For a map, CONTAINS compares the values, whose column is the last one.
+        # CONTAINS on a map compares the map's values. Their column is the last one in `sub_types`.
         return elements[-1].to_filter(value) if elements else value
     return column.to_filter(value)
 
 
 class AbstractQueryableColumn(UnicodeMixin):
-    """Base class of expressions that become filters when they are compared."""
+    """Base class of column expressions: comparing such an expression returns a filter."""
 
     def _column(self) -> Any:
         raise NotImplementedError
@@ -88,14 +88,14 @@ class AbstractQueryableColumn(UnicodeMixin):
         return self._clause(ContainsOperator(), item)
 
     def like(self, item: str) -> WhereClause:
-        """Return the filter for strings that match `item`, where ``%`` matches anything.
+        """Return the filter ``column LIKE item``; ``%`` in the pattern matches any characters.
 
         :param item: the pattern, a string.
         """
         return self._clause(LikeOperator(), item)
 
     def ann_of(self, vector: object) -> AnnClause:
-        """Return an ordering for `order_by`: by the distance of the column from `vector`.
+        """Return an ordering for `order_by`: rows whose vector is nearest to `vector` come first.
 
         The column needs an index that supports vectors, and the queryset needs a `limit`.
 
@@ -156,7 +156,7 @@ class AbstractQueryableColumn(UnicodeMixin):
         # Without this line, Python would iterate by calling `__getitem__`.
         __iter__ = None
 
-    # Not hashable: `==` returns a filter, so sets and dicts could not compare these objects.
+    # Not hashable: a set or dict compares its elements by `==`, which returns a filter here.
     __hash__ = None  # type: ignore[assignment]
 
 

@@ -63,8 +63,8 @@ T = TypeVar("T")
 _EQUALS = EqualsOperator()
 _PK_TOKEN = "pk__token"  # the keyword of filters by the token of the partition key
 
-# Maps the update clause of a collection to the operations that `update` accepts after two
-# underscores, as in ``tags__add``.
+# The operations that `update` accepts after two underscores, as in ``tags__add``. The key is the
+# update clause of the collection.
 _OPERATIONS = {
     SetUpdateClause: ("add", "remove"),
     ListUpdateClause: ("append", "prepend", "remove"),
@@ -87,7 +87,10 @@ def _result_objects(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list
 
 
 def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
-    """Return the column's name and the operator of ``column__operator``; ``column`` means ``=``."""
+    """Split a filter's name ``column__operator``; return the column's name and the operator object.
+
+    Without an operator, as in ``column``, the operator is ``=``.
+    """
     # Split from the right, because the name of a column may contain two underscores.
     column, separator, symbol = name.rpartition("__")
     if not separator or not column:
@@ -103,8 +106,8 @@ def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any]
     """
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
-    # If the class has not overridden `to_filter`, return the method that `to_filter` would call, to
-    # save a call.
+    # If the column's class inherits `to_filter`, return the method that `to_filter` would call.
+    # This saves one call for each value.
     if type(column).to_filter is Column.to_filter:
         if not column._converts_as_stock:
             return column.to_database  # type: ignore[no-any-return]
@@ -152,8 +155,8 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     """The queryset of a model."""
 
-    # Set by `values_list`: the names of its columns (an empty tuple for all columns), and the value
-    # of `flat`. Without `values_list`, `_listed` is None.
+    # Set by `values_list`: the names of its columns, and the value of `flat`. If `_listed` is an
+    # empty tuple, all columns are read; if it is None, `values_list` was not called.
     _listed: tuple[str, ...] | None = None
     _flat = False
 
@@ -166,8 +169,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
         """Return the WHERE clause for one keyword argument of `filter`, such as ``age__gt=5``."""
         mapping = self.model.__mapping__
-        # Cache what the keyword means, because applications use the same few keywords again and
-        # again.
+        # Cache the column and the operator of each keyword, because applications use the same few
+        # keywords again and again.
         parsed = mapping.terms.get(name)
         if parsed is None:
             column, operator = self._column_and_operator(name)
@@ -175,7 +178,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         column, operator, convert = parsed
         if convert is not None and value is not None and not isinstance(value, QueryValue):
             return WhereClause(column.db_field_name, operator, convert(value))
-        # All other values (functions, tokens, None and lists for IN) need more checks.
+        # The code below handles the values that need more checks: functions, tokens, None, and
+        # lists for IN.
         if isinstance(value, Token):
             return self._token_clause(column, operator, value)
         if column is _PK_TOKEN:
@@ -185,7 +189,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _column_and_operator(self, name: str) -> tuple[Any, BaseWhereOperator]:
         """Return the column and the operator of a filter's keyword, such as ``age__gt``.
 
-        For ``pk__token``, `_PK_TOKEN` takes the place of the column.
+        For ``pk__token``, return `_PK_TOKEN` in place of a column.
 
         :raises QueryException: if there is no such column.
         """
@@ -224,7 +228,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         # Copy the Token, because the application may use it for other models too.
         token = Token(*value.value)
-        # Convert each value by the column that it belongs to.
+        # Let each column of the partition key convert its value.
         token.value = tuple(key.validate(part) for key, part in zip(keys, value.value, strict=True))
         token.set_columns(keys)
         names = ", ".join(key.cql for key in keys)
@@ -238,7 +242,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         mapping = self.model.__mapping__
         if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
             return type(clause)(mapping.columns[clause.field].db_field_name)
-        # Without quotes, the field is an expression such as token("id").
+        # If `quote_field` is False, the field is not a column but an expression, such as
+        # token("id").
         if clause.quote_field and clause.field not in mapping.db_index:
             raise QueryException(
                 f"Can't resolve column name: '{clause.field}' in {self.model.__name__}"
@@ -264,7 +269,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
         """Return the condition of IF for one keyword argument of `iff`, such as ``age__gt=5``."""
-        # Unlike a filter, a condition may compare with null.
+        # Unlike a filter, a condition may compare with null, so do not check the value.
         if value is None:
             column, operator = self._column_and_operator(name)
             return ConditionalClause(column.db_field_name, value=None, operator=operator)
@@ -275,7 +280,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if self._allow_filtering or not self._where:
             return
         mapping = self.model.__mapping__
-        # Return if any filter lets servers find the rows without reading the whole table.
+        # If servers can use one of the filters to find the rows without reading the whole table,
+        # the filters are valid.
         for clause in self._where:
             # With a filter by a token range, servers read only this range.
             if isinstance(clause.value, Token):
@@ -284,8 +290,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             column = None if position is None else mapping.order[position]
             if column is None:
                 continue
-            # `custom_index` says that the application has created an index itself, so servers may
-            # accept this filter.
+            # The application has created an index of this column itself, so servers may accept the
+            # filter.
             if column.custom_index:
                 return
             if isinstance(clause.operator, LikeOperator):
@@ -326,13 +332,13 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _fixes_column(self, clause: WhereClause) -> bool:
         """Return True if instances get the column's value from the filter, so it is not selected.
 
-        A collection or user-defined type has another form in the filter than in instances, so such
-        columns are selected. A tuple comes from the filter if its elements are scalars. It may be
-        shorter than its type: servers would return it with nulls at its end, and an instance with
-        these nulls in its key would write another row.
+        A value of a collection or user-defined type has another form in the filter than in
+        instances, so these columns are selected. A tuple of scalars is taken from the filter. The
+        tuple may be shorter than its type: servers would return it with nulls at its end, and an
+        instance with these nulls in its key would write another row.
         """
-        # The field of a clause that is not quoted is an expression such as token(id), which does
-        # not determine the value of a column.
+        # If `quote_field` is False, the field is an expression such as token(id), which does not
+        # determine the value of a column.
         if not clause.quote_field or not is_fixed(clause):
             return False
         mapping = self.model.__mapping__
@@ -345,8 +351,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return the columns to select, by their names in the database; [] selects all."""
         mapping = self.model.__mapping__
         is_narrowed = self._only_fields or self._defer_fields
-        # `values_list` with names selects these columns. Without names it selects all columns, or
-        # those that `only` and `defer` have left.
+        # `values_list` with names selects these columns. Without names, it selects all columns, or
+        # the columns that remain after `only` and `defer`.
         if self._listed is not None and (self._listed or not is_narrowed):
             return [mapping.columns[name].db_field_name for name in self._listed]
         # Rows of subclasses have columns that this class does not have, so select all columns.
@@ -358,7 +364,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         names = [
             name for name in self._only_fields or mapping.names if name not in self._defer_fields
         ]
-        # Always select the discriminator, from which the class of a row follows.
+        # Always select the discriminator, because it determines the class of a row.
         if mapping.discriminator is not None and mapping.discriminator not in names:
             names.append(mapping.discriminator)
         fields = [mapping.columns[name].db_field_name for name in mapping.names if name in names]
@@ -369,8 +375,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _select_plan(self, count: bool) -> StatementPlan:
         """Return the cached plan of the SELECT."""
         mapping = self.model.__mapping__
-        # The key of the cache has everything that the CQL depends on. The values of filters are
-        # bound, so they are not in it.
+        # The CQL depends only on the items of this tuple. The values of filters are bound, so they
+        # are not items.
         key = (
             "select",
             self._options.keyspace or self.model.__keyspace__ or default_keyspace(),
@@ -476,7 +482,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises QueryException: if the argument does not name a clustering column.
         """
         name, order = super()._get_ordering_condition(colname)
-        # A minus sign in front may be part of the column's name.
+        # Look for the whole name first, because a minus sign in front may be part of the column's
+        # name.
         if colname in self.model.__mapping__.columns:
             name, order = colname, "ASC"
         column = self.model.__mapping__.columns.get(name)
@@ -545,7 +552,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises LWTException: if `if_not_exists` is set and the row exists.
         """
         instance, row = self._new_instance(kwargs)
-        # Let the application's own `save` or `__dmlquery__` write the instance, if there is one.
+        # If the application has a `save` or a `__dmlquery__` of its own, it writes the instance.
         if self.model.__mapping__.has_own_save:
             instance.save()
         elif not run_custom_dmlquery(instance, "save"):
@@ -581,7 +588,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return instance, row
 
     def _finish_creation(self, instance: T, row: Values) -> T:
-        """Set the options for later writes of an instance that was inserted; return the instance.
+        """Return an instance that was inserted, after setting the options of its later writes.
 
         :param row: the values of the instance.
         """
@@ -611,8 +618,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """
         _check_rows(rows)
         model: Any = self._instance_class()
-        # If the model has a `__dmlquery__` of the application, that class writes the instances, one
-        # by one.
+        # If the application has set `__dmlquery__`, that class writes the instances one by one.
         if model.__dmlquery__ is not DMLQuery:
             mappings: Any = rows
             return [self.create(**dict(row)) for row in mappings]
@@ -639,8 +645,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _warn_of_own_save(self, call: str, method: str) -> None:
         """Warn that `create_many` does not call the `save` that the model overrides.
 
-        :param call: the name of the call.
-        :param method: the name of the method, which the model overrides.
+        :param call: the method that the application has called, such as "create_many".
+        :param method: the method that the model overrides, such as "save".
         """
         warnings.warn(
             f"{call}() does not call {self.model.__name__}.{method}(), which the model overrides: "
@@ -698,7 +704,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         for name, value in values.items():
             column, operation = self._assigned_column(name)
             _assign(statement, column, operation, value)
-        # The statement is empty if, for example, an empty list is appended.
+        # Nothing is written if, for example, an empty list is appended.
         if statement.is_empty:
             return
         yield from execute_write(
@@ -712,8 +718,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     if not TYPE_CHECKING:  # type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Called only for missing attributes: raise the error, with advice for a column."""
-            # An object that is being copied or unpickled has no model yet.
+            """Raise AttributeError for a missing attribute, with advice if the model has such a
+            column.
+            """
+            # While an object is copied or unpickled, its attribute `model` may not be set yet.
             model = self.__dict__.get("model")
             if model is not None and name in model.__mapping__.columns:
                 raise AttributeError(
@@ -721,18 +729,18 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
                     f"an instance; write {model.__name__}.get(...).{name}, or "
                     f"queryset.first().{name} for the first row"
                 )
-            # In a subclass of the application, another base class may have a `__getattr__`, too.
+            # An application's subclass may have another base class that defines `__getattr__`.
             getattr_of_base = getattr(super(), "__getattr__", None)
             if getattr_of_base is not None:
                 return getattr_of_base(name)
             return object.__getattribute__(self, name)  # raises the usual error
 
     def _warn_of_unwritten(self, call: str) -> None:
-        """Warn of columns that were assigned to this queryset, as if it were an instance.
+        """Warn about columns that were assigned to this queryset as if it were an instance.
 
         :param call: "update" or "delete".
         """
-        # Do not check a subclass with a constructor, which may set attributes with any names.
+        # A subclass with its own constructor may set attributes with any names, so do not check it.
         if type(self).__init__ is not ModelQuerySet.__init__:
             return
         columns = self.model.__mapping__.columns
@@ -783,7 +791,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
 
 def _check_rows(rows: object) -> None:
-    """Raise TypeError for a single row in place of many."""
+    """Raise TypeError if `rows` is a single mapping and not an iterable of rows."""
     if isinstance(rows, Mapping):
         raise TypeError("create_many() takes an iterable of rows: write create_many([values])")
 
@@ -793,7 +801,8 @@ def _assign(
 ) -> None:
     """Add one assignment of a queryset's `update` to the statement."""
     field = column.db_field_name
-    # Without an operation, null deletes the value. With an operation, None changes nothing.
+    # Without an operation, a null value (such as an empty collection) deletes the column's value.
+    # With an operation, None changes nothing.
     if value is None or (operation is None and column.is_null(value)):
         if operation is not None:
             return
@@ -822,7 +831,7 @@ def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | di
         return {column.key_col.to_filter(key) for key in value}
     if not hasattr(value, "items"):
         raise ValidationError(f"{column.label} {value!r} is not a dict object")
-    # Without an operation, the whole map is assigned, so check it like any value of the column.
+    # Without an operation, the value is the whole map, so check it like any value of the column.
     if operation is None:
         column.validate(value)
     bind_key, bind_value = _binder(column.key_col), _binder(column.value_col)
@@ -865,7 +874,8 @@ class _ListRows:
         for row in rows:
             values = []
             for column in columns:
-                # A column that a filter fixes is not in the rows: the filter has its value.
+                # If a filter fixes the column, the column is not in the rows: take the value from
+                # the filter.
                 field = column.db_field_name
                 # Do not call `to_python`: applications expect the database's form here.
                 values.append(

@@ -52,7 +52,7 @@ class AbstractQuerySet(Generic[T]):
 
     @property
     def _connection(self) -> str | None:
-        # This is a property with a setter, because subclasses in applications set the attribute.
+        # A property with a setter, because applications' subclasses assign `_connection`.
         return self._options.connection
 
     @_connection.setter
@@ -61,7 +61,7 @@ class AbstractQuerySet(Generic[T]):
 
     _where: tuple[WhereClause, ...] = ()
     _order: tuple[str, ...] = ()
-    # The ordering by the distance from a vector, which excludes `_order`; None if there is none.
+    # The ordering by ``ann_of``; None for no such ordering. It cannot be combined with `_order`.
     _ann: AnnClause | None = None
     _limit: int | None = DEFAULT_LIMIT
     _allow_filtering = False
@@ -69,9 +69,9 @@ class AbstractQuerySet(Generic[T]):
     _defer_fields: tuple[str, ...] = ()
     _distinct: tuple[str, ...] = ()
     _fetch_size: Any = FETCH_SIZE_UNSET
-    # `_cache` has the rows that were read so far. `_pending` is an iterator over the rows of
-    # `_result` that were not read yet, or None if all were read. All three are None before the
-    # request is sent.
+    # `_cache` has the rows that were read so far. `_result` is the result of the request.
+    # `_pending` is an iterator over the rows of `_result` that were not read yet, or None if all
+    # were read. All three are None before the request is sent.
     _cache: list[Any] | None = None
     _pending: Iterator[Any] | None = None
     _result: Any = None
@@ -95,7 +95,7 @@ class AbstractQuerySet(Generic[T]):
         raise NotImplementedError
 
     def _fields(self) -> list[str]:
-        """Return the names of the columns to select, in the database; an empty list for all."""
+        """Return the columns to select, by their names in the database; [] selects all."""
         return []
 
     def _select_plan(self, count: bool) -> StatementPlan:
@@ -121,7 +121,7 @@ class AbstractQuerySet(Generic[T]):
         """Return a copy of the query, without the rows that were read."""
         queryset = object.__new__(type(self))
         queryset.__dict__.update(self.__dict__)
-        # Leave out the rows and the result, which are set together when the rows are read.
+        # The rows and the result are set together when rows are read. The copy must not have them.
         if self._cache is not None:
             queryset._cache = queryset._pending = queryset._result = None
         if self._count is not None:
@@ -194,7 +194,8 @@ class AbstractQuerySet(Generic[T]):
             raise CQLEngineException(
                 "Only inserts, updates, and deletes are available in batch mode"
             )
-        # Collect the values in the order of the markers: WHERE, ORDER BY ... ANN OF, LIMIT.
+        # Collect the values in the order of their markers in the CQL: WHERE, ORDER BY ... ANN OF,
+        # LIMIT.
         select = self._select_plan(count)
         values: list[Any] = []
         for clause in self._where:
@@ -203,7 +204,7 @@ class AbstractQuerySet(Generic[T]):
         if self._ann is not None:
             self._check_neighbours(row_limit, count)
             values.append(self._ann.value)
-        # Without a limit (None or 0), the statement has no marker for one.
+        # If the limit is None or 0, the statement has no LIMIT.
         if limit:
             values.append(limit if row_limit is None else min(limit, row_limit))
         request = Request(
@@ -219,10 +220,10 @@ class AbstractQuerySet(Generic[T]):
         return request
 
     def _check_neighbours(self, row_limit: int | None, count: bool) -> None:
-        """Check a statement that is ordered by ``ann_of``.
+        """Raise QueryException if a query with ``ann_of`` is not valid.
 
-        :raises QueryException: if there is no limit of the number of rows, or the statement counts
-            rows or is distinct.
+        :raises QueryException: if the query has no limit of the number of rows, or counts rows, or
+            is distinct.
         """
         if count or self._distinct:
             raise QueryException(
@@ -262,7 +263,7 @@ class AbstractQuerySet(Generic[T]):
         return queryset
 
     def _advice_on_filter(self, value: object) -> str:
-        """Return what to write instead of a value without the name of its column."""
+        """Return what to write instead of a `value` that was passed without a column's name."""
         return "name the column of each value, column=value"
 
     def _checked_clause(self, clause: WhereClause) -> WhereClause:
@@ -291,7 +292,8 @@ class AbstractQuerySet(Generic[T]):
         """
         clauses: list[ConditionalClause] = []
         for clause in args:
-            # A comparison such as ``Model.age > 5`` creates a clause for WHERE: use it for IF.
+            # A comparison such as ``Model.age > 5`` returns a clause for WHERE. Convert it to a
+            # condition of IF.
             if isinstance(clause, WhereClause):
                 clause.note_use()
                 clause = ConditionalClause(clause.field, clause.value, clause.operator)
@@ -368,20 +370,21 @@ class AbstractQuerySet(Generic[T]):
     def allow_filtering(self) -> Self:
         """Return a queryset with ALLOW FILTERING.
 
-        Servers then read rows that do not match the filters too, which may take long.
+        Servers then also read rows that do not match the filters, which may take long.
         """
         queryset = self._copy()
         queryset._allow_filtering = True
         return queryset
 
     def distinct(self, distinct_fields: Sequence[str] | None = None) -> Self:
-        """Return a queryset of distinct partitions.
+        """Return a queryset with SELECT DISTINCT, which returns one row for each partition.
 
         :param distinct_fields: columns of the partition key, and static columns; by default the
             partition key.
         """
         queryset = self._copy()
-        # In CQL, DISTINCT always selects partitions, so the partition key is the default.
+        # SELECT DISTINCT accepts partition key columns and static columns only, so the partition
+        # key is the default.
         queryset._distinct = tuple(distinct_fields or self._partition_columns())
         return queryset
 
@@ -479,7 +482,7 @@ class AbstractQuerySet(Generic[T]):
         return self._cache
 
     def _fill(self, count: int | None = None) -> list[Any]:
-        """Read rows until the queryset has `count` rows, and return all rows that were read so far.
+        """Read rows until `count` rows are cached, and return all cached rows.
 
         :param count: None to read all rows.
         """
@@ -498,7 +501,7 @@ class AbstractQuerySet(Generic[T]):
             # continues at the next row.
             self._pending = iter(self._result)
             raise
-        # There were fewer rows than requested, so all rows have been read.
+        # The iterator has returned fewer rows than requested, so it has no more rows.
         if count is not None and len(rows) < count:
             self._pending = None
         return rows
@@ -536,18 +539,19 @@ class AbstractQuerySet(Generic[T]):
     def get(self, *args: Any, **kwargs: Any) -> T:
         """Return the only row that matches the filters.
 
-        The exceptions are attributes of the model (``Model.DoesNotExist``), which derive from the
-        classes below.
+        The exceptions are the model's own classes, such as ``Model.DoesNotExist``. They derive from
+        the classes below.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         :raises DoesNotExist: if no row matches.
         :raises MultipleObjectsReturned: if several rows match.
         """
         rows = self.filter(*args, **kwargs) if args or kwargs else self
         row: T
         if rows._cache is not None:
-            # A second row is enough to raise MultipleObjectsReturned.
+            # Two rows are enough to see that there are several.
             row = rows._single(rows._fill(2))
         else:
             row = run(rows._get())
@@ -634,7 +638,8 @@ class AbstractQuerySet(Generic[T]):
         """Return the only row that matches the filters, on a connection of `cassandra.aio`.
 
         :param args: conditions, such as ``Model.age > 5``.
-        :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
+        :param kwargs: values by column name; for an operator other than equality, write
+            ``age__gt=5``.
         """
         return await arun(self.filter(*args, **kwargs)._get())
 
@@ -673,7 +678,7 @@ class AbstractQuerySet(Generic[T]):
         yield from execute_write(self.model, self._options, statement.prepared(), statement.bound())
 
     def _warn_of_limit(self, verb: str) -> None:
-        """Warn if the application has set a limit, which CQL has for SELECT only.
+        """Warn if the queryset has a limit: CQL has LIMIT in SELECT only, so it has no effect.
 
         :param verb: "UPDATE" or "DELETE".
         """
@@ -690,7 +695,8 @@ class AbstractQuerySet(Generic[T]):
         """Return the DELETE; raise QueryException without a partition key."""
         warn_of_dropped_conditions(self._options, "DELETE")
         self._warn_of_limit("DELETE")
-        # Without the whole partition key, servers would refuse the DELETE.
+        # The names of the columns with an equality filter. Servers refuse a DELETE unless these
+        # include the whole partition key.
         filtered = {
             clause.field
             for clause in self._where
@@ -712,9 +718,9 @@ class AbstractQuerySet(Generic[T]):
 
 
 class _Rows(Iterator[T]):
-    """Iterates over the rows of a queryset, which reads each row only once.
+    """Iterates over the rows of a queryset, and reads only rows that the queryset has not read yet.
 
-    Unlike a generator, this iterator goes on if the caller calls `next` again after an error.
+    Unlike a generator, this iterator continues if the caller calls `next` again after an error.
     """
 
     __slots__ = ("_index", "_queryset")
@@ -757,8 +763,8 @@ class _Rows(Iterator[T]):
 class _AwaitedRows(AsyncIterator[T]):
     """Iterates over the rows of a queryset on a connection of `cassandra.aio`.
 
-    Unlike an asynchronous generator, this iterator goes on if the caller calls `anext` again after
-    an error.
+    Unlike an asynchronous generator, this iterator continues if the caller calls `anext` again
+    after an error.
     """
 
     __slots__ = ("_queryset", "_rows")
@@ -785,8 +791,8 @@ async def _rows_of_list(rows: Sequence[Any]) -> AsyncIterator[Any]:
 def _copied(clause: WhereClause) -> WhereClause:
     """Return a copy of a filter, to be added to a statement.
 
-    A statement sets marker numbers in its clauses, so it must not get the filter object itself,
-    which several querysets share.
+    Several querysets share a filter object, and a statement sets marker numbers in its clauses. So
+    each statement needs its own copies.
     """
     if isinstance(clause, IsNotNullClause):
         return type(clause)(clause.field)
@@ -800,7 +806,7 @@ def is_lookup(clause: WhereClause) -> bool:
 
 
 def is_fixed(clause: WhereClause) -> bool:
-    """Return True if the filter fixes its column to one value that is known without the server."""
+    """Return True if the filter is ``column = value`` with a value that the client knows."""
     return type(clause.operator) is EqualsOperator and not isinstance(clause.value, QueryValue)
 
 
@@ -808,7 +814,7 @@ AbstractQuerySet.__module__ = "cassandra.cqlengine.query"
 
 
 def _instead_of_name(value: Any) -> str:
-    """Return the end of an error message: `value`, which is no column name, and what to write."""
+    """Return the end of an error message that says why `value` is not a column's name."""
     if isinstance(value, (list, tuple)):
         return f"a {type(value).__name__}: write order_by({', '.join(map(repr, value))})"
     column = getattr(value, "column", None)

@@ -1,11 +1,11 @@
-"""Warns of a `BatchQuery` that was dropped without being executed.
+"""Warns about a `BatchQuery` that was dropped without being executed.
 
-The warning comes only if the function that has created the batch and added statements has returned.
-If an exception has left the function before it could execute the batch, nothing is wrong with the
-function. To find out which of the two happened, the check looks at the function's frame afterwards.
+The check warns only if a function has created the batch, has added statements, and has returned. If
+an exception has ended the function before it could execute the batch, the function is correct. To
+find out whether the function has returned, the check looks at the function's frame afterwards.
 
-There is no warning either if the function's code calls any method `execute`: the function may have
-caught an error and dropped the batch for that reason.
+There is no warning if the function's code calls any method named `execute` or `aexecute`: the
+function may have caught an error and dropped the batch for that reason.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _METHODS = frozenset({"execute", "aexecute"})
 
 
 class ExecutionCheck(UseCheck):
-    """Warns when it is deleted after `note_statement`, unless `finish` was called.
+    """Issues its warning when it is deleted after `note_statement`, unless `finish` was called.
 
     The batch holds the only reference to its check, so both are deleted at the same time.
     """
 
     __slots__ = ("__weakref__", "_frame", "_is_finished", "_maker")
 
-    # The frame that has created the batch; None until this frame adds a statement. Do not store the
-    # frame earlier: the frame refers to the batch, and because of this cycle its local variables
-    # would live until the garbage collector runs.
+    # The frame that has created the batch; None until this frame adds a statement. We do not store
+    # the frame earlier: the frame and the batch would refer to each other, so the frame's local
+    # variables would live until the garbage collector runs.
     _frame: FrameType | None
 
     def __init__(self) -> None:
@@ -47,11 +47,11 @@ class ExecutionCheck(UseCheck):
         self.is_used = True
 
     def note_statement(self) -> None:
-        """Note that a statement was added to the batch."""
+        """Remember that the batch has a statement to execute."""
         if self._is_finished:
             return
         frame = frame_of_user_code()
-        # If other code adds statements, it may also execute them.
+        # If another function adds statements, that function may also execute them, so do not check.
         if identity_of(frame) != self._maker:
             return
         if not _METHODS.isdisjoint(frame.f_code.co_names):
@@ -75,20 +75,20 @@ class ExecutionCheck(UseCheck):
 
 
 def has_returned(frame: FrameType | None) -> bool:
-    """Return True if the code of a frame has returned, and was not left by an exception."""
+    """Return True if the code of a frame has ended with a return, and not with an exception."""
     if frame is None or frame.f_lasti < 0:
         return False
     return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN_")
 
 
-# The checks of batches that are created at the level of a module, such as a script. They run at
-# exit, because Python deletes a module's variables so late that it shows no more warnings.
+# The checks of batches that were created by the code of a module, such as a script. An atexit
+# function runs them, because when Python deletes a module's variables, it shows no more warnings.
 _of_modules: WeakSet[ExecutionCheck] = WeakSet()
 
 
 @atexit.register
 def _check_modules() -> None:
-    """Warn of batches that were created at the level of a module, and not executed."""
+    """Warn about batches that were created by the code of a module and never executed."""
     for check in list(_of_modules):
         check.__del__()
         check.finish()
