@@ -1,9 +1,9 @@
 """Chooses loopback addresses and ports for a cluster that no other cluster on this machine uses.
 
 Each cluster has a subnet 127.0.X.*, on which node N listens on 127.0.X.N. Cassandra always binds
-JMX to 127.0.0.1, so each node has a JMX port that depends on X and N. A cluster holds a lock on a
-file that stands for its subnet. All users of the machine share the lock files. The first cluster
-gets X = 0, so its addresses are 127.0.0.1, .2, .3, if no other process listens there.
+JMX to 127.0.0.1, so each node has a JMX port that depends on X and N. Each subnet has a lock file,
+which all users of the machine share. A cluster holds the lock of its subnet. The first cluster gets
+X = 0, if no other process listens there, so its addresses are 127.0.0.1, 127.0.0.2 and so on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TEMPORARY = "/tmp"  # the parent of the lock directory, see `_lock_directory`
 
 
 def check_platform(platform: str = sys.platform) -> None:
-    """Raise MissingRequirement if nodes cannot run on this platform at all."""
+    """Raise MissingRequirement on Windows, where Cassandra does not run."""
     if platform in ("win32", "cygwin"):
         raise MissingRequirement(
             "LocalCluster does not run on Windows: Cassandra 4.0 and later do not start there. "
@@ -39,8 +39,8 @@ def check_platform(platform: str = sys.platform) -> None:
 def _lock_directory() -> str:
     """Return the directory of the lock files. All users share it, because they share the addresses.
 
-    The directory is in `_TEMPORARY`, whatever TMPDIR is. If `_TEMPORARY` cannot be used, the lock
-    directory is in the directory of TMPDIR.
+    The directory is in `_TEMPORARY`, because TMPDIR may differ from user to user. If `_TEMPORARY`
+    cannot be used, the directory is in the directory that TMPDIR names.
     """
     try:
         return _lock_directory_in(_TEMPORARY)
@@ -110,7 +110,7 @@ class Subnet:
         return [*((self.address(node), port) for port in ports), ("127.0.0.1", self.jmx_port(node))]
 
     def why_not_usable(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
-        """Return the error to raise if a node cannot listen on its addresses; None if it can."""
+        """Return the error to raise if a node cannot listen on all its ports; None if it can."""
         if node > MOST_NODES:
             return LocalClusterError(f"a local cluster has {MOST_NODES} nodes at most")
         for address, port in self.endpoints(node, ports):
@@ -120,7 +120,7 @@ class Subnet:
 
 
 def why_not_free(address: str, port: int) -> OSError | None:
-    """Return the error that `bind` would raise for an address and port; None if they are free."""
+    """Return the error that `bind` would raise for an address and port; None if `bind` succeeds."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # With SO_REUSEADDR, `bind` ignores closed connections in TIME_WAIT, but still fails if
         # another process listens.
@@ -167,7 +167,8 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
             )
     except OSError as error:
         return LocalClusterError(f"the lock {lock.path} cannot be opened: {error.strerror}")
-    # The lock is held, so no other local cluster uses these addresses. Other processes may.
+    # We hold the lock, so no other local cluster uses these addresses. Other programs may listen on
+    # them.
     subnet = Subnet(number, lock)
     for node in range(1, nodes + 1):
         if (refusal := subnet.why_not_usable(node, ports)) is not None:

@@ -74,8 +74,8 @@ def ensure_archive(
     archive, failure_note, base_archive = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"
     if not os.path.exists(archive):
         lock = FileLock(f"{base}.lock")
-        # Start without an archive if there is a failure note, or if another process (which has the
-        # lock) is creating the archive now.
+        # Start without an archive if there is a failure note. Do the same if another process holds
+        # the lock, because that process is creating the archive now.
         if os.path.exists(failure_note) or not lock.try_acquire():
             return []
         try:
@@ -110,7 +110,7 @@ def _make(
     progress: Progress,
     watch: Callable[[], None],
 ) -> None:
-    """Create the archive, or the note that it cannot be created.
+    """Create the archive or, if Java cannot create it, the failure note.
 
     :param base_archive: the path of the archive with the JDK's own classes. It is created if the
         JDK has none.

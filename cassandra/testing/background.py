@@ -103,20 +103,22 @@ class _Service:
             threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection: socket.socket) -> None:
-        """Carry out the command of one connection, and respond."""
+        """Execute the command that arrives on one connection, and send its response."""
         line = receive_line(connection)
         if not line:
             connection.close()
             return
         request = json.loads(line)
         if request["command"] == "stop":
-            # `main` responds after the cluster has stopped: the command `stop` waits until then.
+            # Do not respond yet: the command `stop` waits until the cluster has stopped, and then
+            # `main` responds.
             self.stop_callers.append(connection)
             self.stop_requested.set()
             return
         try:
             reply = {"result": self.commands[request["command"]](*request["arguments"])}
-            # Write the state file after each command, so that it never lists a removed node.
+            # Update the state file after each command, because the command may have added or
+            # removed nodes.
             self.entry.write(describe(self.entry.name, self.cluster))
         except LocalClusterError as error:
             reply = {"error": str(error)}
@@ -183,8 +185,8 @@ def main() -> int:
                     f"a cluster named {name!r} is running already: stop it first, "
                     "or give this one another --name"
                 )
-            # Remove the files of an earlier process that was killed: bind() fails if its socket
-            # exists.
+            # If an earlier process was killed, its files are left: remove them, because bind()
+            # fails if the socket exists.
             entry.forget()
             cluster = LocalCluster(**options).start()
         except KeyboardInterrupt:
@@ -206,8 +208,8 @@ def main() -> int:
     cluster.stop()
     entry.forget()
     entry.lock.release()
-    # Respond to the commands `stop` last: after that, their callers may start another cluster with
-    # the same name.
+    # Respond to the commands `stop` only now: their callers may then start another cluster with the
+    # same name.
     for connection in service[0].stop_callers:
         _send(connection, {"result": None})
     return 0

@@ -33,8 +33,8 @@ examples:
 """
 
 
-# Users may type a command of another tool, such as docker. Maps that command to ours, for the
-# error.
+# Users may type a command of another tool, such as docker. This dict maps such a command to ours,
+# and the error names our command.
 _COMMANDS_OF_OTHERS = {
     **dict.fromkeys(("up", "run", "create", "launch"), "start"),
     **dict.fromkeys(("down", "rm", "remove", "delete", "destroy", "shutdown"), "stop"),
@@ -60,7 +60,7 @@ class _Parser(CommandParser):
 
         :param message: the error as argparse words it.
         """
-        # Append to argparse's message what the user should write instead.
+        # For some errors, add to argparse's message what the user should write instead.
         if message.startswith("the following arguments are required: NODE"):
             message += f"; write the number that `status` shows: {self.prog} 1"
         elif message.startswith("the following arguments are required: COMMAND"):
@@ -88,7 +88,7 @@ class _Parser(CommandParser):
 
 
 def _show(state: dict[str, Any], as_json: bool) -> None:
-    """Print the state of a cluster, as `background.describe` returns it."""
+    """Print a state that `background.describe` has returned for a cluster."""
     if as_json:
         print(json.dumps(state, indent=2))
         return
@@ -440,7 +440,7 @@ def _parser() -> _Parser:
             command_name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
         )
         command.set_defaults(run=run)
-        # `status` shows all clusters by default. Every other command acts on one cluster.
+        # Without --name, `status` shows all clusters. Every other command acts on one cluster.
         name_help = (
             "which cluster (default: all)"
             if command_name == "status"
@@ -494,7 +494,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `logs 1 | head`
-        # Replace stdout: otherwise the interpreter would fail again when it flushes stdout at exit.
+        # Nobody reads our output any more. Replace stdout: otherwise the interpreter would fail
+        # again when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0

@@ -52,13 +52,14 @@ _BASE: dict[str, Any] = {
     "sasi_indexes_enabled": True,
     "transient_replication_enabled": True,
 }
-# Further default settings: for Cassandra 5.0 and later, and for 6.0 and later.
+# Further default settings: this dict is for Cassandra 5.0 and later, the next one for 6.0 and
+# later.
 _FROM_5_0: dict[str, Any] = {
     "dynamic_data_masking_enabled": True,
     "storage_compatibility_mode": "NONE",
 }
 _FROM_6_0: dict[str, Any] = {
-    # At every start, a node searches for other nodes for this long, even if it knows them.
+    # A node that starts searches this long for other nodes, even if it knows them already.
     "discovery_timeout": "2s",
 }
 # Cassandra 4.1 renamed options, and allowed units in values (CASSANDRA-15234). Maps a new name to
@@ -166,7 +167,7 @@ def render_yaml(settings: Mapping[str, Any]) -> str:
         if value is None:
             continue
         try:
-            # Each JSON value is also a valid YAML value.
+            # Write each value as JSON, which is valid YAML too.
             lines.append(f"{key}: {json.dumps(value)}\n")
         except (TypeError, ValueError) as error:
             raise TypeError(

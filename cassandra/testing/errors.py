@@ -26,7 +26,7 @@ class CommandFailed(LocalClusterError):
     """A command (Maven, nodetool, keytool, ...) ended with an error, or took too long.
 
     :param message: the command, and how it ended.
-    :param code: its exit status; None if it took too long and was killed.
+    :param code: the exit status of the command; None if it took too long and was killed.
     :param output: everything that the command printed.
     """
 

@@ -85,8 +85,8 @@ def inspect_java(executable: str, source: str) -> JavaRuntime:
         raise ValueError(
             f"is not a Java runtime (status {process.returncode}: {text.strip()[:200]!r})"
         )
-    # Examples are "17.0.9", "21-ea" and "1.8.0_392": up to Java 8, the major version is the second
-    # number.
+    # For "17.0.9" and "21-ea", the first number is the major version. Up to Java 8, as in
+    # "1.8.0_392", the second number is.
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
     major = numbers[1] if numbers[0] == 1 and len(numbers) > 1 else numbers[0]
     return JavaRuntime(executable, properties.get("java.home", ""), major, version, source)

@@ -95,10 +95,11 @@ _PROPERTIES = {
     "test.ignore_sigar": "true",
     "disable_tcactive_openssl": "true",
 }
-# How long a node waits for gossip before it joins, in milliseconds. On one machine, gossip is
-# immediate, so nodes need not wait.
+# How many milliseconds a node waits for gossip before it joins. Gossip on one machine is immediate,
+# so a node with given tokens does not wait.
 _RING_DELAY_MS = 0
-# But a bootstrapping node must know the ring before it chooses its tokens. 500 ms were not enough.
+# A bootstrapping node must know the ring before it chooses its tokens, so it has to wait. 500 ms
+# were not enough.
 _RING_DELAY_BOOTSTRAP_MS = 3000
 
 

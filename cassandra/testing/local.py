@@ -119,7 +119,7 @@ class LocalCluster:
         # annotation, `nodes` cannot be a string.
         argument: object = nodes
         if not isinstance(argument, (int, Sequence, Mapping)) or isinstance(argument, str):
-            # The string "3" is meant as a number of nodes, and "5.0" as a version.
+            # A digit string such as "3" is meant as a number of nodes, and "5.0" as a version.
             advice = str(nodes) if str(nodes).isdecimal() else f"1, {str(nodes)!r}"
             raise TypeError(
                 "the first argument is the number of nodes: "
@@ -136,7 +136,8 @@ class LocalCluster:
                 "config={'num_tokens': 16}"
             )
         self._config = dict(config or {})
-        # Render the settings once, so that invalid values raise an error here and not in `start`.
+        # Render the settings now, so that an invalid value raises its error here and not in
+        # `start`.
         settings_of.render_yaml(self._config)
         self._heap = check_heap(heap)
         self._directory_argument = (
@@ -243,7 +244,7 @@ class LocalCluster:
         with self._lock:
             if self._supervisor is not None:
                 raise LocalClusterError("the cluster is started already")
-            # Clear the flag that cancelled an earlier start.
+            # An earlier start may have been cancelled, which sets this flag.
             self._abort.clear()
             check_platform()
             try:
@@ -382,8 +383,8 @@ class LocalCluster:
             location = NodeLocation(
                 new_datacenter, rack or (neighbours[-1] if neighbours else "rack1")
             )
-            # The start only checked the addresses of the first nodes. Another process may listen on
-            # the new node's address.
+            # When the cluster was started, only the addresses of its first nodes were checked.
+            # Another process may listen on the new node's address.
             if (conflict := subnet.why_not_usable(number, self._ports())) is not None:
                 raise conflict
             node = LocalNode(
@@ -508,7 +509,8 @@ class LocalCluster:
             # thread to give up, and wait until it has cleaned up.
             self._abort.set()
             await asyncio.wait([starting])
-            # If `start` succeeded, the cluster became ready before the thread looked at the flag.
+            # If `start` has succeeded all the same, the cluster was ready before the thread saw the
+            # flag. So stop the cluster.
             if starting.exception() is None:
                 await asyncio.to_thread(self.stop)
             raise
@@ -535,7 +537,7 @@ class LocalCluster:
     def _watch(self) -> None:
         """Raise StartCancelled if the start was cancelled.
 
-        Long steps of a start call this often.
+        The long steps of a start call this method again and again.
         """
         if self._abort.is_set():
             raise StartCancelled("the start of the local cluster was cancelled")
@@ -657,7 +659,8 @@ class LocalCluster:
         assert self._subnet is not None
         nodes = []
         for node in self._nodes.values():
-            # A later start starts all nodes, except nodes that have left the ring.
+            # The next start in the directory starts all nodes, except nodes that have left the
+            # ring.
             node_state = node.state if node.state == "decommissioned" else "stopped"
             nodes.append((node.number, node.location, node_state))
         state = {

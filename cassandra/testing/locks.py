@@ -25,8 +25,8 @@ _POLL_S = 0.1  # seconds between two attempts to acquire a lock
 class FileLock:
     """An exclusive lock on the file `path`. The file is created if necessary, and never removed.
 
-    If a process removed the file, another process could create it again. Both processes would then
-    hold a lock: one on the removed file, and one on the new file.
+    If the file could be removed, a process could hold a lock on the removed file while another
+    process holds a lock on a new file with the same name.
     """
 
     __slots__ = ("_descriptor", "path")
@@ -46,8 +46,8 @@ class FileLock:
         # directory of the lock files.
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            # Try without O_CREAT first: Linux refuses O_CREAT on another user's file in a sticky
-            # directory (fs.protected_regular).
+            # Try without O_CREAT first: in a sticky directory, Linux may refuse O_CREAT for a file
+            # of another user (fs.protected_regular).
             descriptor = os.open(self.path, flags)
         except FileNotFoundError:
             descriptor = os.open(self.path, flags | os.O_CREAT, 0o666)

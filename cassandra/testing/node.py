@@ -104,7 +104,8 @@ class LocalNode:
         :param supervisor: starts the node's process, and kills it if our process ends.
         :param command: the program and its arguments.
         """
-        # Store the supervisor at each launch: each start of the cluster creates a new supervisor.
+        # Store the supervisor at each launch, because each start of the cluster has a new
+        # supervisor.
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)
         self.state = "running"
@@ -113,7 +114,7 @@ class LocalNode:
         """Raise NodeFailed if the node's process has ended unexpectedly."""
         if self.state not in ("running", "paused") or self._supervisor is None or self.pid is None:
             return
-        # The supervisor is the parent of the process, so only it can learn the exit status.
+        # Ask the supervisor: only the parent of the process gets its exit status.
         code = self._supervisor.poll(self.pid)
         if code is None:
             return

@@ -111,14 +111,14 @@ class Probe:
         peer_versions = {}
         for row in peers:
             address = row["rpc_address"]
-            # Gossip fills these columns one after the other. A peer with a null column is not
+            # Gossip fills these columns one after the other, so a peer with a null column is not
             # ready.
             if address is not None and all(value is not None for value in row.values()):
                 peer_versions[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
         return NodeView(_uuid(local[0]["schema_version"]) if local else None, peer_versions)
 
     def everybody_answers(self) -> None:
-        """Read with consistency ALL, which succeeds if this node believes that all nodes are up.
+        """Check that this node believes that all nodes are up, by a read with consistency ALL.
 
         :raises ProbeError: if this node believes that a node of the ring is down.
         """

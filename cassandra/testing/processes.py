@@ -185,8 +185,8 @@ class Supervisor:
                     watch()
                 time.sleep(_POLL_S)
         finally:
-            # Without an exit status, the command has run too long, or `watch` has raised an error:
-            # kill the command.
+            # If `code` is None, the command has run too long, or `watch` has raised an error: kill
+            # the command.
             if code is None:
                 self.signal(pid, signal.SIGKILL)
                 self.wait(pid, _CLOSE_TIMEOUT_S)
@@ -230,8 +230,8 @@ class Supervisor:
 
         See supervisor.py for the commands.
         """
-        # Send one command at a time, because a response does not name the command that it belongs
-        # to.
+        # Hold the lock until the response has arrived, because a response does not say to which
+        # command it belongs.
         with self._lock:
             try:
                 self._channel.sendall(json.dumps(command).encode() + b"\n")

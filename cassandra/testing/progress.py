@@ -25,7 +25,7 @@ class Progress:
         self._enabled = enabled and self._stream is not None
         self._live = self._enabled and self._stream.isatty()  # True if one line is redrawn
         self._step = ""  # the step in progress; empty if there is none
-        # Monotonic times: when the step began, and when something was last printed about it.
+        # Monotonic times: when the step began, and when we last printed something about it.
         self._began = 0.0
         self._drawn = 0.0
 
@@ -35,7 +35,8 @@ class Progress:
         if self._live:
             self.update("")
         else:
-            # This line counts as output, so `update` prints its first line `_SILENCE_S` later.
+            # Treat this line as output, so that `update` prints nothing for the next `_SILENCE_S`
+            # seconds.
             self._drawn = self._began
             self._line(f"{step} ...")
 

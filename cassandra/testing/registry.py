@@ -84,8 +84,8 @@ class Entry:
             return False
         if not self.lock.try_acquire():
             return True
-        # The cluster does not run, so `try_acquire` above has acquired the lock. Release the lock:
-        # otherwise the cluster would seem to run.
+        # `try_acquire` has succeeded, so the cluster does not run. Release the lock, because it
+        # would make the cluster seem to run.
         self.lock.release()
         return False
 
@@ -114,7 +114,8 @@ class Entry:
     def listen(self) -> socket.socket:
         """Return a listening socket for commands, to which only this user can connect."""
         listener = socket.socket(socket.AF_UNIX)
-        # Set the umask before bind() creates the socket file: other users can then never connect.
+        # Set the umask before bind() creates the socket file, so that other users can never
+        # connect.
         old_umask = os.umask(0o177)
         try:
             with _inside(self.directory):

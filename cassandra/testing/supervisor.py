@@ -80,8 +80,7 @@ class _Supervisor:
         """Carry out one command, and return the response as a line of JSON."""
         try:
             reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
-        # Send the error to the parent. If we let the error end this process, all nodes would be
-        # killed.
+        # Send the error to the parent. If the error ended this process, all nodes would be killed.
         except OSError as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         return json.dumps(reply).encode() + b"\n"
@@ -128,7 +127,7 @@ class _Supervisor:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            # If the supervisor died before this call of prctl, the kernel sends no signal. So check
+            # If the supervisor died before prctl was called, the kernel sends no signal. So check
             # that the supervisor is still the parent.
             if os.getppid() != self.pid:
                 os._exit(127)
@@ -164,7 +163,7 @@ class _Supervisor:
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break
-                # A child of a killed process may have just created a file in the directory: try
+                # A killed process's child may have just created a file in the directory, so try
                 # again.
                 time.sleep(0.1)
         self.directories.clear()

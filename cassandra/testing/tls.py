@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
-# Java requires a password for key stores. The password need not be secret, because the unencrypted
-# PEM files are in the same directory.
+# Java requires a password for key stores. It need not be secret, because the same directory has the
+# keys in unencrypted PEM files.
 _STORE_PASSWORD = "cassandra"
 # The SPIFFE ID in the client's certificate. Servers can map it to a role.
 _IDENTITY = "spiffe://local-cluster/client"
@@ -211,7 +211,7 @@ class Authority:
             return certificate, serialization.load_pem_private_key(stream.read(), None)
 
     def _new_key(self) -> PrivateKey:
-        """Return a new private key: RSA if the number of bits was chosen, otherwise ECDSA."""
+        """Return a new private key: RSA if a number of bits was chosen, otherwise ECDSA."""
         from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
         if self._bits is None:

@@ -28,7 +28,7 @@ def _wrong_count(name: str, count: object) -> ValueError:
 
 def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, int]:
     """Return the number of nodes in each data centre, in order."""
-    # `nodes` is a dict of counts by data centre, a total, or a sequence of counts.
+    # `nodes` may be a dict of counts by data centre, a total, or a sequence of counts.
     if isinstance(nodes, Mapping):
         if datacenters is not None:
             raise ValueError("nodes= names the data centres already: leave datacenters= out")
@@ -36,7 +36,7 @@ def _counts(nodes: NodeCounts, datacenters: Sequence[str] | None) -> dict[str, i
     elif isinstance(nodes, int):
         names = list(datacenters or ["dc1"])
         nodes_each, rest = divmod(nodes, len(names))
-        # If the nodes cannot be divided evenly, each of the first data centres has one more node.
+        # If the nodes cannot be divided evenly, the first data centres get one more node each.
         counts = {name: nodes_each + (index < rest) for index, name in enumerate(names)}
     else:
         names = list(datacenters or [f"dc{index}" for index in range(1, len(nodes) + 1)])

@@ -33,10 +33,10 @@ __all__ = [
     "rows", "schema_change", "sequence", "set_keyspace", "void",
 ]  # fmt: skip
 
-# Flags of an envelope (section 2.4.1.2), and of the metadata of rows (section 4.2.5.2).
+# Flags of an envelope (section 2.4.1.2), then flags of the metadata of rows (section 4.2.5.2).
 _TRACING, _CUSTOM_PAYLOAD, _WARNING = 0x02, 0x04, 0x08
 _GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
-# The kind of a RESULT, as the [int] with which its body begins (section 4.2.5).
+# The kinds of a RESULT. Each is the [int] with which the body begins (section 4.2.5).
 _KIND_VOID = b"\0\0\0\x01"
 _KIND_ROWS = b"\0\0\0\x02"
 _KIND_SET_KEYSPACE = b"\0\0\0\x03"
@@ -57,7 +57,7 @@ class Answer:
         raise NotImplementedError
 
     def envelope(self, request: Request) -> tuple[int, int, bytes]:
-        """Return (opcode, flags, body) of the response, for answers that wrap this answer.
+        """Return (opcode, flags, body) of the response; called by answers that change these bytes.
 
         :param request: the request to respond to.
         :raises TypeError: if the answer is not a single message.
@@ -85,12 +85,12 @@ class _Computed(Answer):
 
 
 def as_answer(answer: Answerable) -> Answer:
-    """Return `answer` itself, or wrap the function `answer`, which is called for each request."""
+    """Return `answer` itself if it is an `Answer`; wrap it in an `Answer` if it is a function."""
     if isinstance(answer, Answer):
         return answer
     if callable(answer):
         name = getattr(answer, "__name__", "")
-        # The caller has passed a function such as `void` itself, instead of the answer it returns.
+        # The caller has passed a function such as `void` without calling it.
         if name in _MAKERS and getattr(answer, "__module__", None) in _MAKER_MODULES:
             raise TypeError(f"{name} is a function that makes an answer: write {name}(...)")
         _check_parameter(answer)
@@ -114,8 +114,8 @@ def _check_parameter(function: Callable[..., object]) -> None:
         ) from None
 
 
-# The functions that make answers, and their modules. `as_answer` refuses such a function if it was
-# passed without being called.
+# The modules, and below the functions, that create answers. `as_answer` raises an error for such a
+# function, because the caller has forgotten to call it.
 _MAKER_MODULES = ("cassandra.testing.fake.answers", "cassandra.testing.fake.faults")
 _MAKERS = frozenset(
     {
@@ -339,7 +339,7 @@ def metadata_id_of(columns: Columns) -> bytes:
 
 
 class _Rows:
-    """Encodes the body of a Rows result: all rows, or the page that a request asks for."""
+    """Encodes the bodies of Rows results, either with all rows or with one page."""
 
     __slots__ = (
         "_encoded", "_metadata_id", "_names", "_specs_by_version", "_table", "_types",
@@ -373,12 +373,14 @@ class _Rows:
     def page(self, request: Request) -> bytes:
         """Return the body with the page that the paging state of the request asks for.
 
-        :raises Refusal: if `paged` did not make the paging state for a result with these columns.
+        :raises Refusal: if the paging state is not from an answer of `paged` with the same keyspace
+            and table.
         """
         state = request.paging_state
         start = 0 if state is None else int.from_bytes(state[:4], "big")
-        # A real node does not accept any four bytes either. The digest in the state shows that the
-        # state is ours, so the node need not remember the states of its responses.
+        # Like a real node, do not accept arbitrary bytes as paging state. The digest shows that the
+        # paging state was made by `paged`, so the node need not remember the paging states that it
+        # has sent.
         if state is not None and state != self._paging_state(start):
             raise Refusal(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state")
         end = start + (request.page_size or len(self._encoded))
@@ -388,13 +390,18 @@ class _Rows:
     def _paging_state(self, index: int) -> bytes:
         """Return the paging state of the page that begins with the row at `index`."""
         position = index.to_bytes(4, "big")
-        # The digest does not depend on the columns, which may change between two pages.
+        # Compute the digest without the columns, because a test may change the columns between two
+        # pages.
         return position + hashlib.md5(self._table + position).digest()
 
     def _body(
         self, request: Request, encoded: Sequence[bytes], paging_state: bytes | None
     ) -> bytes:
-        """Return the body of a result with these encoded rows."""
+        """Return the body of a result that has these encoded rows.
+
+        :param encoded: the rows.
+        :param paging_state: the paging state of the next page; None if there is no further page.
+        """
         flags, column_count = 0, len(self._types).to_bytes(4, "big")
         parts: list[bytes] = []
         if paging_state is not None:

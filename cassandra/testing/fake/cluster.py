@@ -78,8 +78,8 @@ class FakeCluster:
         self._node_class = node_class
         self._thread: NodeThread | None = None
         self._prefix = ""  # of all nodes' addresses, such as "127.0.100."
-        # How many nodes were created since the start, including removed nodes. The count is also
-        # the last octet of the newest node's address.
+        # How many nodes were created since the start, including nodes that were removed later. The
+        # newest node has this number as last octet of its address.
         self._created_count = 0
         # The arguments of all calls of `prime` and `prime_prepare`: they are repeated for nodes
         # that are added later.
@@ -163,7 +163,7 @@ class FakeCluster:
         return node
 
     def _introduce(self) -> None:
-        """Make each node list all other nodes in its system.peers."""
+        """Add all other nodes to the system.peers of each node."""
         for node in self.nodes:
             node.peers = [other for other in self.nodes if other is not node]
 

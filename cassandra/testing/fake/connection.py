@@ -89,7 +89,11 @@ class ServerConnection(asyncio.Protocol):
         self._hanging = True
 
     def end(self, reset: bool = False) -> None:
-        """Close the connection after everything is written (FIN), or immediately (RST)."""
+        """Close the connection.
+
+        :param reset: True closes it at once by RST, and drops unwritten bytes. False sends all
+            bytes first, and then FIN.
+        """
         if self._ended or self._transport is None:
             return
         if reset:
@@ -136,8 +140,8 @@ class ServerConnection(asyncio.Protocol):
         # After the connection has ended, asyncio may still deliver bytes that it read before.
         if self._hanging or self._ended:
             return
-        # While `_flushing` is True, `send` only queues responses. So the responses to requests that
-        # arrived together are written together below.
+        # While `_flushing` is True, `send` only queues responses. All responses to the requests in
+        # `data` are then written together, at the end of this method.
         self._flushing = True
         try:
             self._receive(data)
@@ -172,7 +176,8 @@ class ServerConnection(asyncio.Protocol):
             if self._ended or self._hanging:
                 return
             if segments is not self._segments:
-                # This request was STARTUP: the bytes after it have frames around them.
+                # If this request was STARTUP, the connection now has a `SegmentReader`, because the
+                # bytes after STARTUP have frames around them.
                 segments = self._segments
                 assert segments is not None
                 data = segments.feed(data[position:])
@@ -194,7 +199,10 @@ class ServerConnection(asyncio.Protocol):
         self.node.on_request(self, version, flags, stream, opcode, body)
 
     def start(self, request: Request) -> None:
-        """Use the version and compression that STARTUP chose, from the next byte on."""
+        """Begin to use the version and the compression that a STARTUP has chosen.
+
+        The next bytes in both directions use them. The response to STARTUP does not.
+        """
         # The response to STARTUP has no frame (section 2.3.1), so write it before frames are
         # enabled.
         self.flush()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OLDEST_VERSION = 3  # the oldest version of the protocol that fake nodes speak
 
-# A statement USE with its keyspace, and a quoted string or name in a statement.
+# Patterns for a USE statement with its keyspace, and for a quoted string or name in any statement.
 _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
@@ -91,7 +91,7 @@ class DefaultAnswers:
         for event_type in request.event_types:
             if event_type not in allowed_types:
                 return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{event_type}' for Type")
-        # A client may send several REGISTER messages, so keep the event types of earlier messages.
+        # Add to the event types of earlier REGISTER messages, because a client may send several.
         connection = request.connection
         connection.event_types = tuple(
             dict.fromkeys((*connection.event_types, *request.event_types))
@@ -147,7 +147,8 @@ class DefaultAnswers:
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
-            # If the test has not described the statement by `prime_prepare`, invent its columns.
+            # If the test has not called `prime_prepare` for the statement, invent int columns for
+            # it.
             prepared = self._make_prepared(text)
         self._prepared[prepared.query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)

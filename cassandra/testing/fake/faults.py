@@ -41,7 +41,7 @@ def silence() -> Answer:
 
 
 class _Delay(Answer):
-    """The answer that `delay` returns: performs another answer some seconds after the request."""
+    """The answer that `delay` returns: sends another answer some seconds after the request."""
 
     __slots__ = ("_answer", "_seconds")
 
@@ -69,9 +69,9 @@ def delay(seconds: float, answer: Answerable) -> Answer:
 
 
 class Held:
-    """A request that waits in a `Hold` until the test releases (answers) the request.
+    """A request that a `Hold` has not answered yet. The test answers it by `release`.
 
-    The attribute `released` is True after the test has released the request.
+    The attribute `released` is True after that.
 
     :param request: the request that waits.
     :param default: the answer that `release` sends by default.
@@ -152,7 +152,7 @@ class Hold(Answer):
             return list(self._held)
 
     def _forget_released(self) -> None:
-        """Drop the requests that the test has released by `Held.release`."""
+        """Remove those requests from the queue that the test has answered by `Held.release`."""
         if self.has_released:
             # Clear the flag before the search, because a release during the search sets it again.
             self.has_released = False
@@ -219,9 +219,9 @@ class Hold(Answer):
     def open(self) -> None:
         """Respond to all held requests, and answer later requests at once with the default."""
         with self._arrived:
-            # Set the flag under the lock, for requests that arrive at the same time. Such a request
-            # is either in the queue and released below, or `perform` sees the flag and responds at
-            # once.
+            # Set the flag under the lock, because a request may arrive at the same time. Either
+            # this request is in the queue already, and is released below, or `perform` sees the
+            # flag and responds at once.
             self._open = True
         self.release_all()
 
@@ -449,7 +449,8 @@ class _OutOfOrder(Answer):
         """Let the request wait; if its group is complete, answer the group in reverse order."""
         self._waiting.append(request)
         if len(self._waiting) >= self._count:
-            # Start a new list first, so that the next request begins a new group.
+            # Take the list before answering, so that requests that arrive in the meantime form a
+            # new group.
             waiting, self._waiting = self._waiting, []
             for waiting_request in reversed(waiting):
                 self._answer.perform(waiting_request)

@@ -195,8 +195,9 @@ class NodeThread:
         If several calls are posted before the loop runs them, the loop is woken up only once.
         """
         self._posted.append((function, args))
-        # `_drain` clears the flag before it empties the queue. So if the flag is set here, `_drain`
-        # has not emptied the queue yet, and will make this call.
+        # `_drain` clears this flag before it empties the queue. If the flag is set, `_drain` has
+        # not emptied the queue yet, and will also make this call. So only schedule `_drain` if it
+        # is not set.
         if not self._is_drain_scheduled:
             self._is_drain_scheduled = True
             self.loop.call_soon_threadsafe(self._drain)
@@ -211,8 +212,8 @@ class NodeThread:
 
     def settle(self) -> None:
         """Let the event loop run until all closed transports have closed their sockets."""
-        # A transport closes its socket some iterations of the loop after its own close. Each `call`
-        # takes at least one iteration.
+        # A transport closes its socket only some iterations of the loop after `close` was called.
+        # Each `call` below takes at least one iteration.
         for _ in range(5):
             self.call(lambda: None)
 

@@ -19,13 +19,14 @@ from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.system_tables import names_system_table
 
-# Consistency levels (native_protocol_v5.spec, section 3), and the type of a batch (section 4.1.7).
+# The consistency levels of the service (native_protocol_v5.spec, section 3), and the type of a
+# logged batch (section 4.1.7).
 _ONE, _LOCAL_QUORUM, _LOCAL_ONE = 0x01, 0x06, 0x0A
 _READ_LEVELS = {_ONE: "ONE", _LOCAL_QUORUM: "LOCAL_QUORUM", _LOCAL_ONE: "LOCAL_ONE"}
 _LOGGED = 0
 _SIGV4 = b"SigV4\0\0"  # the first AUTH_RESPONSE that AWS's authentication plugin sends
-# Statements that Amazon Keyspaces treats differently: writes, the creation of tables, and queries
-# of the states of tables.
+# Patterns of statements that Amazon Keyspaces treats differently: writes, CREATE TABLE, and queries
+# of the statuses of tables.
 _WRITE = re.compile(r"^\s*(insert|update|delete)\b", re.IGNORECASE)
 _CREATE_TABLE = re.compile(
     r"^\s*create\s+table\s+(?:if\s+not\s+exists\s+)?(\w+)\.(\w+)\b", re.IGNORECASE
@@ -36,11 +37,11 @@ _STATUS = re.compile(r"\bfrom\s+system_schema_mcs\.tables\b", re.IGNORECASE)
 class KeyspacesNode(FakeNode):
     """A node that rejects what Amazon Keyspaces rejects, and creates tables in the background.
 
-    Clients do not know the node's partitioner, so they build no token ring. Writes are only
-    accepted with LOCAL_QUORUM; reads are also accepted with ONE and LOCAL_ONE. Batches must be
-    unlogged, with at most 30 statements. After a CREATE TABLE with a full name, the first SELECT
-    from ``system_schema_mcs.tables`` returns the status ``CREATING`` for the table. After that
-    SELECT, the table is ``ACTIVE``, and is listed in ``system_schema``. After a call of
+    The node reports a partitioner that clients do not know, so they build no token ring. Writes
+    are accepted only with LOCAL_QUORUM; reads are also accepted with ONE and LOCAL_ONE. Batches
+    must be unlogged, with at most 30 statements. After a CREATE TABLE with a full name, the first
+    SELECT from ``system_schema_mcs.tables`` returns the status ``CREATING`` for the table. After
+    that SELECT, the table is ``ACTIVE``, and is listed in ``system_schema``. After a call of
     `exceed_capacity`, requests get a time-out error.
 
     :param address: the address to listen on.
@@ -63,8 +64,7 @@ class KeyspacesNode(FakeNode):
         **settings: Any,
     ) -> None:
         if sigv4:
-            # The base class requires a login if the user name is not None, so set an empty user
-            # name.
+            # Set any user name: the base class requires a login if it is not None.
             settings |= {"username": "", "password": ""}
         settings = {"max_version": 4, "release_version": "3.11.2", **settings}
         super().__init__(
@@ -107,7 +107,7 @@ class KeyspacesNode(FakeNode):
         if refusal is not None:
             return refusal
         create_match = _CREATE_TABLE.match(text)
-        # Respond before the table can be used, as the service does.
+        # Send the response before the table can be used, as the service does.
         if create_match is not None:
             self._status_by_table[create_match[1], create_match[2]] = "CREATING"
             return schema_change("CREATED", "TABLE", create_match[1], create_match[2])
@@ -133,7 +133,8 @@ class KeyspacesNode(FakeNode):
         refusal = self._refused_level(request, is_write)
         if refusal is not None or not self._refusals:
             return refusal
-        # The capacity limits only requests to the application's tables.
+        # The capacity limits only requests to the application's tables, not requests to system
+        # tables.
         if any(map(names_system_table, request.queries)):
             return None
         self._refusals -= 1
@@ -161,8 +162,7 @@ class KeyspacesNode(FakeNode):
         """Return the status of each created table, as ``system_schema_mcs.tables`` does."""
         columns = [("keyspace_name", "text"), ("table_name", "text"), ("status", "text")]
         rows = [[*name, status] for name, status in self._status_by_table.items()]
-        # The first query returns the status CREATING for a table. Make the table ACTIVE for the
-        # next query.
+        # The query that runs now gets CREATING for a new table. The next query gets ACTIVE.
         for (keyspace, table), status in self._status_by_table.items():
             if status == "CREATING":
                 self._add_to_schema(keyspace, table)

@@ -41,7 +41,8 @@ _Result = TypeVar("_Result")
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _RECORDED = 100_000  # how many requests `requests` keeps, to limit the memory of long runs
 _VERSIONS = range(OLDEST_VERSION, 7)  # the protocol versions that a node may speak; 6 is a beta
-# The requests that a client may send before the handshake is complete. Others get a protocol error.
+# The requests that a client may send before the handshake is complete. All other requests get a
+# protocol error until then.
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
 
 
@@ -137,7 +138,7 @@ class FakeNode(DefaultAnswers):
         self.cluster_name = cluster_name
         self.strict = strict
         self.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
-        # Cassandra 4.0 added both system.peers_v2 and protocol version 5.
+        # Cassandra 4.0 introduced both the table system.peers_v2 and protocol version 5.
         self.has_peers_v2 = max_version >= 5
         self.has_client_routes = False  # ScyllaDB's table system.client_routes
         self.keyspaces: set[str] | None = None  # the names that USE accepts; None for any name
@@ -205,8 +206,8 @@ class FakeNode(DefaultAnswers):
     def contact_points(self) -> list[str]:
         """The address of the node in a list, as `FakeCluster` and `LocalCluster` have it.
 
-        :raises RuntimeError: if `port` is 0, and the node was not started yet. The address without
-            the node's port would lead clients to another server.
+        :raises RuntimeError: if `port` is 0, and the node was not started yet: with the address
+            alone, a client would use the default port, and reach another server.
         """
         self.port  # noqa: B018 - raises the error
         return [self.address]
@@ -261,7 +262,7 @@ class FakeNode(DefaultAnswers):
         if self._reservation is not None:
             self._reservation.close()
             self._reservation = None
-        # The owner of a shared thread stops it, for example a `FakeCluster`.
+        # If several nodes share the thread, its owner stops it, for example a `FakeCluster`.
         if self._shared_thread is None:
             thread.stop()
             self._thread = None
@@ -405,7 +406,8 @@ class FakeNode(DefaultAnswers):
         """
         if self._thread is not None and self._thread.is_simulated:
             await self._thread.wait_until(lambda: predicate(self), timeout)
-            # The predicate should be true now, so `wait_for` returns its value, or fails at once.
+            # The predicate is probably true now, so `wait_for` with a timeout of 0 returns its
+            # value. Otherwise `wait_for` raises the error about the timeout.
             return self.wait_for(predicate, 0.0)
         return await asyncio.to_thread(self.wait_for, predicate, timeout)
 
@@ -513,7 +515,7 @@ class FakeNode(DefaultAnswers):
         self._running().call(self._apply_reading)
 
     def _apply_reading(self) -> None:
-        """Let all connections start or stop reading, according to the flag `_reading`."""
+        """Start or stop reading on all connections, according to the flag `_reading`."""
         for connection in list(self._connections):
             if self._reading:
                 connection.resume_reading()
@@ -625,8 +627,9 @@ class FakeNode(DefaultAnswers):
         if self._hanging:
             connection.hang()
         if not self._reading:
-            # Pause in the next iteration of the loop, after the transport has started reading. If
-            # we paused now, Python 3.10 would start reading in spite of that.
+            # The node is paused, so this connection must not read. Stop it in the next iteration of
+            # the loop: in Python 3.10, the transport starts reading after this method, and would
+            # undo a stop in it.
             self.loop.call_soon(self._apply_reading)
         if self._closed:
             connection.abort()
@@ -647,7 +650,8 @@ class FakeNode(DefaultAnswers):
         :param fault: the error.
         """
         self.malformed.append(fault)
-        # If the first bytes are malformed, the client's version is not known.
+        # If the client's first bytes are malformed, its version is not known: respond in the node's
+        # newest version.
         connection.version = connection.version or self.max_version
         connection.send(0, *self._protocol_error(str(fault)))
         connection.end()
@@ -730,7 +734,8 @@ class FakeNode(DefaultAnswers):
             return
         answer: Answer = answer_method(request)
         answer.perform(request)
-        # The version and compression that STARTUP chose apply only after the response to STARTUP.
+        # Now that the response to STARTUP is queued, use the version and compression that STARTUP
+        # chose.
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
 

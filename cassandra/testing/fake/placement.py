@@ -16,7 +16,7 @@ _LEAST, _RING = -(1 << 63), 1 << 64  # the smallest token, and the number of tok
 
 
 class Member(NamedTuple):
-    """A node, with the properties that decide which partitions it gets.
+    """A node, with the properties that determine its partitions.
 
     :param host_id: the node's id.
     :param shards: the number of its shards.
@@ -158,8 +158,8 @@ class Placement:
             for index, member in enumerate(members)
             for member_token in member.tokens
         )
-        # Find the first position on the ring whose token is not less than `token`. Because -1 is
-        # less than every index, the search also finds a node that owns exactly this token.
+        # Find the first item (token, index) of the ring whose token is not less than `token`. An
+        # item with exactly this token is found too, because -1 is less than every index.
         start = bisect_left(ring, (token, -1))
         replicas: dict[int, Replica] = {}
         for step in range(len(ring)):

@@ -34,8 +34,8 @@ class Opcode(IntEnum):
     AUTH_SUCCESS = 0x10
 
 
-# All other messages are requests. A node rejects a request for which it has no method `_on_<name>`,
-# unless a test primes an answer.
+# The opcodes of responses. All other messages are requests. A node rejects a request if it has no
+# method `_on_<name>` for it, unless a test has primed an answer.
 RESPONSES = frozenset(
     {
         Opcode.ERROR,

@@ -78,8 +78,8 @@ def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
     )
 
 
-# Maps the name of a field to (default value, encoder). If the default is None, `error_body` takes
-# the value from the request that failed.
+# `_FIELDS` maps the name of a field to a `_Field`: (default value, encoder). If the default is
+# None, `error_body` takes the value from the request that failed.
 _Field = tuple[Any, Callable[[Any], bytes]]
 _FIELDS: dict[str, _Field] = {
     "consistency": (None, _short),
@@ -137,7 +137,8 @@ def check_fields(code: int, fields: Mapping[str, Any]) -> None:
             f"error 0x{code:04x} has no field {', '.join(unknown)}; "
             f"it has {', '.join(allowed) or 'none'}"
         )
-    # Encode the fields now: an error in the node's thread would only close the connection.
+    # Encode the fields now, only to find errors: in the node's thread, an error would just close
+    # the connection.
     for name, value in fields.items():
         encode = _FIELDS[name][1]
         if name == "failures" or value is None:

@@ -15,7 +15,7 @@ from cassandra.testing.wire import WireError
 if TYPE_CHECKING:
     from cassandra.testing.fake.connection import ServerConnection
 
-# Flags of an envelope (section 2.4.1.2), and of the parameters of a query (section 4.1.4).
+# Flags of an envelope (section 2.4.1.2), then flags of the parameters of a query (section 4.1.4).
 TRACING, CUSTOM_PAYLOAD = 0x02, 0x04
 _VALUES, _SKIP_METADATA, _PAGE_SIZE, _PAGING_STATE = 0x01, 0x02, 0x04, 0x08
 _SERIAL, _TIMESTAMP, _NAMES, _KEYSPACE, _NOW = 0x10, 0x20, 0x40, 0x80, 0x100
@@ -120,8 +120,8 @@ class Request:
             parser(self, reader)
         except UnicodeDecodeError as error:
             raise WireError(f"a text that is not UTF-8: {error}") from error
-        # Reject a body that is too long: the driver has a bug, and a normal response would hide the
-        # bug.
+        # If bytes are left, the driver has a bug. Raise an error, because a normal response would
+        # hide it.
         if not reader.at_end:
             raise WireError(f"{len(reader.rest())} bytes are left after the body of {self!r}")
 
@@ -152,7 +152,7 @@ def _prepare(request: Request, reader: BodyReader) -> None:
     request.query = reader.long_string()
     if request.version >= 5:
         request.query_flags = reader.int32()
-        # PREPARE has no other flag: if it is set, a keyspace follows (section 4.1.5).
+        # PREPARE has only this flag. If it is set, a keyspace follows (section 4.1.5).
         if request.query_flags & 0x01:
             request.keyspace = reader.string()
 
@@ -199,8 +199,8 @@ def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
     if flags & _TIMESTAMP:
         request.timestamp = reader.long()
     if request.version >= 5:
-        # Check these flags only from version 5 on: earlier versions have a single byte of flags, in
-        # which these bits cannot be set.
+        # Only check these flags from version 5 on: earlier versions have a single byte of flags,
+        # which does not contain these bits.
         if flags & _KEYSPACE:
             request.keyspace = reader.string()
         if flags & _NOW:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Match = str | re.Pattern[str] | Opcode | Callable[["Request"], bool]
 
-# Requests that execute CQL: only these match a prime for a string or a pattern.
+# The requests that execute CQL. Only these match a prime that is a string or a pattern.
 _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 
@@ -26,8 +26,7 @@ def _by_text(text: str) -> Callable[[Request], bool]:
 
     def matches(request: Request) -> bool:
         """Return True if the request executes the CQL."""
-        # A PREPARE has CQL too, but does not match: a prime for CQL only answers the execution of a
-        # statement.
+        # A PREPARE has CQL too, but must not match: a prime for CQL answers only executions.
         if request.opcode not in _WITH_TEXT:
             return False
         is_in_batch = bool(request.statements) and text in request.queries

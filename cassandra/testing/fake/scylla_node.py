@@ -25,8 +25,8 @@ __all__ = ["ScyllaNode", "rate_limited"]
 # Extensions of the protocol, which the node offers in SUPPORTED.
 _V1, _V2 = "TABLETS_ROUTING_V1", "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 _LWT, _RATE_LIMIT = "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR"
-# These patterns find the table, the bound columns and the result columns of a prepared statement,
-# and IF, which makes the statement a lightweight transaction.
+# Patterns that find the parts of a prepared statement: its table, its bound columns, its result
+# columns, and the IF of a lightweight transaction.
 _TABLE_NAME = re.compile(r'\b(?:from|into|update)\s+"?(\w+)"?\."?(\w+)"?', re.IGNORECASE)
 _INSERT = re.compile(r"\binto\s+\S+?\s*\(([^)]*)\)\s*values\s*\(([^)]*)\)", re.IGNORECASE)
 _COMPARED = re.compile(r"(\w+)\s*=\s*\?")
@@ -59,7 +59,7 @@ class ScyllaNode(FakeNode):
         self.release_version = "3.0.8"
         self.supported["CQL_VERSION"] = ["3.3.1"]
         self._next_shard = 0  # how many connections the ordinary port has accepted
-        # Draws the ports of a simulated NAT. Each node has a different seed.
+        # Generates the random ports of a simulated NAT. Each node has a different seed.
         self._nat = Random(len(scylla.nodes))
         self._shard_listener: Listening | None = None  # None while closed
         scylla.nodes.append(self)
@@ -194,14 +194,14 @@ class ScyllaNode(FakeNode):
         super()._answer(request)
 
     def _count_arrival(self, request: Request) -> None:
-        """Count an EXECUTE in `arrivals`; inform the client if it does not know the tablet."""
+        """Count an EXECUTE in `arrivals`. If the client does not know the tablet, inform it."""
         prepared = self.statement_of(request)
         if prepared is None or not prepared.pk_indexes:
             return
         key = _partition_key(request.values, prepared.pk_indexes)
         if key is None:
             return
-        # Check if this node and this shard have the partition.
+        # Find out whether this node and this shard have the partition.
         shard = request.connection.shard
         token = token_of(key)
         placement = self.scylla.placement
@@ -225,14 +225,14 @@ class ScyllaNode(FakeNode):
             request.routing_payload = routing_payload(tablet, version)
 
     def _payload_version(self, request: Request, tablet: Tablet | None, is_right: bool) -> int:
-        """Return which version of the tablet payload the response has, 1 or 2; 0 for no payload."""
+        """Return the version of the tablet payload for the response, 1 or 2; 0 for no payload."""
         if tablet is None:
             return 0
         if request.connection.has_tablet_versions:
-            # In version 2, the client sends one byte about the tablet version that it knows. The
-            # high half of the byte is the index of a hexadecimal digit of the version, and the low
-            # half is that digit. If our digit differs, the client does not know the present
-            # version.
+            # In version 2, the client sends one byte about the tablet's version number that it
+            # knows. The high half of the byte is the index of a hexadecimal digit of this number,
+            # and the low half is the digit. If our number has another digit there, the client has
+            # an old version.
             block = request.tablet_version_block or 0
             digit_index, digit_of_client = block >> 4, block & 0xF
             digit = tablet.version >> 4 * digit_index & 0xF
@@ -301,7 +301,7 @@ def rate_limited(
         node = request.connection.node
         if not isinstance(node, ScyllaNode):
             return body
-        # The body begins with the error code, four bytes long. Send the code that the node
+        # The body begins with the error code in four bytes. Replace it by the code that the node
         # announces in SUPPORTED.
         return node.scylla.rate_limit_code.to_bytes(4, "big") + body[4:]
 

@@ -90,7 +90,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
     shared_envelopes: list[bytes] = []
     shared_size = 0
     for envelope in envelopes:
-        # If the shared frame has no space for this envelope, complete the frame.
+        # Complete the shared frame if it has no space for this envelope.
         if shared_size + len(envelope) > MAX_PAYLOAD and shared_envelopes:
             frames.append(
                 encode_segment(

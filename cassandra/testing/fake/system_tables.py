@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
     from cassandra.testing.fake.requests import Request
 
-# Matches the form of SELECT by which drivers read system tables. We parse no other CQL.
+# The form of SELECT that drivers send to system tables. We parse no other CQL.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
     r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
@@ -30,7 +30,7 @@ _SYSTEM_TABLE = re.compile(
     r"\bsystem(_(auth|distributed(_everywhere)?|schema(_mcs)?|traces|views|virtual_schema))?\"?\.\w",
     re.IGNORECASE,
 )
-# These patterns split a WHERE clause into conditions, and a condition into column and values.
+# Patterns that split a WHERE clause into conditions, and a condition into a column and its values.
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _CONDITION = re.compile(r"^(\w+)\s*(?:=|in\b)\s*(.*)$", re.IGNORECASE | re.DOTALL)
 _VALUE = re.compile(r"'(?:[^']|'')*'|[^\s(),']+")
@@ -75,7 +75,7 @@ _PEERS_V2: tuple[_Column, ...] = (
     *_COMMON,
 )
 
-# (name, CQL type) of the columns of the schema tables. Several tables share the lists `_OPTIONS`,
+# The columns of the schema tables, as (name, CQL type). Several tables share the lists `_OPTIONS`,
 # `_COLUMN` and `_FUNCTION`.
 _NAME, _TABLE = ("keyspace_name", "text"), ("table_name", "text")
 _TEXTS = "map<text,text>"
@@ -175,7 +175,7 @@ def _table(node: FakeNode, name: str) -> Table | None:
         return _rows_of_nodes(_PEERS, node.peers)
     if name == "system.peers_v2" and node.has_peers_v2:
         return _rows_of_nodes(_PEERS_V2, node.peers)
-    # The rows of all other tables are in `node.schema`. Look up the columns.
+    # The rows of all other tables are in `node.schema`; their columns are in these dicts.
     columns = SCHEMA_TABLES.get(name)
     if columns is None and node.has_peers_v2:
         columns = SCHEMA_TABLES_OF_5_0.get(name)
@@ -208,7 +208,8 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
     selected = [part.strip().lower() for part in selection.split(",")]
     if selection == "*":
         selected = list(column_types)
-    # A real server raises this error, too. Drivers react by reading other tables or columns.
+    # Like a real server, raise an error for unknown columns: drivers then read other tables or
+    # columns.
     unknown = [column for column in selected if column not in column_types]
     if unknown:
         return _refusal(f"Undefined column name {unknown[0]} in table {name}")
@@ -226,8 +227,8 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
             else _unquoted(value)
             for value in _VALUE.findall(condition[2])
         }
-        # Compare values as strings: a literal of the WHERE clause is a string here, whatever the
-        # type of its column is.
+        # Compare the values as strings: the literals in WHERE were not parsed, and are strings for
+        # columns of any type.
         rows = [row for row in rows if str(row.get(column)) in values]
     keyspace, _, bare_name = name.partition(".")
     return paged(
@@ -239,7 +240,7 @@ def answer_to(node: FakeNode, request: Request) -> Message | None:
 
 
 def _bound(value: object, kind: str) -> str | None:
-    """Return a bound value as a literal without quotes.
+    """Return a bound value as a string, like a literal of WHERE without its quotes.
 
     Return None if the value is null, unset or missing.
     """

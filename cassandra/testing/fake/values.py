@@ -124,8 +124,8 @@ class _Scalar(NamedTuple):
     class_name: str
     # The size in bytes of an element in a vector; None if each element is preceded by its length.
     width: int | None = None
-    # The first protocol version that knows `option`. For earlier versions, the Java class is named
-    # instead.
+    # The first protocol version whose clients know `option`. In earlier versions, the type is sent
+    # as a custom type with the name of its Java class.
     since: int = 3
 
 
@@ -159,7 +159,8 @@ def _custom(class_name: str) -> bytes:
     return b"\0\0" + string(class_name)
 
 
-# Maps a type's name in Python or SQL to the CQL type that the error message proposes instead.
+# Types of Python and SQL that users may write instead of a CQL type. The error message proposes the
+# CQL type.
 _TYPES_OF_OTHERS = {
     **dict.fromkeys(("integer", "int32"), "int"),
     **dict.fromkeys(("long", "int64"), "bigint"),
@@ -200,7 +201,7 @@ def _scalar(name: str) -> Type:
 
 
 def _cell(kind: Type, value: object) -> bytes:
-    """Encode a value after its length. Null has the length -1."""
+    """Return the encoded value with its length in front. Null has the length -1."""
     if value is None:
         return b"\xff\xff\xff\xff"
     return long_bytes(value.data if isinstance(value, Encoded) else kind.encode(value))
@@ -327,7 +328,7 @@ def _split(text: str) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def parse_type(kind: str | Udt) -> Type:
-    """Parse a CQL type, such as ``map<text, frozen<list<int>>>``; a `Udt` is accepted, too."""
+    """Return the `Type` for a CQL type such as ``map<text, frozen<list<int>>>``, or a `Udt`."""
     if isinstance(kind, Udt):
         return _udt(kind)
     # Split ``name<parameters>``, and parse the parameters as types.
@@ -391,7 +392,8 @@ def encode_row(
                 f"row {index} has a value for {unknown[0]!r}, but the columns are "
                 f"{', '.join(names)}"
             )
-    # Bring the values into the order of the columns. Columns that a mapping lacks become null.
+    # Bring the values into the order of the columns. A column that is not in a mapping becomes
+    # null.
     values = [row.get(name) for name in names] if isinstance(row, Mapping) else row
     if len(values) != len(types):
         raise ValueError(

@@ -24,7 +24,8 @@ from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.replay.sniffing import Answer, read_rows_head, with_values
 
 _PORTS = frozenset({"SCYLLA_SHARD_AWARE_PORT", "SCYLLA_SHARD_AWARE_PORT_SSL"})
-# Tables in the keyspace system that list other nodes, and the columns of an address and a port.
+# The tables of the keyspace system that list other nodes. Below are the names of columns that have
+# the address or the port of a node.
 _PEERS = frozenset({"peers", "peers_v2"})
 _ADDRESS_COLUMNS = frozenset({"rpc_address", "native_address"})
 _PORT_COLUMNS = frozenset({"rpc_port", "native_port"})

@@ -2,8 +2,8 @@
 
 A replay only uses a response that was recorded for a request with the same meaning. The meaning has
 all parts that have an effect on the response: the CQL, the values, the keyspace, consistency
-levels, the page, and if the response may omit the column metadata. Parts that differ from run to
-run are left out: stream ids, client timestamps, ids of prepared statements, and the order of
+levels, the page, and whether the response may omit the column metadata. Parts that differ from run
+to run are left out: stream ids, client timestamps, ids of prepared statements, and the order of
 requests on different connections.
 """
 
@@ -71,8 +71,7 @@ def _values(text: str | None, values: Sequence[Any], is_masked: bool) -> list[st
     :param text: the CQL of the statement. All values of statements about roles are masked.
     """
     if text is not None and is_about_roles(text):
-        # Do not use a digest, which would reveal a short password to anyone who tries all
-        # passwords.
+        # A digest would not protect a short password: anyone could try all short passwords.
         return [_SECRET] * len(values)
     return [_value(value, is_masked) for value in values]
 
@@ -88,7 +87,7 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
     :param keyspace: the keyspace that its connection uses.
     :param is_masked: True to replace bound values by digests.
     """
-    # A PREPARE has other flags: the bit for "skip metadata" has another meaning there.
+    # Do not read this flag of a PREPARE, where the same bit has another meaning.
     skips_metadata = request.opcode != Opcode.PREPARE and request.skip_metadata
     parts: Meaning = {
         "kind": Opcode(request.opcode).name,
@@ -111,7 +110,7 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
         "skips_columns": skips_metadata or None,
         "traced": request.traced or None,
     }
-    # Leave out the parts that the request does not have.
+    # Omit the parts that this request does not have.
     return {name: part for name, part in parts.items() if part not in (None, [])}
 
 

@@ -158,7 +158,8 @@ class Recorder:
             raise RuntimeError(f"the recorder of {self.path} is not running")
         self._thread = None
 
-        # Connections belong to the recorder's thread, so close them in that thread.
+        # asyncio's transports are not thread-safe, so close the connections in the recorder's
+        # thread.
         def close() -> None:
             thread.stop_listening(listener)
             for link in list(self._links):
@@ -242,7 +243,7 @@ class _ApplicationSide(asyncio.Protocol):
         self._connecting: asyncio.Task[None] | None = None  # the task that connects to the node
         # The bytes that the application has sent before we were connected to the node.
         self._unsent: list[bytes] = []
-        # The parsers of the bytes from the application and of the bytes from the node.
+        # One parser for the bytes from the application, and one for the bytes from the node.
         self._requests, self._answers = Sniffer(), Sniffer()
         # Maps a stream id to the request in flight on this stream, and the request's entry in the
         # recording. The entry is None if the request is not recorded.

@@ -107,7 +107,7 @@ def supported_body(options: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def _skip_prefix(flags: int, reader: BodyReader) -> list[str]:
-    """Skip the optional fields before a response's content, and return its warnings."""
+    """Read the optional fields before a response's content, and return the warnings among them."""
     if flags & TRACING:
         reader.take(16)
     warnings = reader.string_list() if flags & _WARNING else []
@@ -163,8 +163,8 @@ def read_rows_head(flags: int, body: bytes, only_keyspace: str | None = None) ->
         return None
     columns = []
     for index in range(count):
-        # Without a global table, each column is preceded by its table. For the first column, we
-        # have already read the table.
+        # If the columns have no common table, each column is preceded by its own. The table of the
+        # first column was read above.
         if index and not row_flags & _GLOBAL_TABLE:
             reader.string()
             reader.string()
@@ -208,7 +208,7 @@ def answer_without_secrets(answer: Answer, text: str) -> Answer:
             passwords = [column for column in head.columns if "password" in column.lower()]
             body = with_values(body, head, dict.fromkeys(passwords, b"***"))
             reader = BodyReader(body)
-    # The content follows the tracing id, the warnings and the custom payload.
+    # Skip the tracing id, the warnings and the custom payload. The content comes after them.
     warnings = _skip_prefix(flags, reader)
     content = reader.rest()
     prefix = body[: len(body) - len(content)]

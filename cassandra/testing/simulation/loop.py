@@ -37,13 +37,13 @@ _BEGINNING = 1_000.0  # virtual seconds at the start; not 0, which some code tre
 _EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock shows 2026 when virtual time is 0
 _TURN = 1e-6  # how long each iteration of the loop takes at least, in seconds
 _LATENESS = 2e-5  # maximum seconds that a timer may be late
-# The share of the jumps to the next event at which virtual time lands too late, by up to _BUSY
-# seconds, as if the process had been busy.
+# When virtual time jumps to the next event, it sometimes lands too late by up to `_BUSY` seconds,
+# as if the process had been busy. This is the probability of a late jump.
 _BUSY_SHARE = 0.02
 _BUSY = 0.005  # seconds
 
-# If the loop iterates more than _MOST_TURNS times within _TURNS_TIME virtual seconds, it is a
-# livelock.
+# If the loop iterates more than `_MOST_TURNS` times within `_TURNS_TIME` virtual seconds, it raises
+# Livelocked.
 _MOST_TURNS = 300_000
 _TURNS_TIME = 5.0
 
@@ -159,7 +159,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """
         self._check_progress()
         clock = self._clock
-        # Take the seconds for which callbacks have blocked the loop; see the method `stall`.
+        # How many seconds callbacks have blocked the loop since the last call; see the method
+        # `stall`.
         stall, self._stall = self._stall, 0.0
         # Each iteration takes at least _TURN virtual seconds. The stall is added to that.
         if self.threads is not None:
@@ -178,7 +179,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return events
 
     def jump(self, target: float | None) -> None:
-        """Let time pass until the next I/O event, or until `target`.
+        """Let time pass until `target` or the next I/O event, whichever comes first.
 
         :param target: the virtual time of the next timer; None if there is none.
         :raises Stalled: if there is no I/O event and no timer.
@@ -231,7 +232,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.faults = parent.faults
         self._clock = parent._clock
         self._clusters = parent._clusters
-        # The check for a livelock begins now: see `_watch_from` in `__init__`.
+        # Begin to check for a livelock now; see `_watch_from` in `__init__`.
         self._watch_from = (self._clock.now, 0)
 
     def call_soon_threadsafe(  # type: ignore[override]
@@ -412,7 +413,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _abandon_tasks(self) -> None:
         """Cancel the tasks that still run after the main coroutine has ended."""
-        # Restart the check for a livelock, because the clean-up needs some iterations of the loop.
+        # The clean-up needs some iterations of the loop, so begin a new check for a livelock.
         self._watch_from = (self._clock.now, self.turns)
         # Sort the tasks by their hash, which is their number, so that each run cancels them in the
         # same order.
@@ -515,7 +516,8 @@ class SimulatedEnvironment:
             handshake.
         """
         network = self.loop.network
-        # Connect from the first free port of the range: the port determines the shard.
+        # The port determines the shard on the server, so connect from the first free port of the
+        # range.
         local_port = None
         if local_ports is not None:
             local_port = next(

@@ -223,7 +223,7 @@ class Network:
         while (
             self.is_cut(source, address) or self.is_cut(address, source) or address in self._hanging
         ):
-            # TCP repeats SYN after 1, 2, 4 ... further seconds.
+            # TCP sends SYN again after 1, 2, 4 ... further seconds.
             pause = waited + 1.0
             if waited + pause > _SYN_TIMEOUT:
                 raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
@@ -241,7 +241,7 @@ class Network:
         try:
             server_end.begin(listener.make_protocol(), listener.tls)
             await asyncio.sleep(self.delay())
-            # The server's protocol may have reset the connection as soon as it was made.
+            # The server's protocol may already have reset the connection while it was made.
             if client_end.is_reset:
                 raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
             on_reached()
@@ -310,7 +310,7 @@ class Link:
         self.ends = (client_end, server_end)
 
     def resend(self) -> None:
-        """Send blocked segments again, in both directions."""
+        """Send the blocked segments of both directions again."""
         for end in self.ends:
             end.resend()
 
@@ -399,7 +399,7 @@ class SimulatedTransport(asyncio.Transport):
         waiter: asyncio.Future[None] = self._loop.create_future()
         if tls is None:
             self._adopt(protocol)
-            # The loop calls `_wake` after `connection_made`, so wait until then.
+            # `_wake` is called after `connection_made`, so wait for it.
             self._loop.call_soon(_wake, waiter)
             await waiter
             return self
@@ -488,7 +488,7 @@ class SimulatedTransport(asyncio.Transport):
         while inbox and size < limit and isinstance(inbox[0], bytes):
             part = inbox.popleft()
             assert isinstance(part, bytes)
-            # If only a part of these bytes is wanted, put the rest back.
+            # If the last part is larger than needed, put the rest of it back.
             if size + len(part) > limit:
                 inbox.appendleft(part[limit - size :])
                 part = part[: limit - size]
@@ -518,8 +518,8 @@ class SimulatedTransport(asyncio.Transport):
             return
         arrival = self._loop.time() + self.network.delay()
         if content != _RST:
-            # The segment arrives after all earlier segments. Only RST may overtake earlier
-            # segments.
+            # A segment arrives after all segments that were sent before. Only RST may overtake
+            # them.
             arrival = max(arrival, self._arrival + 1e-7)
             self._arrival = arrival
         self.peer._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))

@@ -63,8 +63,8 @@ class SimulatedThread(NodeThread):
     def wait_for(self, predicate: Callable[[], T], timeout: float) -> T:
         """Wait in virtual time until a predicate is true; return the predicate's value.
 
-        Only a simulated thread can wait. In any other thread, this method returns the present value
-        at once.
+        If the calling thread is not a simulated thread, it cannot wait: the method then returns the
+        present value at once.
 
         :param predicate: a function without arguments.
         :param timeout: the maximum wait, in virtual seconds.

@@ -23,7 +23,7 @@ from cassandra.testing.simulation.loop import SimulatedLoop, Stalled
 
 __all__ = ["SimulatedThreads"]
 
-# The probability that a call of `call_soon_threadsafe` lets another thread run at once.
+# The probability with which a call of `call_soon_threadsafe` lets another thread run at once.
 _SWITCH_SHARE = 0.25
 _PATIENCE = 300.0  # real seconds that a thread waits for its turn
 _END_PATIENCE = 10.0  # real seconds that a remaining thread may take to end
@@ -48,9 +48,9 @@ def _no_time() -> float | None:
 class _Carrier:
     """A real thread, which runs several strands (simulated threads) one after the other.
 
-    If each strand had a new real thread, the operating system might or might not reuse the identity
-    (`threading.get_ident`) of a thread that has ended. The seed does not determine that. With
-    reused real threads, the identities are the same in each run.
+    If each strand had a new real thread, the thread might or might not get the identity
+    (`threading.get_ident`) of an earlier thread. The operating system decides that, not the seed.
+    Because real threads are reused, the identities are the same in each run.
     """
 
     def __init__(self) -> None:
@@ -82,8 +82,8 @@ class _Strand:
         self._threads = threads
         self._target = target
         self.name = name
-        # The strand acquires this lock to wait for its turn. Another strand releases the lock to
-        # let this strand run.
+        # The strand waits for its turn by acquiring this lock. The strand that runs releases the
+        # lock to let this strand run.
         self.turn = threading.Lock()
         self.turn.acquire()
         # A waiting strand can continue when `is_ready()` is true, or at the virtual time that
@@ -223,7 +223,8 @@ class SimulatedThreads:
             for strand in strands:
                 strand.start()
             assert self._ended is not None
-            # `_ended` is set whenever a thread ends. Wait until all of `strands` have ended.
+            # `_ended` is set whenever some thread ends, so check after each time whether all of
+            # `strands` have ended.
             while any(strand.is_alive() for strand in strands):
                 await self._ended.wait()
                 self._ended.clear()
@@ -377,7 +378,7 @@ class SimulatedThreads:
             self._turn_alone(loop)
             return
         if stall:
-            # Only time can end the stall, so do not check for work until it has ended.
+            # Until the stall ends, the loop does no work, so only wait for time to pass.
             end = loop.time() + stall
             self._give_turn(_never, lambda: end)
         self._give_turn(loop.has_work, loop.next_time)
@@ -404,7 +405,7 @@ class SimulatedThreads:
     def on_call(self, loop: SimulatedLoop) -> None:
         """Let other threads run now, with a probability of `_SWITCH_SHARE`.
 
-        :param loop: the loop that got the callback.
+        :param loop: the loop to which a callback was added.
         """
         strand = self._by_ident.get(threading.get_ident())
         # Do nothing in a real thread that is not simulated, or in the thread that runs `loop`.
