@@ -19,7 +19,7 @@ from cassandra.migrate.table import DIFFERENCES
 class Finding:
     """A difference at one location in the application.
 
-    :param location: the file name. In a notebook, the number of the cell in brackets follows.
+    :param location: the file name. For a notebook, the cell's number follows in brackets.
     :param line: the number of the line, from 1.
     :param column: the number of the column, from 1.
     :param severity: ``breaks``, ``differs`` or ``note``.
@@ -65,8 +65,8 @@ def check(paths: Iterable[Path]) -> Report:
     program = Program()
     sources = []
     seen_paths: set[str] = set()
-    # Read all files before comparing any with the table: whether code in one file shows a
-    # difference may depend on another file.
+    # Read all files first, and then compare their facts with the table: a matcher may need to know
+    # what another file defines.
     for requested_path in paths:
         for path in files.walk(requested_path):
             if os.path.realpath(path) in seen_paths:
@@ -104,14 +104,15 @@ def _own_modules(path: Path) -> list[str]:
 
 def _findings(source: files.Source, program: Program) -> list[Finding]:
     """Return the findings in a file, sorted by line."""
-    # Several facts may show the same difference in the same code. Report the difference only once.
+    # Several facts may show the same difference in the same code. The key makes sure that it is
+    # reported only once.
     findings_by_key = {}
     for fact in reader.read(source.tree):
         for difference in DIFFERENCES:
             finding = _finding(source, program, fact, difference)
             if finding is not None:
                 findings_by_key[
-                    # The findings are sorted by these values, in this order.
+                    # These values also give the order in which the findings are sorted.
                     finding.line, finding.column, finding.location, finding.code, difference.key
                 ] = finding
     return [findings_by_key[key] for key in sorted(findings_by_key)]

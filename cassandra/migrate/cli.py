@@ -28,8 +28,8 @@ is nothing to read, or a file could not be read
 """
 
 
-# Users may type options and words of other tools' commands. Maps each of them to the advice in the
-# error.
+# Options and words that users may type because other tools have them. The value is the advice in
+# the error.
 _COUNTERPARTS = {
     **dict.fromkeys(("--json", "-json"), "write --format json"),
     **dict.fromkeys(
@@ -72,8 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--format", choices=("text", "json"), default="text", help="how findings are printed"
     )
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    # If the user has left out `check`, argparse would report the path as an invalid choice, so
-    # explain the mistake instead.
+    # If the user has left out `check`, argparse would say that the path is an invalid choice. Say
+    # instead what is missing.
     if arguments and arguments[0] != "check" and _is_path(arguments[0]):
         command_line = ["python", "-m", "cassandra.migrate", "check", *arguments]
         parser.error(f"write {shlex.join(command_line)}")
@@ -96,7 +96,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there are no Python files in {', '.join(map(str, options.paths))}")
     print(as_json(report) if options.format == "json" else as_text(report))
     if report.unread:
-        # The check is incomplete, because there may be differences in these files.
+        # If files could not be read, the check is incomplete, because they may show further
+        # differences.
         unread_count = len(report.unread)
         files = "1 file was" if unread_count == 1 else f"{unread_count} files were"
         print(f"{parser.prog}: {files} not read, so the exit code is 2", file=sys.stderr)

@@ -59,11 +59,11 @@ class Fact:
 
 @dataclass
 class Name(Fact):
-    """A name of the driver that the application imports or uses.
+    """A name of the driver that the application imports, or uses as an attribute.
 
-    The application may use it as an attribute of a module or class.
+    For example, it imports ``cassandra.cluster`` and uses ``cassandra.cluster.Cluster``.
 
-    :param name: the full name by which the application refers to it.
+    :param name: the full, dotted name by which the application refers to it.
     :param is_there: True if this driver has the name, False if it does not, None if we cannot know.
     :param is_import: True if an import statement has the name.
     """
@@ -108,8 +108,8 @@ class Stored(Fact):
     :param owner: the object's class.
     :param name: the attribute.
     :param value: the assigned expression; None if it is not known.
-    :param is_refused: True if this driver would raise an error, because it would take the name for
-        a misspelt setting.
+    :param is_refused: True if this driver raises an error for the assignment, because it treats the
+        name as a misspelt setting.
     """
 
     owner: str
@@ -174,7 +174,7 @@ class Derived(Fact):
 
 @dataclass
 class Noticed(Fact):
-    """A difference that only several expressions together show, such as a callback that blocks.
+    """A fact that no single expression shows, such as a callback that blocks.
 
     :param kind: the kind of fact, which the matcher `NoticedAs` compares.
     :param code: the application's code, shortened.

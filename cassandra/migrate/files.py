@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ENDINGS = (".py", ".pyw", ".ipynb")  # endings of the files that are read in a folder
-# Names of folders that have the code of other projects.
+# Folders with these names contain code of other projects, so do not read them.
 SKIPPED = {"node_modules", "site-packages", "dist-packages", "venv", "__pycache__", "virtualenv"}
 # A file that contains none of these words does not use a driver, and need not be parsed.
 WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I)
@@ -37,7 +37,7 @@ class Source:
 class Unread:
     """A file, or a cell of a notebook, that cannot be read or parsed.
 
-    :param location: the file name, with the number of the cell in brackets.
+    :param location: the file name. For a cell of a notebook, its number follows in brackets.
     :param line: the line of the error, from 1; 0 if the error has no line.
     :param reason: why the file cannot be read.
     """
@@ -126,7 +126,7 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
         # Magics are not Python, so replace each of these lines by `pass`.
         cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
-            # This cell cannot be parsed, but the other cells are still read.
+            # A cell that cannot be parsed becomes an `Unread`. Continue with the other cells.
             yield cell
             continue
         for node in ast.walk(cell.tree):

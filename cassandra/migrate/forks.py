@@ -27,13 +27,13 @@ from cassandra.migrate.scopes import (
 
 FORK = "fork"  # the value of `Noticed.kind`
 
-# The names of the class `Process`, whose constructor gets the function to run in a child process.
+# Names of the class `Process`. Its constructor gets a function that runs in a child process.
 PROCESSES = {
     "multiprocessing.Process",
     "multiprocessing.context.ForkProcess",
     "multiprocessing.context.Process",
 }
-# Maps a class to the methods whose first argument is a function that is run in another process.
+# The methods whose first argument is a function that runs in another process, by their class.
 STARTS = {
     POOL: (
         "apply", "apply_async", "imap", "imap_unordered", "map", "map_async", "starmap",
@@ -43,7 +43,8 @@ STARTS = {
 }  # fmt: skip
 # The keyword arguments whose value is a function that is run in another process.
 FUNCTION = ("target", "func", "fn", "initializer")
-# The attributes of its parent's cluster or session that a child process may use without harm.
+# The attributes of a cluster or session that a child process may use, although its parent has
+# created the object.
 HARMLESS = {"shutdown", "is_shutdown"}
 
 
@@ -146,7 +147,7 @@ def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
         if isinstance(branch_node, ast.Name) and _is_stored(branch_node)
     }
     for name, _ in _uses(branch_nodes, scopes, scope):
-        # If the child assigns to the name, the name no longer refers to the parent's object.
+        # A name to which the child assigns does not refer to the parent's object any more.
         if name not in assigned_names:
             yield Noticed(
                 node, is_guarded=False, kind=FORK, code=f"os.fork(), whose child uses {name}"
@@ -170,19 +171,17 @@ def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
 
 
 def _used_by(function: UserDefined, scopes: Scopes) -> str:
-    """Return the name of the first object of the parent that a function uses.
-
-    The object is a cluster or session that was created before the fork.
+    """Return the name of a cluster or session of the parent process that a function uses.
 
     Return "" if the function uses no such object.
     """
-    # If a class is called in the child process, its constructor is not examined.
+    # A class may also be called in the child process. We do not examine its constructor.
     if isinstance(function.node, ast.ClassDef):
         return ""
     function_scope = scopes.by_node[function.node]
     for name, bindings in _uses(list(own_nodes(function.node)), scopes, function_scope):
         # Report only objects that are created in the module or in `__init__`, because this code has
-        # run before the fork. Any other function may be called in the child process, and then
+        # run before the fork. Any other function may also be called in the child process, and then
         # creates a separate object there.
         if name not in function_scope.globals and all(
             binding.scope is scopes.root or getattr(binding.scope.node, "name", "") == "__init__"

@@ -1,4 +1,4 @@
-"""Finds the content of dicts in the source, to know the arguments in ``call(**settings)``."""
+"""Finds the entries of dicts in the source: the arguments of a call ``call(**settings)``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def arguments(node: ast.Call, scopes: Scopes, scope: Scope) -> dict[str, ast.exp
 
 
 def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.expr]:
-    """Return the entries of a dict by their string keys, as far as the source shows them.
+    """Return the entries of a dict that have string keys, as far as the source shows them.
+
+    If we cannot know the entries, return an empty dict.
 
     :param node: an expression that creates the dict, or the name of the dict.
     :param scopes: the file's scopes.
@@ -45,8 +47,8 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
         bindings = owner_scope.bindings[node.id] if owner_scope is not None else []
         if len(bindings) != 1 or bindings[0].kind != "value":
             return {}
-        # If the dict had a second name, code could change it through that name. So accept only a
-        # name that is bound directly to the expression that creates the dict.
+        # Accept a name only if it is bound directly to the expression that creates the dict.
+        # Otherwise the dict has another name, and code may change it through that name.
         definition = bindings[0].node
         if isinstance(definition, (ast.Dict, ast.Call)) and not _changes(scopes, node.id):
             return content(definition, scopes, bindings[0].scope)
@@ -67,7 +69,7 @@ def _displayed(node: ast.Dict) -> dict[str, ast.expr]:
 def _changes(scopes: Scopes, name: str) -> bool:
     """Return True if the file may change the dict with this name.
 
-    This includes code that passes the dict to other code, which may change it.
+    Code that passes the dict to a function may change it, too.
     """
     nodes = list(ast.walk(scopes.root.node))
     harmless = {id(read) for node in nodes for read in _reads(node)}
@@ -81,7 +83,7 @@ def _changes(scopes: Scopes, name: str) -> bool:
 
 
 def _reads(node: ast.AST) -> list[ast.expr]:
-    """Return the child expressions that `node` only reads.
+    """Return the child expressions that `node` reads, but cannot change if they are dicts.
 
     If such a child is a dict, `node` does not change it.
     """

@@ -30,8 +30,8 @@ from cassandra.migrate.facts import (
 )
 from cassandra.migrate.noticed import LIST_REMOVE
 
-# Severities of findings: with this driver, the code fails (BREAKS) or behaves differently
-# (DIFFERS). A NOTE is only worth knowing.
+# The severities of findings. BREAKS: the code fails with this driver. DIFFERS: the code behaves
+# differently. NOTE: the finding is only worth knowing.
 BREAKS = "breaks"
 DIFFERS = "differs"
 NOTE = "note"
@@ -58,9 +58,10 @@ def named_text(value: ast.expr) -> str:
 
 @functools.cache
 def definition_names(callees: tuple[str, ...]) -> frozenset[str]:
-    """Return the names that functions and methods have in the modules that define them.
+    """Return the names under which functions and methods are defined, for comparison with facts.
 
-    Facts have these names, whatever module the application imports from.
+    An application may import a function from another module than the one that defines it. Facts
+    have the name in the defining module.
 
     :param callees: the public names, as applications use them.
     """
@@ -110,7 +111,8 @@ class MissingName(Matcher):
         parts = fact.name.split(".")
         if parts[-1] in program.stored and not fact.is_import:
             return ""  # the application may have set this attribute itself
-        # The application may have added modules to the package, such as a backend of a framework.
+        # The application may itself have added modules to the package `cassandra`, such as a
+        # framework's backend: names in these modules are not missing.
         if any(".".join(parts[:end]) in program.own_modules for end in range(2, len(parts) + 1)):
             return ""
         is_private = any(part.startswith("_") for part in parts)
@@ -141,7 +143,7 @@ class ModuleOf(Matcher):
     """Matches the import of a module that is not part of the driver.
 
     :param names: the modules. Modules and names inside them match, too.
-    :param is_alone: True also matches if the application does not import the driver at all.
+    :param is_alone: True to match even if the application does not import the driver at all.
     """
 
     names: tuple[str, ...]
@@ -149,7 +151,8 @@ class ModuleOf(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the name of the module if it is in `names`; otherwise ""."""
-        # Most modules only matter if the application also imports the driver.
+        # Unless `is_alone` is True, the module only matters if the application also imports the
+        # driver.
         if not isinstance(fact, Module) or not (self.is_alone or names.PACKAGE in program.imports):
             return ""
         matches = any(
@@ -170,8 +173,8 @@ class PrivateAttribute(Matcher):
         # Names with two leading and two trailing underscores belong to Python itself.
         if not fact.name.startswith("_") or fact.name.endswith("__"):
             return ""
-        # If the application itself sets or defines an attribute with this name, its code may refer
-        # to that attribute instead of an attribute of the driver.
+        # If the application itself sets or defines an attribute with this name, the code may use
+        # the application's attribute, and not an attribute of the driver.
         if fact.name in program.stored or fact.name in program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -189,8 +192,8 @@ OF_MOCKS = re.compile(
 class MissingAttribute(Matcher):
     """Matches a public attribute that objects of this driver do not have.
 
-    :param owners: the classes of these objects. Classes such as policies must not be in it, because
-        their objects may belong to an application's subclass that has more attributes.
+    :param owners: the classes of these objects. It must not contain classes such as policies, from
+        which applications derive: the objects may belong to a subclass that has the attribute.
     """
 
     owners: tuple[str, ...]
@@ -204,7 +207,7 @@ class MissingAttribute(Matcher):
         if fact.owner not in definition_names(self.owners) or OF_MOCKS.fullmatch(fact.name):
             return ""
         # `PrivateAttribute` reports private names. If the application itself sets or defines an
-        # attribute with this name, its code may refer to that attribute.
+        # attribute with this name, the code may use the application's attribute.
         if fact.name.startswith("_") or fact.name in program.stored | program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -234,8 +237,8 @@ class Setting(Matcher):
         if isinstance(fact, Stored):
             if not self.is_stored or fact.name != self.name:
                 return ""
-            # The callees are constructors. Their classes have the attributes with the arguments'
-            # names.
+            # The callees are constructors. Objects of their classes have attributes with the names
+            # of the arguments.
             if fact.value is None or fact.owner not in definition_names(self.callees):
                 return ""
             if not self._is_concerned(fact.value):
@@ -261,7 +264,7 @@ class Setting(Matcher):
         return call.arguments[position] if is_known else None
 
     def _is_concerned(self, argument: ast.expr) -> bool:
-        """Return True if the difference applies to this value of the argument."""
+        """Return True if the difference applies to an argument with this value."""
         value = constant(argument)
         if self.values:
             if named_text(argument) in self.members:
@@ -271,7 +274,7 @@ class Setting(Matcher):
                 type(value) is type(concerned) and value == concerned
                 for concerned in self.values
             )
-        # Without a list of values, all values match except harmless values.
+        # If `values` is empty, all values match except those in `harmless`.
         return not any(value is harmless for harmless in self.harmless)
 
 
@@ -306,12 +309,11 @@ class CallOf(Matcher):
         if not isinstance(fact, Call):
             return ""
         is_known = fact.callee in definition_names(self.callees)
-        # `is_method` is True for a method call on an object whose class we do not know.
+        # True for a method call on an object whose class is not known.
         is_method = (
             not fact.callee
             and fact.method in self.methods
-            # If the application defines this name, the call may be of the application's own
-            # function.
+            # If the application defines this name itself, the call may be of that function.
             and fact.method not in program.defined
             and isinstance(fact.node, ast.Call)
             and isinstance(fact.node.func, ast.Attribute)
@@ -395,7 +397,7 @@ class DerivedFrom(Matcher):
 class NoticedAs(Matcher):
     """Matches a `Noticed` of a certain kind.
 
-    A `Noticed` is a fact that only several expressions together show.
+    A `Noticed` is a fact that no single expression shows.
 
     :param kind: the kind of the fact.
     :param unless: called with the `Program`. If it returns True, nothing matches.
@@ -413,7 +415,7 @@ class NoticedAs(Matcher):
 
 @dataclass(frozen=True)
 class RemovedFromList(Matcher):
-    """Matches ``update(column__remove=...)`` if all columns with this name are lists."""
+    """Matches ``update(column__remove=...)`` if the column is a list in all models that have it."""
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the call with the argument; "" for no match."""

@@ -1,6 +1,6 @@
-"""Looks up names in this driver: if a name exists, and which attributes and parameters it has.
+"""Looks up names in this driver: whether a name exists, and which attributes and parameters it has.
 
-Modules of the driver are imported when they are needed. Modules of the application are never
+To look up a name, its module of the driver is imported. Modules of the application are never
 imported.
 """
 
@@ -50,16 +50,17 @@ def find(name: str) -> object:
     except AttributeError:
         if isinstance(parent_object, ModuleType):
             return _module(name)
-        # A class or function may hide a module of the same name in its package, for example
-        # ``cassandra.util.sortedset``. So also look in the module.
+        # A package may have a class or function with the same name as a submodule, which hides the
+        # submodule, for example ``cassandra.util.sortedset``. So also look in the submodule.
         return getattr(_module(parent), attribute_name, MISSING)
-    # The driver imports the name only now, and the name's module needs a package that is missing.
+    # The driver imports this name when it is first used, and its module needs a package that is not
+    # installed.
     except Exception:
         return UNKNOWN
 
 
 def _is_found(value: object) -> bool:
-    # Compare by identity, because some objects redefine ``==``: comparing a cqlengine column
+    # Compare by identity: some objects redefine ``==``. For example, ``==`` of a cqlengine column
     # returns a filter.
     return value is not MISSING and value is not UNKNOWN
 
@@ -71,8 +72,8 @@ def _module(name: str) -> object:
             warnings.simplefilter("ignore")
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # If the error is about another module, this module exists, but needs a package that is not
-        # installed.
+        # If the error names this module, the module does not exist. If the error names another
+        # module, this module exists, but needs a package that is not installed.
         return MISSING if error.name == name else UNKNOWN
     except Exception:  # for example, an optional package is too old
         return UNKNOWN
@@ -137,7 +138,8 @@ def has_attribute(owner: str, name: str) -> bool | None:
     classes = [_python_twin(base) for base in cls.__mro__]
     for base in classes:
         if name in vars(base):
-            # A `Habit` raises an error with advice for a name that the class does not have.
+            # A `Habit` stands for a name that the class does not have: reading it raises an error
+            # with advice.
             return not isinstance(vars(base)[name], Habit)
     driver_classes = [base for base in classes if is_ours(base.__module__)]
     # With `__getattr__`, objects may have any attribute, so we cannot know.
@@ -146,7 +148,7 @@ def has_attribute(owner: str, name: str) -> bool | None:
     assigned = [_attributes_set_by(base) for base in driver_classes]
     if any(names is not None and name in names for names in assigned):
         return True
-    # A None in the list stands for a class whose attributes we cannot know.
+    # If a class assigns attributes that we cannot know, the list has None for it.
     return None if None in assigned else False
 
 
@@ -184,15 +186,15 @@ def _attributes_set_in_method(method: object) -> frozenset[str] | None:
     twin_module = TWINS.get(str(getattr(function, "__module__", "")).removeprefix(COMPILED))
     if twin_module is not None:
         function = find(f"{twin_module}.{getattr(function, '__qualname__', '')}")
-    # Do not read the source of a compiled function. It has a code object, too, but that object
-    # names a Cython file.
+    # A compiled function has a code object too, but its file is a Cython file, which we cannot
+    # parse.
     if not isinstance(function, FunctionType):
         return None
     file = function.__code__.co_filename
     if os.path.isfile(file):
         return _attributes_set_in_file(file)
-    # The driver generates some methods at run time, so they have no source file. Return all names
-    # that the method's code uses, which include the attributes that it assigns.
+    # The driver has generated this method at run time, so it has no source file. Return all names
+    # in its code, which include the attributes that it assigns.
     return frozenset(function.__code__.co_names)
 
 
@@ -208,7 +210,8 @@ def _attributes_set_in_file(file: str) -> frozenset[str]:
     )
 
 
-# The name of a ``**`` parameter that only collects unknown arguments to raise an error for them.
+# Functions of this driver may have a parameter ``**_unknown``, only to raise an error for unknown
+# arguments.
 _REFUSED = "_unknown"
 
 
@@ -228,8 +231,8 @@ def parameters(name: str) -> frozenset[str] | None:
     except (TypeError, ValueError):
         return None
     if any(
-        # A parameter ``**_unknown`` does not accept any argument: it only exists to reject unknown
-        # arguments.
+        # The parameter ``**_unknown`` accepts no argument: it only exists to raise an error for
+        # unknown arguments.
         parameter.kind is parameter.VAR_KEYWORD and parameter.name != _REFUSED
         for parameter in signature
     ):
@@ -280,7 +283,8 @@ def refuses(owner: str, name: str) -> bool:
         # arguments.
         setattr(create_object(cls), name, None)
     except AttributeError as error:
-        # The object is not initialized, so check that the error is not about a missing attribute.
+        # The object is not initialized, so the assignment may also fail for another reason. Check
+        # that the error is about a setting with this name.
         return repr(name) in str(error) and "setting" in str(error)
     except Exception:
         return False
@@ -295,8 +299,8 @@ def _callable(name: str) -> Callable[..., Any] | None:
 
 def _settings() -> frozenset[str]:
     """Return the names of the settings of `Cluster`, and of its other attributes."""
-    # Some settings are not in the signature of `Cluster`, but all settings are attributes of the
-    # class.
+    # Use the attributes of the class: some settings are not in the signature of `Cluster`, but all
+    # of them are attributes.
     cluster = find("cassandra.cluster.Cluster")
     signature = inspect.signature(cluster)  # type: ignore[arg-type]
     return frozenset(signature.parameters) | frozenset(dir(cluster))

@@ -1,7 +1,7 @@
-"""Finds differences that only several expressions together show, as `Noticed` objects.
+"""Finds facts that no single expression shows, as `Noticed` objects.
 
-For example, it finds a callback of a future that calls `Session.execute`, which waits for a
-response. The module `forks` finds the differences that have to do with forked processes.
+An example is a callback of a future that calls `Session.execute`, which waits for a response. The
+module `forks` finds the facts about forked processes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CALLBACK = "callback"  # a callback waits for a response
 CHANGE = "change"  # a mapping of the schema metadata is changed
 STRUCT = "struct"  # a `try` handles `struct.error`, which this driver does not raise
 EVENTLET = "eventlet"  # eventlet patches the standard library
-# A list is updated by `column__remove`. The name of the column follows.
+# The kind for an update of a list by `column__remove`. The name of the column follows.
 LIST_REMOVE = "list-remove "
 
 ADDS_CALLBACKS = ("add_callback", "add_errback", "add_callbacks")  # methods of `ResponseFuture`
@@ -44,8 +44,8 @@ BLOCKS = {
     (CLUSTER, "connect"),
     (CLUSTER, "refresh_schema_metadata"),
 }
-# CHANGES lists the methods that change a dict. SENDS lists (class, method) of the calls that bind
-# or send values.
+# CHANGES has the methods that change a dict. SENDS has (class, method) of the calls that bind or
+# send values.
 CHANGES = {"pop", "clear", "update", "setdefault", "popitem"}
 SENDS = {(SESSION, "execute"), (SESSION, "execute_async"), (PREPARED, "bind")}
 
@@ -65,8 +65,8 @@ def texts(nodes: Iterable[ast.AST]) -> list[str]:
 def handled(handler: ast.ExceptHandler) -> list[str]:
     """Return the errors that a handler recovers from, as class names without their modules.
 
-    :param handler: the handler. If it ends with ``raise`` or ``exit()``, it does not recover, and
-        the result is [].
+    :param handler: the handler. If it ends with ``raise`` or ``exit()``, it does not recover from
+        an error, so the result is [].
     """
     last_statement = handler.body[-1]
     if isinstance(last_statement, ast.Raise) or "exit(" in ast.unparse(last_statement):
@@ -147,7 +147,8 @@ def forwarded_arguments(
     """
     if not isinstance(constructor, ast.FunctionDef) or constructor.args.kwarg is None:
         return None
-    # The parameter `**rest` must have a single use, in the call of the base class's constructor.
+    # `rest` is the name of the parameter ``**rest``. The constructor must use it only once, to call
+    # the constructor of the base class.
     rest = constructor.args.kwarg.arg
     uses = [
         name_node
@@ -161,11 +162,11 @@ def forwarded_arguments(
         and ast.unparse(call.func).endswith((".__init__", ".__new__"))
         and any(keyword.arg is None and keyword.value in uses for keyword in call.keywords)
     ]
-    # If `**rest` has other uses, the constructor may change the arguments.
+    # If the constructor uses ``**rest`` in another way, it may change the arguments.
     if len(uses) != 1 or len(calls) != 1:
         return None
-    # Leave out arguments that are parameters of the constructor itself, and arguments that it
-    # passes explicitly.
+    # The constructor does not forward arguments for its own parameters, and it replaces arguments
+    # that it passes explicitly.
     consumed_names = {
         parameter.arg for parameter in (*constructor.args.args, *constructor.args.kwonlyargs)
     }
@@ -220,7 +221,7 @@ def _in_method_call(
                 code = f"{called.name}({short(argument)}): {blocking_call}()"
                 yield Noticed(node, is_guarded=False, kind=CALLBACK, code=code)
     elif called.owner.startswith(MAPPING) and called.name in CHANGES:
-        # The mappings of the schema metadata cannot be changed.
+        # The call changes a mapping of the schema metadata, which this driver does not allow.
         yield Noticed(node, is_guarded=False, kind=CHANGE, code=f"{short(node.func)}()")
 
 
@@ -234,17 +235,17 @@ def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
             called = scopes.value(node.func, scope)
             if not isinstance(called, Method) or (called.owner, called.name) not in BLOCKS:
                 continue
-            # A callback is called when its future is complete, so `result` of that future returns
-            # at once. But a future that was created in this function may not be complete yet.
+            # A callback runs when its future is complete, so `result` of that future returns at
+            # once. But if this function has created the future, the future may not be complete yet.
             if called.owner != FUTURE or _is_created_here(node.func, scope):
                 return short(node.func)
     return ""
 
 
 def _is_created_here(method: ast.expr, scope: Scope) -> bool:
-    """Return True if the future whose method is called was created in this function.
+    """Return True if this function itself has created the future whose method it calls.
 
-    Only then can its method `result` wait: a future that was passed to the callback is complete.
+    Only then can the method `result` wait: a future that was passed to the callback is complete.
     """
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):

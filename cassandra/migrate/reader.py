@@ -35,21 +35,21 @@ from cassandra.migrate.scopes import (
 )
 
 COLUMNS = "cassandra.cqlengine.columns"  # the module of the mapper's column classes
-# Code that handles one of these errors can cope with a missing module (SAVES_IMPORTS), a missing
-# attribute (SAVES_NAMES), or a distribution that is not installed (SAVES_VERSIONS).
+# The errors that code must handle so that it can cope with a missing module (SAVES_IMPORTS), a
+# missing attribute (SAVES_NAMES), or a distribution that is not installed (SAVES_VERSIONS).
 SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 SAVES_NAMES = {"AttributeError", "Exception", "BaseException"}
 SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORTS
 
-# The functions in LOOK_UP resolve their first argument, a dotted name. The functions in LOOK_INSIDE
-# look up their second argument, a name, in their first argument, which is a module or class.
+# The functions in LOOK_UP get a dotted name as first argument, and look it up. The functions in
+# LOOK_INSIDE look up a name, their second argument, in a module or class, their first argument.
 LOOK_UP = ("patch", "import_module", "__import__", "setattr")
 LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
 CONSTRUCTORS = ("__init__", "__new__")  # a call of these methods counts as a call of their class
 
 
 def survey(tree: ast.Module, program: Program) -> None:
-    """Add to `program` what a file shows.
+    """Add to `program` what a file defines, imports and assigns.
 
     `survey` is called for all files before `read` is called for the first file.
 
@@ -77,7 +77,7 @@ def survey(tree: ast.Module, program: Program) -> None:
 
 def _survey_columns(tree: ast.Module, program: Program) -> None:
     """Add the names of the columns of cqlengine models in a file to `program`."""
-    # Most files do not import cqlengine, and analysing their scopes would only take time.
+    # Most files do not import cqlengine. Do not spend time on analysing their scopes.
     if not any(
         isinstance(node, (ast.Import, ast.ImportFrom)) and "cqlengine" in ast.unparse(node)
         for node in ast.walk(tree)
@@ -111,7 +111,7 @@ def read(tree: ast.Module) -> list[Fact]:
 
 
 class _Reader(ast.NodeVisitor):
-    """Visits the nodes of a file, and adds what the nodes show to `facts`."""
+    """Visits the nodes of a file, and adds the facts that they show to the list `facts`."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.scopes = Scopes(tree)
@@ -130,7 +130,7 @@ class _Reader(ast.NodeVisitor):
     def _add_name(
         self, node: ast.expr | ast.alias | ast.stmt, name: str, *, is_import: bool
     ) -> None:
-        """Add a fact for a name of the driver. The fact says if this driver has the name."""
+        """Add a fact for a name of the driver. The fact says whether this driver has the name."""
         saves = SAVES_IMPORTS if is_import else SAVES_NAMES
         self.facts.append(
             Name(node, self._is_guarded_against(saves), name, names.is_there(name), is_import)
@@ -156,7 +156,8 @@ class _Reader(ast.NodeVisitor):
                 name = f"{node.module}.{alias.name}"
                 self.facts.append(Module(alias, self._is_guarded_against(SAVES_IMPORTS), name))
         elif names.is_there(node.module) is False:
-            # If the whole module is missing, report the module instead of each of its names.
+            # If the module itself is missing, report only the module, and not each name that is
+            # imported from it.
             self._add_name(node, node.module, is_import=True)
         else:
             for alias in node.names:
@@ -190,8 +191,7 @@ class _Reader(ast.NodeVisitor):
         for part in [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]:
             if part is not None:
                 self.visit(part)
-        # A ``try`` around the definition does not handle errors of the function, because the
-        # function runs later.
+        # The function runs later, so a ``try`` around its definition does not handle its errors.
         outer_guards, self._guards = self._guards, []
         self._visit_in_scope(node, self._without_docstring(node.body))
         self._guards = outer_guards
@@ -233,8 +233,8 @@ class _Reader(ast.NodeVisitor):
 
     def visit_If(self, node: ast.If | ast.IfExp) -> None:
         """Read an ``if`` or a conditional expression. Its test may guard its body."""
-        # The test ``hasattr(...)`` or ``TYPE_CHECKING`` guards the body in the same way as a
-        # handler of the following errors.
+        # If the test contains ``hasattr(...)`` or is ``TYPE_CHECKING``, the body can cope with the
+        # same failures as if a ``try`` around it handled the errors below.
         test = ast.unparse(node.test)
         handled_errors = SAVES_NAMES if "hasattr(" in test else set()
         if test.endswith("TYPE_CHECKING"):
@@ -277,13 +277,13 @@ class _Reader(ast.NodeVisitor):
         """
         base = self.scopes.value(node.value, self.scope)
         if isinstance(base, Named) and names.is_ours(base.name):
-            # The base is a name of the driver. If this driver does not have the name, there is
-            # already a fact about the missing name, so add no fact about the attribute.
+            # Only look up the attribute if this driver has the name before the dot. If it does not,
+            # there is already a fact about the missing name.
             if names.is_there(base.name) and _is_module_or_class(base.name):
                 self._add_name(node, f"{base.name}.{node.attr}", is_import=False)
         elif isinstance(base, Instance):
-            # LIVE marks objects that belong to the driver's metadata. Their attributes are those of
-            # the class, so look them up under the class's name, without the prefix.
+            # LIVE marks objects that belong to the driver's metadata. Look up their attributes
+            # under the name of their class, without this prefix.
             owner = base.owner.removeprefix(LIVE)
             if names.is_ours(owner):
                 exists = names.has_attribute(owner, node.attr)
@@ -317,8 +317,8 @@ class _Reader(ast.NodeVisitor):
             return
         answers = [names.has_attribute(base, node.attr) for base in bases]
         is_there: bool | None = any(answers)
-        # If no base is known to have the attribute, but we cannot know it for all bases, the result
-        # is None.
+        # No base has the attribute for certain, but for some base we cannot know. So the result is
+        # None.
         if not is_there and None in answers:
             is_there = None
         self._add_attribute(node, bases[0], is_there, is_own=True)
@@ -355,8 +355,8 @@ class _Reader(ast.NodeVisitor):
         if isinstance(target_object, ast.Name) and target_object.id == "self":
             base = self.scopes.self_of(self.scope)
         if isinstance(base, Instance) and names.is_ours(base.owner):
-            # An object of an application's class accepts any attribute, so only check objects of
-            # the driver's own classes.
+            # Objects of an application's class accept any attribute, so only check objects of the
+            # driver's own classes.
             is_refused = base.user_class is None and names.refuses(base.owner, name)
             is_guarded = self._is_guarded_against(SAVES_NAMES)
             value = self.scopes.constant(value, self.scope) if value is not None else None
@@ -414,8 +414,8 @@ class _Reader(ast.NodeVisitor):
             accepted = names.parameters(callee)
             if accepted is not None:
                 unknown = [name for name in keywords if name not in accepted]
-        # Matchers compare constants. So replace each name that is bound to a constant by that
-        # constant.
+        # Matchers compare constants. If an argument is a name that is bound to a constant, replace
+        # the name by the constant.
         arguments = [self.scopes.constant(argument, self.scope) for argument in arguments]
         keywords = {
             name: self.scopes.constant(argument, self.scope) for name, argument in keywords.items()
@@ -443,7 +443,8 @@ class _Reader(ast.NodeVisitor):
             "" if the application's class may change the arguments.
         """
         bases = set(self.scopes.bases(node))
-        # A decorator or a metaclass may change the effect of calling the class.
+        # We cannot follow a call through several bases or an unknown base. A decorator or a
+        # metaclass may change what a call of the class does.
         if len(bases) != 1 or "" in bases or node.decorator_list or node.keywords:
             return "", arguments, keywords
         for cls in self.scopes.ancestry(node):
@@ -453,12 +454,13 @@ class _Reader(ast.NodeVisitor):
                 passed_keywords = noticed.forwarded_arguments(statement, keywords)
                 if passed_keywords is None:
                     return "", arguments, keywords
-                # We do not know which positional arguments the constructor passes on.
+                # Drop the positional arguments, because we do not know which of them the
+                # constructor passes on.
                 arguments, keywords = [], passed_keywords
         return bases.pop(), arguments, keywords
 
     def _note_callees(self, node: ast.Call, function_name: str) -> None:
-        """Record for each argument the function, and the keyword, that it is passed to."""
+        """Record for each argument to which function, and as which keyword, it is passed."""
         for argument in node.args:
             self._callee_of_argument[id(argument)] = function_name
         for keyword in node.keywords:
@@ -471,7 +473,7 @@ class _Reader(ast.NodeVisitor):
 
         An example is ``mock.patch("cassandra.cluster.Cluster")``.
         """
-        # With the argument `create` or `raising`, the name need not exist.
+        # If `create` or `raising` is passed, the function accepts a name that does not exist.
         if any(keyword.arg in ("create", "raising") for keyword in node.keywords):
             return
         first_argument = node.args[0] if node.args else None

@@ -1,9 +1,9 @@
 """Finds out which names of a file are imported from the driver, or refer to objects of the driver.
 
 `Scopes` collects the bindings of all names by scope: assignments, imports, parameters, loops and so
-on. Its method `value` returns what an expression is: a `Named`, `Instance`, `Method` or
-`UserDefined`; or None if that is not known. If a name has several bindings, its value is only known
-if all bindings have the same value (bindings to None are ignored). We never guess.
+on. Its method `value` returns what an expression stands for: a `Named`, `Instance`, `Method` or
+`UserDefined`, or None if that is not known. If a name has several bindings, its value is only known
+if all bindings have the same value. Bindings to None are ignored. We never guess.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 
 from cassandra.migrate import names
 
-# Names of classes whose objects the scan follows.
+# The classes whose objects we follow through the application's code.
 CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
 FUTURE = "cassandra.cluster.ResponseFuture"
 PREPARED = "cassandra.query.PreparedStatement"
-# `Instance.owner` is the name of a class, which may have one of the prefixes below. The prefix LIVE
-# means that the object belongs to the driver's metadata. The application has not created such an
-# object.
+# `Instance.owner` is the name of a class, which may have one of the prefixes below. LIVE marks an
+# object that the application has got from the driver's metadata, and has not created itself.
 LIVE = "live "
 METADATA = LIVE + "cassandra.metadata.Metadata"
 KEYSPACE = LIVE + "cassandra.metadata.KeyspaceMetadata"
@@ -67,8 +66,8 @@ HELD = {
     (TABLE, "columns"): MAPPING,
     (TABLE, "indexes"): MAPPING,
 }
-# Classes of the standard library whose objects are also represented by an `Instance`. Maps each
-# public name of such a class to the name that we use for the class.
+# Classes of the standard library whose objects are also represented by an `Instance`. The key is a
+# public name of the class, and the value is the name in `Instance.owner`.
 OTHERS = {
     "multiprocessing.Pool": POOL,
     POOL: POOL,
@@ -104,7 +103,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of an object of the driver. `owner` has the same meaning as for `Instance`."""
+    """A method of an object of the driver. `owner` is the object's class, as in `Instance`."""
 
     owner: str
     name: str
@@ -117,7 +116,7 @@ class UserDefined:
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
-# What an expression is, as far as the scan knows; None if the value is not known.
+# What an expression stands for; None if that is not known.
 Value = Named | Instance | Method | UserDefined | None
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -197,8 +196,8 @@ class Scope:
         """
         scope: Scope | None = self
         while scope is not None:
-            # If the name is used in a function of a class, skip the scope of the class: functions
-            # do not see the names of the class body.
+            # If a function of a class uses the name, skip the scope of the class: functions do not
+            # see the names of the class body.
             if name in scope.bindings and (scope is self or not _is_class(scope)):
                 return scope
             scope = scope.parent
@@ -238,7 +237,7 @@ class Scopes(ast.NodeVisitor):
             self._scope.bind(target.id, binding)
         elif isinstance(target, ast.Starred):
             self._bind_target(target.value, self._unknown())
-        # For a tuple or list of targets, we do not know the items of the assigned value.
+        # For a tuple or list of targets, the items of the assigned value are not known.
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self._bind_target(element, self._unknown())
@@ -304,8 +303,8 @@ class Scopes(ast.NodeVisitor):
         if isinstance(iterated, ast.Call) and getattr(iterated.func, "id", "") == "enumerate":
             self._bind_each(second_target, iterated.args[0] if iterated.args else iterated)
         else:
-            # For other iterables of pairs, such as `dict.items()`, we may know the class of the
-            # second item.
+            # The iterable yields pairs, like `dict.items()`. We may know the class of the second
+            # item.
             self._bind_target(second_target, Binding("second", self._scope, iterated))
 
     def visit_withitem(self, node: ast.withitem) -> None:
@@ -323,7 +322,7 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
-        """Record the names that ``global`` declares, which this scope binds in the module."""
+        """Record the names that ``global`` declares: they are bound in the module's scope."""
         self._scope.globals.update(node.names)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -395,7 +394,8 @@ class Scopes(ast.NodeVisitor):
         for parameter, default in zip([*by_position, *arguments.kwonlyargs], defaults, strict=True):
             binding = Binding("unknown", scope, default=default)
             if parameter.annotation is not None:
-                # Annotations are evaluated in the scope around the function.
+                # An annotation is evaluated in the scope around the function, not in the function's
+                # scope.
                 binding = Binding("annotation", self._scope, parameter.annotation, default=default)
             scope.bind(parameter.arg, binding)
         for variadic in (arguments.vararg, arguments.kwarg):
@@ -429,7 +429,7 @@ class Scopes(ast.NodeVisitor):
             return self._call_result(node, scope)
         if isinstance(node, ast.Subscript):
             base = self.value(node.value, scope)
-            # The expression is mapping["key"] or sequence[0].
+            # For mapping["key"] or sequence[0], return an element of the container.
             return self._element_of(base, MAPPING if not _is_number(node.slice) else EACH)
         if isinstance(node, ast.Lambda):
             return UserDefined(node)
@@ -456,8 +456,8 @@ class Scopes(ast.NodeVisitor):
 
         Bindings to None do not count.
         """
-        # The value of a name may depend on the name itself, as in ``x = x.parent``. End the
-        # recursion in this case.
+        # The value of a name may depend on the name itself, as in ``x = x.parent``. If the name's
+        # value is being computed already, return None to end the recursion.
         key = (id(owner_scope), name)
         if key in self._in_progress:
             return None
@@ -479,8 +479,8 @@ class Scopes(ast.NodeVisitor):
         if binding.kind == "value":
             return self.value(binding.node, binding.scope)
         if binding.kind == "context":
-            # For the classes in RETURNED, `__enter__` returns the object itself, unless an
-            # application's subclass overrides the method.
+            # `__enter__` of the classes in RETURNED returns the object itself, unless an
+            # application's subclass overrides this method.
             entered_object = self.value(binding.node, binding.scope)
             is_same = (
                 isinstance(entered_object, Instance)
@@ -497,7 +497,7 @@ class Scopes(ast.NodeVisitor):
         return None
 
     def _annotated_object(self, node: ast.AST | None, scope: Scope) -> Value:
-        """Return an object of the annotated class. Also accepts "X", X | None and Optional[X]."""
+        """Return an object of the annotated class, also for "X", X | None and Optional[X]."""
         # Parse an annotation that is a string.
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
@@ -536,8 +536,8 @@ class Scopes(ast.NodeVisitor):
         bindings, owner_scope = self._user_bindings(base, name)
         if owner_scope is not None:
             return self._common_value(bindings, owner_scope, f"self.{name}")
-        # The attribute belongs to the driver's class. HELD has the attributes that are objects of a
-        # driver class, such as `session.cluster`. Any other attribute counts as a method.
+        # The attribute is defined by the driver's class. If HELD has it, its value is an object of
+        # another driver class, as for `session.cluster`. Treat any other attribute as a method.
         owner = HELD.get((base.owner, name))
         return Instance(owner) if owner is not None else Method(base.owner, name)
 
@@ -554,7 +554,7 @@ class Scopes(ast.NodeVisitor):
         return [], None
 
     def _instance_of(self, cls: Value) -> Value:
-        """Return the value that stands for objects of a class; None if we do not know the class."""
+        """Return the value of an object of class `cls`; None if we do not know the class."""
         if isinstance(cls, UserDefined) and isinstance(cls.node, ast.ClassDef):
             bases = set(self.bases(cls.node))
             # "" stands for a base that we do not know.
@@ -583,8 +583,8 @@ class Scopes(ast.NodeVisitor):
         Yield "" for each base that we do not know.
 
         :param node: the application's class.
-        :param depth: how many classes of the application are between this class and the first
-            class.
+        :param depth: the number of recursive calls so far: how many classes of the application were
+            followed to reach this class.
         """
         for base in node.bases:
             base_value = self.value(base, self.by_node[node].parent or self.root)
@@ -610,7 +610,7 @@ class Scopes(ast.NodeVisitor):
         pending = [node] if node is not None else []
         while pending:
             cls = pending.pop(0)
-            # A class may be reached by several ways. In faulty code, it may even be its own base.
+            # A class may be reached in several ways. In faulty code, it may even be its own base.
             if cls in ancestors:
                 continue
             ancestors.append(cls)
@@ -639,20 +639,20 @@ class Scopes(ast.NodeVisitor):
         if not isinstance(called, Named):
             return self._result_of_callable(called)
         if called.name == "functools.partial":
-            # Treat a partial like its function only if it has no further arguments. Otherwise the
-            # positions of the arguments would be different.
+            # If the partial has arguments of its own, the positions of other arguments change. So
+            # treat it like its function only if it has none.
             return self.value(node.args[0], scope) if len(node.args) == 1 else None
         if called.name == "multiprocessing.get_context":
             method_arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            # Only the start method "fork" matters, because only forked processes have the objects
-            # of their parent.
+            # Only forked processes have copies of their parent's objects, so only the start method
+            # "fork" matters.
             is_fork = not method_arguments or getattr(method_arguments[0], "value", "") == "fork"
             return Named("multiprocessing") if is_fork else None
         instance = self._instance_of(called)
         if isinstance(instance, Instance) and instance.owner == EXECUTOR:
             for keyword in node.keywords:
-                # With a context that is not for forks, or with a limit of tasks per child, the
-                # executor may start new interpreters instead of forks.
+                # If the executor has another context than one for forks, or a limit of tasks per
+                # child, it may start new interpreters instead of forks.
                 if keyword.arg == "max_tasks_per_child" or (
                     keyword.arg == "mp_context" and self.value(keyword.value, scope) is None
                 ):
@@ -661,7 +661,7 @@ class Scopes(ast.NodeVisitor):
 
     def _builtin_result(self, node: ast.Call, name: str, scope: Scope) -> Value:
         """Return the value of the result of a builtin function, such as super() or next()."""
-        # If a scope binds the name, the name does not refer to the builtin function.
+        # If a scope binds the name, it does not refer to the builtin function.
         if scope.binding_scope(name) is not None:
             return None
         if name == "super":
@@ -678,7 +678,7 @@ class Scopes(ast.NodeVisitor):
         """Return the value of ``super()``.
 
         The value is like ``self``, but its attributes are looked up in the next class of the
-        application, or in the driver's class if there is no further class of the application.
+        inheritance chain: an application's class, or else the driver's class.
         """
         instance = self.self_of(scope)
         if not isinstance(instance, Instance):

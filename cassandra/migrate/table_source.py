@@ -62,7 +62,8 @@ VERSIONS_OF = (
 )
 # Keyword arguments, for example of `setup`, that list required distributions.
 REQUIRES = (":install_requires", ":requires", ":requirements", ":tests_require", ":dependencies")
-# A requirement of another driver, without and with a version; variables of its installation.
+# Patterns for a requirement of another driver without a version and with one, and for environment
+# variables of its installation.
 DISTRIBUTION = r"(cassandra|scylla)-driver"
 WITH_VERSION = DISTRIBUTION + r"\s*(\[[\w, -]*\]\s*)?(===?|[<>~!]=|[<>]).*"
 SWITCHES = (
