@@ -1,7 +1,7 @@
 """Ready-made observers of requests: OpenTelemetry, a request logger, Prometheus and StatsD.
 
-Each of them is a `cassandra.observers.RequestObserver`, or reports what such an observer has
-counted. Import each of them from its own module, because some modules need another package.
+Each of them is a `cassandra.observers.RequestObserver`, or reports the counts of such an observer.
+Import each of them from its own module, because some of these modules need another package.
 """
 
 from cassandra._foreign import check_files

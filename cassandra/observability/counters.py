@@ -1,8 +1,8 @@
 """Counts of requests by host, and the current state of a cluster's connections, for metrics.
 
-`RequestCounters` counts from the moment at which it is registered. `gauges` of a cluster are read
-by `ClusterGauges.of`. `cassandra.observability.prometheus` and `cassandra.observability.statsd`
-report both.
+`RequestCounters` is an observer that counts requests from the moment at which it is registered.
+`ClusterGauges.of` reads the current state of a cluster. `cassandra.observability.prometheus` and
+`cassandra.observability.statsd` report both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 
 
 class Histogram:
-    """Counts times by bucket. The last bucket has the times above all bounds.
+    """Counts times by bucket. A last bucket, without a bound, has the times above all bounds.
 
     :param bounds: the upper bounds of the buckets, in seconds and in ascending order.
     """
@@ -93,7 +93,7 @@ class HostCounters:
 
 
 class RequestCounters(RequestObserver):
-    """Counts attempts by host, and the outcomes of requests in total.
+    """Counts attempts for each host, and the outcomes of requests for the whole cluster.
 
     Counting takes about 2 microseconds per request. The counters are written on the event loops of
     the cluster, and may be read in any thread.
@@ -109,8 +109,8 @@ class RequestCounters(RequestObserver):
         self._bounds = bounds
         self._hosts: dict[Host, HostCounters] = {}
         # This lock protects all counters: several event loops may count at the same time, and other
-        # threads may read `hosts`. The lock is reentrant, because a signal handler or finalizer
-        # that interrupts its owner may read the counters.
+        # threads may read `hosts`. The lock is reentrant, because a signal handler or finalizer may
+        # interrupt a thread that holds the lock, and may read the counters.
         self._lock = RLock()
         renewed(self)
         self.requests: dict[str, int] = {"success": 0}
@@ -136,7 +136,7 @@ class RequestCounters(RequestObserver):
             return dict(self._hosts)
 
     def _counters_of(self, host: Host) -> HostCounters:
-        """Return the counters of a host, which are created at the first request to the host.
+        """Return the counters of a host. They are created at the first request to the host.
 
         The caller must hold the lock.
         """
@@ -255,7 +255,7 @@ class RequestCounters(RequestObserver):
         """
         error = request.error
         name = "success" if error is None else type(error).__name__
-        # Each attempt sends a frame of the same size.
+        # All attempts of a request send frames of the same size.
         size = request.request_size
         # `request.host` is the host of the last attempt; None if nothing was sent.
         host = request.host
@@ -291,7 +291,7 @@ class HostGauges(NamedTuple):
     :param is_up: True if the host is known to be up.
     :param connections: the number of open connections.
     :param in_flight: the number of requests that wait for a response.
-    :param streams_free: the number of requests that could be sent immediately.
+    :param streams_free: the number of free streams: so many requests could be sent immediately.
     :param orphans: the number of streams that are still in use, although their requests were
         abandoned.
     :param waiting: the number of requests that wait for a free stream.
@@ -329,13 +329,12 @@ class ClusterGauges(NamedTuple):
     :param sessions: the number of open sessions.
     :param prepared_statements: the number of prepared statements that the application holds.
     :param tablets: the number of ScyllaDB tablets whose replicas are known.
-    :param tablet_hits: the number of requests to tables with tablets for which the driver knew the
-        tablet.
-    :param tablet_misses: the number of requests to tables with tablets for which the driver did not
-        know the tablet.
+    :param tablet_hits: the number of requests whose tablet the driver knew. Only requests to tables
+        with tablets count.
+    :param tablet_misses: the number of requests whose tablet the driver did not know.
     :param is_connected: True if there is a control connection.
     :param throttled: the number of requests that wait for the throttler; 0 without a throttler.
-    :param refused: the number of requests that were rejected because the throttler's queue was
+    :param refused: the number of requests that the throttler has rejected because its queue was
         full.
     :param schema_reads: how often parts of the schema were read again.
     :param failed_schema_reads: how often reading the schema failed.
@@ -390,8 +389,8 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGau
         if pool.host == host
         for connection in pool.open_connections()
     ]
-    # `in_flight` of a connection is the number of its streams in use. This includes streams of
-    # abandoned requests (orphans), which are subtracted below, because nobody waits for their
+    # The `in_flight` of a connection is the number of its streams in use. These include the streams
+    # of abandoned requests (orphans). Subtract the orphans below, because nobody waits for their
     # responses.
     orphans = sum(connection.orphans for connection in (*connections, *draining_connections))
     streams_in_use = sum(connection.in_flight for connection in connections)
@@ -420,7 +419,7 @@ def _is_ignored(host: Host, sessions: Sequence[Any]) -> bool:
         return bool(sessions) and all(
             session.distance(host) == HostDistance.IGNORED for session in sessions
         )
-    # An application's policy may raise any error. Metrics must be readable nevertheless.
+    # An application's policy may raise any error. The gauges must be readable nevertheless.
     except Exception:
         log.debug("a policy gives no distance of %s", host, exc_info=True)
         return False

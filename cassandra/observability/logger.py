@@ -11,10 +11,10 @@ A line has the CQL of the statement without values, its keyspace and consistency
 attempt with its host, duration and error. Log handlers that write structured fields (JSON) find the
 same data as a dict in ``record.request``.
 
-In an outage, thousands of requests may fail, or be slow, in the same way each second. The first
-request is logged at once. The following requests are only counted. One line per `repeat_interval`
-reports their number, and shows the slowest request or the first failed request. `Cluster.shutdown`
-logs what has been counted until then.
+In an outage, thousands of requests may fail, or be slow, in the same way each second. The first of
+such requests is logged at once, and the following ones are only counted. At the end of each
+`repeat_interval`, one line reports their number, and shows the slowest or the first failed request.
+`Cluster.shutdown` logs the requests that were counted until then.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from cassandra.query.statement import InterpolatedText
 
 __all__ = ["RequestLogger"]
 
-# If `slow` is at least this long, it was probably meant in milliseconds, because few requests take
-# so long.
+# If `slow` is this long or longer, it was probably meant in milliseconds: few requests take so
+# long.
 _LONG_TIME = 60.0  # seconds
 _MAX_ATTEMPTS = 10  # maximum number of attempts in a line; the last attempts are shown
 _MAX_STATEMENTS = 3  # maximum number of statements of a batch in a line
 _MAX_ERROR_LENGTH = 500  # maximum number of characters of an error message
 _ENCRYPTED = "<encrypted>"  # shown in place of a value of an encrypted column
-# The parameters of `RequestLogger`, which may be set at any time.
+# The parameters of `RequestLogger`. Each is also an attribute that may be set at any time.
 _PARAMETERS = (
     "slow", "failed", "sample", "values", "structured", "longest_text", "longest_value",
     "most_values", "logger", "repeat_interval",
@@ -68,8 +68,8 @@ class _Reason(NamedTuple):
 
     :param name: "failed", "invalid", "slow" or "sampled".
     :param level: the level of the log lines.
-    :param shown: the word for the counted request that a line shows: "first" or "slowest".
-    :param like: the phrase for what the counted requests have in common.
+    :param shown: which of the counted requests a line shows: "first" or "slowest".
+    :param like: a phrase that says what the counted requests have in common, such as "were slow".
     """
 
     name: str
@@ -78,7 +78,7 @@ class _Reason(NamedTuple):
     like: str = ""
 
 
-# The reasons to log a request. Only one of them applies to a request.
+# The reasons to log a request. A request is logged for one of them at most.
 _FAILED = _Reason("failed", logging.ERROR, "first", "failed like this")
 _INVALID = _Reason("invalid", logging.WARNING, "first", "were invalid like this")
 _SLOW = _Reason("slow", logging.WARNING, "slowest", "were slow")
@@ -86,12 +86,12 @@ _SAMPLED = _Reason("sampled", logging.INFO)
 
 
 class _Repeated:
-    """Counts requests that are like a logged request, until the interval ends.
+    """Counts the requests of one interval that are similar to a request that was logged.
 
     `fields` is the content of the next line, and `latency` the latency of the request that the line
-    shows. The object does not keep the request itself, because that would keep the request's
-    values, its session and a page of rows in memory. `hosts` has the number of requests by the host
-    of their last attempt.
+    shows. We do not keep the request itself, because it refers to its values, its session and a
+    page of rows, which would stay in memory. `hosts` has the number of requests by the host of
+    their last attempt.
 
     :param reason: why the requests are logged.
     :param until: the end of the interval, by `time.monotonic`.
@@ -108,11 +108,11 @@ class _Repeated:
         self.hosts: dict[str, int] = {}
 
     def shows(self, latency: float) -> bool:
-        """Return True if the next line would show a request with this latency.
+        """Return True if the next line has to show a request with this latency.
 
-        A line shows the slowest request, or the first failure. Later failures are similar, and
-        collecting the fields of each failure would take time that the application needs in an
-        outage.
+        A line shows the slowest of slow requests, but the first of failed requests. Later failures
+        are similar, and collecting the fields of each failure would take time that the application
+        needs in an outage.
         """
         return self.fields is None or (self.reason is _SLOW and latency > self.latency)
 
@@ -189,8 +189,8 @@ class RequestLogger(RequestObserver):
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a parameter, after checking its value."""
-        # Check the value when it is set: otherwise a wrong value would only raise an error at the
-        # first request.
+        # Check the value now: otherwise a wrong value would raise its error only when the first
+        # request ends.
         if name == "slow" and value is not None:
             _check_number(name, value, maximum=None)
             _warn_of_long_time(value)  # type: ignore[arg-type]  # it is a number
@@ -220,20 +220,21 @@ class RequestLogger(RequestObserver):
         vars(self).update(state)
 
     def _renew_locks(self) -> None:
-        """Begin without counted requests, and with a new lock.
+        """Reset the counted requests and the lock, in a new object, a copy or a forked child.
 
         The original or the parent process logs the requests that it has counted. In a forked child,
         the thread that held the old lock does not exist.
         """
         self._repeated: dict[tuple[Any, ...], _Repeated] = {}
-        # The earliest end of an interval for which there is no timer, in seconds by `monotonic`.
-        # `on_end` then logs the requests that were counted in the interval.
+        # If no timer could be set for the end of an interval, `on_end` has to log the counted
+        # requests after that time. `_due` is the earliest such time, by `monotonic`; infinity if
+        # there is none.
         self._due = math.inf
-        # This lock protects both attributes and the groups, because several event loops may count,
-        # and any thread may call `flush`. It is only acquired for slow and failed requests. It is
-        # reentrant, because a signal handler or finalizer that interrupts its owner may call
-        # `flush`. Lines are written without the lock, because writing may take long, or run code of
-        # the application.
+        # This lock protects `_due` and `_repeated` with its groups: several event loops may count,
+        # and any thread may call `flush`. Only slow and failed requests acquire it. It is
+        # reentrant, because a signal handler or finalizer may interrupt a thread that holds it, and
+        # may call `flush`. Lines are written without the lock, because writing may take long, or
+        # run code of the application.
         self._lock = RLock()
 
     def on_end(self, request: ObservedRequest) -> None:
@@ -244,7 +245,8 @@ class RequestLogger(RequestObserver):
         error = request.error
         latency = request.latency
         assert latency is not None
-        # Log the counted requests for which `_call_later` could not set a timer.
+        # Log counted requests whose interval has ended, if `_call_later` could not set a timer for
+        # it.
         if self._due is not math.inf and monotonic() >= self._due:
             self._log_due()
         if error is not None and self.failed and not isinstance(error, asyncio.CancelledError):
@@ -292,7 +294,7 @@ class RequestLogger(RequestObserver):
             with self._lock:
                 now = monotonic()
                 repeated = self._repeated.get(key)
-                # This is the first request with this key in this interval: log it below, and count
+                # This is the first request with this key in an interval. Log it below, and count
                 # later requests.
                 if repeated is None or now >= repeated.until:
                     finished = self._begin_group(key, reason, now)
@@ -304,19 +306,19 @@ class RequestLogger(RequestObserver):
                     if repeated.count == 1:
                         self._call_later(repeated.until - now, key)
                     return
-            # Collect the fields without the lock, because values may have a `__repr__` of the
-            # application. Then look up the group again, because another thread may have replaced
-            # it.
+            # Collect the fields without holding the lock, because values may have a `__repr__` of
+            # the application. Then look up the group again: another thread may have replaced it in
+            # the meantime.
             fields = self._collect_fields(reason.name, request)
         for repeated in finished:
             self._log_repeated(repeated)
         self._log(reason, request)
 
     def _begin_group(self, key: tuple[Any, ...], reason: _Reason, now: float) -> list[_Repeated]:
-        """Begin to count the requests with this key. The caller holds the lock.
+        """Begin to count the requests with this key, in a new group. The caller holds the lock.
 
-        :returns: the groups to report: the previous group with this key, if its interval is over
-            but its repetitions were not reported; or all groups, if there were too many groups.
+        :returns: the groups that the caller has to report. This is the previous group with this
+            key, if any. If there were too many groups, it is all of them.
         """
         repeated = self._repeated.get(key)
         finished = [] if repeated is None else [repeated]
@@ -355,7 +357,7 @@ class RequestLogger(RequestObserver):
                 self._end_interval(key)
 
     def _end_interval(self, key: tuple[Any, ...]) -> None:
-        """Log how many requests with this key were counted since the last line."""
+        """Log how many requests with this key were counted in the interval that ends now."""
         with self._lock:
             repeated = self._repeated.get(key)
             if repeated is None or not repeated.count:
@@ -366,7 +368,7 @@ class RequestLogger(RequestObserver):
         self._log_repeated(repeated)
 
     def _log_repeated(self, repeated: _Repeated) -> None:
-        """Log a line about a group that is complete: no thread adds requests to it any more."""
+        """Log a line about a group to which no thread adds requests any more."""
         fields = repeated.fields
         if fields is None:  # nothing was counted
             return
@@ -386,7 +388,7 @@ class RequestLogger(RequestObserver):
     def _write(self, reason: _Reason, fields: dict[str, Any]) -> None:
         """Log one line. Handlers get the fields as ``record.request``."""
         text = json.dumps(fields, default=str) if self.structured else _format_line(fields, reason)
-        # Pass the line as an argument instead of as the format, because CQL may contain a %.
+        # Pass the line as an argument and not as the format string, because CQL may contain a %.
         self.logger.log(reason.level, "%s", text, extra={"request": fields})
 
     # -- content of a line -------------------------------------------------------------------------
@@ -416,8 +418,8 @@ class RequestLogger(RequestObserver):
         if request.speculations:
             fields["speculations"] = request.speculations
         if request.error is not None:
-            # If values must not be logged, use `error_text`, which leaves out the server's message:
-            # the message may repeat parts of the statement.
+            # If values must not be logged, use `error_text`. It leaves out the server's message,
+            # which may repeat parts of the statement.
             fields["error"] = (
                 f"{type(request.error).__name__}: {_first_line(request.error)}"
                 if self.values
@@ -442,7 +444,7 @@ class RequestLogger(RequestObserver):
     def _shown_cql(self, text: str, is_prepared: bool) -> str:
         """Return the CQL of one statement, shortened.
 
-        Unless values are logged, literals are replaced.
+        If values must not be logged, literals are replaced by ?.
         """
         if is_prepared or self.values:
             summary = " ".join(without_secrets(text).split())
@@ -478,7 +480,7 @@ def _key_of(reason: _Reason, request: ObservedRequest) -> tuple[Any, ...]:
     text, is_prepared = request.texts[0] if request.texts else ("", False)
     if not is_prepared:
         text = without_values(text.template if isinstance(text, InterpolatedText) else text)
-    # Slow requests with the same CQL are counted together, whether they have failed or not.
+    # Slow requests with the same CQL are counted together, even if some of them have failed.
     error = request.error if reason is not _SLOW else None
     error_key = (type(error), code_of(error)) if error is not None else None
     return reason.name, error_key, request.keyspace, request.batch_size is None, text
@@ -535,14 +537,14 @@ def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
             parts.append(
                 f"the {reason.shown} of {count} that {reason.like} since the previous line"
             )
-    # The request itself: error, keyspace, page and consistency level.
+    # Append the error, keyspace, page and consistency level of the request.
     if "error" in fields:
         parts.append(fields["error"])
     details = [f"keyspace {fields['keyspace']}"] if fields["keyspace"] else []
     if "page" in fields:
         details.append(f"page {fields['page']}")
     parts.append(", ".join([*details, fields["consistency"]]))
-    # Each attempt: host, duration, error and the decision of the retry policy.
+    # Describe each attempt: its host, duration and error, and the decision of the retry policy.
     attempts = []
     for attempt in fields["attempts"]:
         seconds = f" {attempt['seconds']:.3f} s" if "seconds" in attempt else " no answer"
@@ -550,7 +552,7 @@ def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
         decision = f" ({attempt['decision']})" if "decision" in attempt else ""
         attempts.append(f"{attempt['host']}{seconds}{error}{decision}")
     parts.append("attempts: " + (", ".join(attempts) or "none, it was not sent"))
-    # These fields are optional: the hosts of similar requests, and the values of the statement.
+    # Append the optional fields: the hosts of similar requests, and the values of the statement.
     if "hosts" in fields:
         parts.append(
             "hosts: " + ", ".join(f"{host} {count}" for host, count in fields["hosts"].items())

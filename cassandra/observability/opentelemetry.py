@@ -36,15 +36,16 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenTelemetryObserver"]
 
-# The names of the instrumentation scope, of the schema of the conventions, and of the database.
+# The name of the instrumentation scope, the URL of the conventions' schema, and the name of the
+# database system.
 _SCOPE = "cassandra.observability.opentelemetry"
 _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
 # The bucket bounds in seconds that the conventions recommend for db.client.operation.duration.
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-# OpenTelemetry's context key. If its value is true, instrumentations must not create spans.
+# A key in OpenTelemetry's context. If its value is true, instrumentations must not create spans.
 _SUPPRESS = "suppress_instrumentation"
-# Stands for the tuple (span, common attributes) of a request for which no span was created.
+# Used as (span, common attributes) of a request for which `on_start` has created no span.
 _NO_SPAN = (None, None)
 
 # The names of consistency levels in lower case, by number.
@@ -67,10 +68,10 @@ class OpenTelemetryObserver(RequestObserver):
     :param meter_provider: creates the meter; None for OpenTelemetry's global provider.
     :param spans: False to record only metrics.
     :param metrics: False to record only spans.
-    :param query_text: False to leave out ``db.query.text``. This attribute has no values: literals
-        are replaced by ``?``. The CQL of a prepared statement is shown as your code wrote it. The
-        status of a span has no values either: it shows an error's class, code and fields. It does
-        not show the server's message, which might repeat values.
+    :param query_text: False to leave out the attribute ``db.query.text``. It contains no values:
+        literals are replaced by ``?``. Only the CQL of a prepared statement is shown as your code
+        wrote it. The status of a span contains no values either: it has an error's class, code and
+        fields, and not the server's message, which might repeat values.
     """
 
     def __init__(
@@ -88,8 +89,8 @@ class OpenTelemetryObserver(RequestObserver):
                 f"OpenTelemetryObserver is not made for a {type(argument).__name__}: write "
                 "cluster.add_request_observer(OpenTelemetryObserver())"
             )
-        # The tracer creates spans, and `_duration` is the histogram. Each is None if it is not
-        # wanted.
+        # `_tracer` creates spans, and `_duration` is the histogram. Each is None if the application
+        # does not want spans or metrics.
         self._tracer = (
             trace.get_tracer(_SCOPE, __version__, tracer_provider, _SCHEMA) if spans else None
         )
@@ -161,8 +162,8 @@ class OpenTelemetryObserver(RequestObserver):
                 _set_final_attributes(span, request, attributes)
             span.end()
         if self._duration is not None:
-            # If no span was created, `on_start` has not computed the common attributes, so compute
-            # these attributes here.
+            # If `on_start` has created no span, it has not computed the common attributes either.
+            # So compute them here.
             if common is None:
                 common = _cached_start(request.traits, self._includes_text).common
             assert request.latency is not None
@@ -173,7 +174,7 @@ class OpenTelemetryObserver(RequestObserver):
     # -- attributes --------------------------------------------------------------------------------
 
     def _span(self, request: ObservedRequest) -> Span | None:
-        """Return the request's span; None if it has no span, or if the span is not recorded."""
+        """Return the request's span; None if there is no span, or if it is not recorded."""
         span: Span | None = request.storage.get(self, _NO_SPAN)[0]
         return span if span is not None and span.is_recording() else None
 
@@ -229,7 +230,8 @@ def _create_histogram(provider: MeterProvider | None) -> metrics.Histogram:
 class _Start(NamedTuple):
     """The name and the attributes of a span when it starts.
 
-    All requests with the same traits share these dicts, so do not change them.
+    All requests with the same `traits` (see `_cached_start`) share these dicts, so do not change
+    them.
 
     :param name: the name of the span.
     :param attributes: the attributes of the span.
@@ -307,7 +309,7 @@ class _Hosts:
     """A cache of the attributes of hosts, for events, durations and spans.
 
     The keys are the ``id()`` of `Host` objects, because hosts and their UUIDs are slow to hash.
-    Each value refers to its host, so that no other object can get the same ``id()``.
+    Each value refers to its host, which keeps the host alive: no other object can get its ``id()``.
     """
 
     def __init__(self) -> None:
@@ -322,8 +324,7 @@ class _Hosts:
             or attributes.host_id is not host.host_id
             or attributes.dc is not host.datacenter
         ):
-            # If the cache has this many hosts, most of them have probably left the cluster: empty
-            # the cache.
+            # So many hosts mean that most of them have left their cluster. Empty the cache.
             if len(self._attributes) >= _MAX_HOSTS:
                 self._attributes.clear()
             attributes = self._attributes[id(host)] = _host_attributes(host)

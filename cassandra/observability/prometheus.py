@@ -50,13 +50,14 @@ if TYPE_CHECKING:
 __all__ = ["ClusterCollector"]
 
 
-# The clusters that already have a collector. A second collector for a cluster causes a warning.
+# The clusters that have a collector. Creating another collector for such a cluster causes a
+# warning.
 _observed_clusters: weakref.WeakSet[Any] = weakref.WeakSet()
 _HOST_LABELS = ("cluster", "host", "datacenter", "rack")  # the labels of metrics of a host
 
 
 class ClusterCollector(Collector):
-    """Collects a cluster's counters and current state whenever Prometheus scrapes them.
+    """Collects a cluster's counters and current state each time Prometheus scrapes metrics.
 
     The collector registers a request observer with the cluster. It only has a weak reference to the
     cluster, so it does not keep the cluster alive.
@@ -88,9 +89,9 @@ class ClusterCollector(Collector):
         cluster.add_request_observer(self.counters)
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing.
+        """Return no metrics.
 
-        Without this method, the registry would call `collect` to find out the names.
+        If this method did not exist, the registry would call `collect` to learn the metrics' names.
         """
         return iter(())
 
@@ -115,8 +116,8 @@ class _Source(NamedTuple):
 
     :param name: the value of the label ``cluster``.
     :param counters: the counters of the cluster's requests.
-    :param gauges: the cluster's current state; None after its shutdown, because otherwise alarms
-        would fire for a cluster without a control connection.
+    :param gauges: the cluster's current state; None after its shutdown. Otherwise alarms would
+        fire, because such a cluster has no control connection.
     """
 
     name: str
@@ -130,23 +131,22 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
     The objects are in the order of their registration, and include `collector`.
     """
     # A collector does not know its registry, so search the call stack for the registry that has
-    # called `collect`. Frame 0 is this function, frame 1 is `collect`, and frame 2 is the caller of
-    # `collect`.
+    # called `collect`. Frame 0 is this function, frame 1 is `collect`, and frame 2 its caller.
     frame: FrameType | None = sys._getframe(2)
     for _ in range(_MAX_FRAMES):
         if frame is None:
             break
         registry = frame.f_locals.get("self")
         if isinstance(registry, CollectorRegistry):
-            # Only this private dict of the registry has the collectors, as its keys.
+            # The registry has its collectors only as keys of this private dict.
             registered = list(getattr(registry, "_collector_to_names", ()))
             collectors = [
                 registered_collector
                 for registered_collector in registered
                 if isinstance(registered_collector, ClusterCollector)
             ]
-            # If this registry does not have the collector, something else has called `collect`:
-            # return only the collector itself.
+            # If the registry does not have `collector`, code of the application has called
+            # `collect`: return only this collector.
             return collectors if collector in collectors else [collector]
         frame = frame.f_back
     return [collector]
@@ -164,7 +164,8 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
         if cluster is None:
             continue
         name = base_name = collector._name or cluster.metadata.cluster_name or ""
-        # Make the name unique, because Prometheus rejects two samples with the same labels.
+        # If several clusters have the same name, append a number: Prometheus rejects two samples
+        # with the same labels.
         number = 1
         while name in names:
             number += 1
@@ -220,7 +221,7 @@ def _request_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the counts and durations of attempts, by host."""
-    # `labelled_counters` has (labels, counters) of each host, for several metrics below.
+    # The labels and the counters of each host, as pairs. Several metrics below use this list.
     labelled_counters = [
         (_host_labels(source.name, host), counters)
         for source in sources
@@ -251,7 +252,8 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
             for kind, count in counts.items():
                 failures.add_metric([source.name, str(endpoint), kind], count)
     yield failures
-    # The other counters are plain numbers. The first item is the attribute of `HostCounters`.
+    # The other counters are plain numbers. Each item is (attribute of `HostCounters`, metric, help
+    # text).
     for attribute, metric, help_text in (
         ("attempts", "attempts", "Attempts that were sent"),
         ("retries", "retries", "Failed attempts that were followed by another one"),
@@ -273,7 +275,7 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
         for name, cluster_gauges in named_gauges
         for host_gauges in cluster_gauges.hosts
     ]
-    # The following metrics are gauges of each host.
+    # The gauges of each host. Each item is (attribute of `HostGauges`, metric, help text).
     for attribute, metric, help_text in (
         ("is_up", "host_up", "1 if the host is known to be up; not for hosts that policies ignore"),
         ("is_given_up", "host_given_up", "1 if the host is not tried any more: a refused login"),
@@ -286,8 +288,8 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     ):
         family = _gauge(metric, help_text, *_HOST_LABELS)
         for labels, gauges in labelled_gauges:
-            # Leave out hosts that all policies ignore. An alarm about hosts that are down would
-            # otherwise fire for ignored hosts.
+            # If all policies ignore a host, the driver does not know if it is up. Leave it out,
+            # because an alarm about hosts that are down would fire for it.
             if metric == "host_up" and gauges.is_ignored:
                 continue
             family.add_metric(labels, float(getattr(gauges, attribute)))

@@ -38,8 +38,8 @@ __all__ = ["StatsReporter"]
 
 log = logging.getLogger("cassandra.observers")
 
-# Matches characters that are replaced in a part of a metric's name. For example, a dot would
-# separate two parts.
+# The characters that must not be in a part of a metric's name, and are replaced there. For example,
+# a dot would separate two parts.
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 # The fields of `HostGauges` that are sent as gauges. Two more fields, `reconnections` and
@@ -109,7 +109,7 @@ class StatsReporter:
         self._client = client
         self._prefix = prefix
         self._sent: dict[str, int] = {}  # the count in the last report, by metric name
-        # Set to end the thread of `start`; None if no thread is running.
+        # The event that ends the thread of `start`; None if no thread is running.
         self._stopped: threading.Event | None = None
         self.counters: RequestCounters = _TimedCounters(client, f"{prefix}.request")
         """The request counters of the cluster."""
@@ -122,7 +122,7 @@ class StatsReporter:
         """
         cluster = self._cluster()
         if cluster is None:
-            # The cluster was garbage collected.
+            # The cluster was garbage-collected, so there is nothing to report any more.
             self.stop()
             return
         for outcome, count in list(self.counters.requests.items()):
@@ -140,8 +140,8 @@ class StatsReporter:
         gauges = ClusterGauges.of(cluster)
         for host_gauges in gauges.hosts:
             for name in _HOST_GAUGES:
-                # The driver does not connect to an ignored host, so it does not know if the host is
-                # up.
+                # The driver does not connect to an ignored host, so it does not know whether the
+                # host is up.
                 if name == "is_up" and host_gauges.is_ignored:
                     continue
                 self._client.gauge(
@@ -181,8 +181,7 @@ class StatsReporter:
             while not stopped.wait(interval):
                 try:
                     self.report()
-                # The client may raise an error. Log it and continue, because the next report may
-                # succeed.
+                # The client may raise any error. Log the error, and try again at the next report.
                 except Exception:
                     log.exception("a report to StatsD failed")
 

@@ -1,8 +1,8 @@
 """Descriptions of statements and errors that are safe for logs and traces.
 
-Logs and spans are read by people who may not read the data of a table. So statements are described
-without their values. A server's error message may repeat parts of the statement, even a password.
-So errors are only described by their class, the server's code, and their fields.
+People who read logs and spans may have no right to read the data. So a description of a statement
+has no values. A server's error message may repeat parts of the statement, even a password. So a
+description of an error has only its class, the server's code, and its fields.
 """
 
 from __future__ import annotations
@@ -53,12 +53,13 @@ __all__ = [
     "shape_of", "without_secrets", "without_values",
 ]  # fmt: skip
 
-# Matches white space or a comment. Each string is matched in only one way, so that patterns that
-# repeat this pattern do not take exponential time.
+# Matches one white space character or one comment. There is only one way to match any string by
+# repetitions of this pattern. Otherwise a repetition could take exponential time.
 _SPACE = r"(?: \s | (?:--|//)[^\n]*(?:\n|\Z) | /\*(?:(?!\*/).)*(?:\*/|\Z) )"
 
-# Matches the parts of a statement that `_replacement` replaces or keeps. `misquoted` is a value in
-# double quotes, `open` is a string without an end, and `value` is a complete string.
+# Matches the parts (tokens) of a statement that `_replacement` replaces or keeps. The group `value`
+# is a complete string, `open` is a string whose closing quote is missing, and `misquoted` is a
+# value in double quotes.
 _TOKENS = rf"""
       (?P<misquoted> (?<==) \s*"(?:[^"]|"")*(?:"|\Z) )
     | (?P<space> {_SPACE}+ )
@@ -73,8 +74,8 @@ _TOKENS = rf"""
 # Matches a name, with or without double quotes.
 _NAME = r'(?:"(?:[^"]|"")+"|\w+)'
 
-# Matches the start of a statement up to its table, whose name follows a keyword that depends on the
-# type of statement.
+# Matches the beginning of a statement, up to and including its table. The keyword before the table
+# depends on the type of the statement.
 _TABLE = rf"""
     ^\W*(?:BEGIN\s.*?\bBATCH\b.*?\b)?
     (?:
@@ -88,7 +89,7 @@ _TABLE = rf"""
     (?P<keyspace>{_NAME}\s*\.\s*)?(?P<table>{_NAME})
     """
 
-# Matches the start of a statement about roles, in which any literal may be a secret.
+# Matches the start of a statement about roles. Any literal in such a statement may be a secret.
 _ROLE = rf"""
     (?: {_SPACE} | ; )* (?:CREATE|ALTER|ADD|DROP) {_SPACE}+
     (?: (?:GENERATED|OR|REPLACE|IF|NOT|EXISTS) {_SPACE}+ )* (?:ROLE|USER|IDENTITY)\b
@@ -100,7 +101,7 @@ _ASSIGNMENT = rf"""
     ( \b{_PASSWORD}{_SPACE}*={_SPACE}* | \b(?:WITH|AND){_SPACE}+{_PASSWORD}{_SPACE}* )
     (?: '(?:[^']|'')*(?:'|\Z) | \$\$.*?(?:\$\$|\Z) )
     """
-# The words that may follow WITH in a statement about roles. Any other word may be part of a secret.
+# Keywords that may follow WITH in a statement about roles. Any other word may be part of a secret.
 _ROLE_OPTIONS = frozenset(
     {
         *("password", "hashed", "salted", "hash", "generated", "login", "superuser", "nosuperuser"),
@@ -109,7 +110,7 @@ _ROLE_OPTIONS = frozenset(
     }
 )
 
-# Only this many characters of a statement are analysed. Its description omits the rest.
+# The number of characters of a statement that are analysed. A description omits the rest.
 _MAX_CQL_LENGTH = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
@@ -152,16 +153,17 @@ def without_values(text: str) -> str:
     """Return CQL with ? in place of each literal, and without comments.
 
     Strings, numbers, blobs, UUIDs and durations are literals. Names are kept, including names in
-    double quotes. White space becomes a single space. If a quote is missing, everything after the
-    first quote is left out. A value in double quotes (``PASSWORD = "secret"``) is left out, too. In
-    statements about roles and users, all words after WITH that are not keywords are also left out.
+    double quotes. White space becomes a single space. If the closing quote of a string is missing,
+    everything after the first quote is left out. A value in double quotes (``PASSWORD = "secret"``)
+    is left out, too. In statements about roles and users, all words after WITH that are not
+    keywords are replaced by ?.
 
     :param text: the CQL. Only its first 16,384 characters are used.
     """
     if not is_about_roles(text):
         return _without_literals(text)
-    # A password may lack its quotes, or may be in the wrong quotes, so it may not be a literal.
-    # After WITH, show only keywords.
+    # The password in such a statement may have no quotes, or wrong quotes, and is then not a
+    # literal. So after WITH, keep only keywords.
     shown_text = _without_literals(text)
     with_match = _with.search(shown_text)
     start = len(shown_text) if with_match is None else with_match.start()
@@ -177,13 +179,13 @@ def _option_or_marker(match: re.Match[str]) -> str:
 def _without_literals(text: str) -> str:
     """Return CQL with ? in place of each literal, and without comments."""
     if len(text) > _MAX_CQL_LENGTH:
-        # If the cut is inside a string, the beginning of the string is an `open` token, which is
-        # replaced.
+        # If the statement is cut inside a string, the beginning of that string is an `open` token,
+        # which is replaced.
         return _tokens.sub(_replacement, text[:_MAX_CQL_LENGTH]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
-        # There is a string without an end, because a quote is missing or was not doubled. So any
-        # word after the first quote may be part of a value: leave out the rest. The quote that we
-        # add is an `open` token, which becomes ?.
+        # A string has no end, because a quote is missing or was not doubled. So any word after the
+        # first quote may be part of a value: remove them all. The quote that we append is an `open`
+        # token, which becomes ?.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
     return _tokens.sub(_replacement, text).strip()
 
@@ -227,15 +229,15 @@ def message_without_secrets(message: str, text: str) -> str:
         for match in _tokens.finditer(text)
         if match.lastgroup not in ("space", "name")
     }
-    # The secrets are all literals, and the words that `shown_text` lacks. Replace longer secrets
-    # first, because they may contain shorter secrets.
+    # All literals are secrets, and so are all words that are not in `shown_text`. Replace longer
+    # secrets first, because they may contain shorter secrets.
     secrets = sorted(
         ({*_words.findall(text)} - shown_words | literals) - {""}, key=len, reverse=True
     )
     for secret in secrets:
         message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", message)
-    # Do not show a message that still has a part of a secret. A message with a quote or "..." may
-    # quote an even shorter part of the statement, so do not show it either.
+    # If the message still has a part of a secret, do not show it. Do the same if it has a quote or
+    # "...", because it may then quote a part of the statement that is too short to be found.
     has_part = any(
         secret[start : start + _SECRET_PART] in message
         for secret in secrets
@@ -263,8 +265,8 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
     shape = _shapes.get((text, has_markers))
     if shape is None:
         shape = _make_shape(text, has_markers)
-        # Pass an estimate of the memory in bytes: the CQL may have megabytes, and the shape has
-        # copies of the CQL.
+        # The last argument is an estimate of the memory in bytes. The CQL may have megabytes, and
+        # the shape contains copies of it.
         shape = _shapes.keep((text, has_markers), shape, 1000 + 3 * len(text))
     return shape
 
@@ -292,8 +294,8 @@ def _make_shape(text: str, has_markers: bool) -> Shape:
 
 # -- errors ----------------------------------------------------------------------------------------
 
-# Exceptions for server errors that are not subclasses of ErrorMessage, each with its code in
-# native_protocol_v5.spec, section 8.
+# Exceptions for errors of the server that do not derive from ErrorMessage. Each has its code
+# (native_protocol_v5.spec, section 8).
 _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (Unavailable, "0x1000"),
     (WriteTimeout, "0x1100"),
@@ -307,15 +309,16 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (InvalidRequest, "0x2200"),
     (AuthenticationFailed, "0x0100"),
 )
-# Errors whose message is, or contains, a server's message. The message may repeat values, so it is
-# left out.
+# Errors whose message is a server's message, or contains one. It may repeat values, so it is not
+# shown.
 _SERVER_ERRORS = (
     ErrorMessage,
     RequestExecutionException,
     RequestValidationException,
     AuthenticationFailed,
 )
-# Errors whose message comes from the driver, and is only about hosts and connections. It is shown.
+# Errors whose message was written by the driver, and is only about hosts and connections. It is
+# shown.
 _DRIVER_ERRORS = (
     ConnectionBusy,
     ConnectionException,
@@ -324,7 +327,7 @@ _DRIVER_ERRORS = (
     RequestThrottled,
     UnsupportedOperation,
 )
-# The attributes of errors that a description shows. They have no values of the statement.
+# The attributes of errors that a description shows. They contain no values of the statement.
 _ERROR_FIELDS = (
     *("consistency", "required_replicas", "alive_replicas"),
     *("required_responses", "received_responses", "failures", "data_retrieved", "write_type"),
@@ -350,8 +353,8 @@ def code_of(error: BaseException) -> str | None:
 
 
 # Errors that show a mistake in the request: in its CQL, its values or its page token. A plain
-# ValueError or TypeError is not in this list. The driver checks arguments before a request starts,
-# so such an error comes from a bug in a policy, protocol handler or codec.
+# ValueError or TypeError is not in this list: the driver checks arguments before a request starts,
+# so such an error during a request comes from a bug in a policy, protocol handler or codec.
 _MISTAKES = (
     RequestValidationException,
     InvalidPagingState,
@@ -359,17 +362,17 @@ _MISTAKES = (
     EncodeTypeError,
     EncodeValueError,
 )
-# Subclasses of the classes in `_MISTAKES` that have other causes than a mistake in the request.
+# Subclasses of the classes in `_MISTAKES` that do not show a mistake in the request.
 _NO_MISTAKES = (PreparedQueryNotFound, RateLimitReached)
 
 
 def is_invalid(error: BaseException) -> bool:
     """Return True if an error shows that the request itself was invalid.
 
-    Return False if the server, the network, a limit of the client, or a bug in a policy or protocol
-    handler has caused the error. Invalid requests have wrong CQL, values or page tokens, use tables
-    that do not exist, or lack a permission. Repeating such a request fails again. A plain
-    ValueError or TypeError does not show that a request was invalid.
+    Invalid requests have wrong CQL, values or page tokens, use tables that do not exist, or lack a
+    permission. Such a request fails again if it is repeated. Return False if the server, the
+    network, a limit of the client, or a bug in a policy or protocol handler has caused the error. A
+    plain ValueError or TypeError does not show that a request was invalid.
 
     :param error: the error of a request.
     """
@@ -397,7 +400,8 @@ def _describe_details(error: BaseException) -> str:
     if isinstance(error, NoHostAvailable):
         return _describe_host_errors(error)
     if isinstance(error, (*_SERVER_ERRORS, OperationTimedOut)):
-        # `summary` is the error's name in the protocol, not a message from the server.
+        # `summary` is the name that the protocol gives the error. It is not a message from the
+        # server.
         parts = [error.summary] if isinstance(error, ErrorMessage) else []
         code = code_of(error)
         if code is not None:
@@ -407,7 +411,7 @@ def _describe_details(error: BaseException) -> str:
             if value is not None:
                 parts.append(f"{name}={_field_value(name, value)}")
         if isinstance(error, OperationTimedOut) and error.last_host is None and error.errors:
-            # Nothing was sent. The driver gives the reasons as strings, which have no values.
+            # Nothing was sent, so the errors are strings from the driver, which contain no values.
             reasons = [f"{host}: {why}" for host, why in list(error.errors.items())[:_MAX_HOSTS]]
             parts.append("; ".join(reasons))
         return ", ".join(parts)
@@ -420,8 +424,8 @@ def _describe_host_errors(error: NoHostAvailable) -> str:
     """Describe the error of each host in a NoHostAvailable."""
     errors: Any = error.errors
     if not isinstance(errors, Mapping) or not errors:
-        # No host has an error, so the driver wrote the message. It contains no text of a server,
-        # which could repeat a secret, so it can be shown.
+        # No host has an error, so the driver has written the message. It contains nothing from a
+        # server and can be shown.
         return str(error.args[0]).split("\n", 1)[0] if error.args else ""
     descriptions = [
         f"{host}: {error_text(error) if isinstance(error, BaseException) else type(error).__name__}"
@@ -431,7 +435,7 @@ def _describe_host_errors(error: NoHostAvailable) -> str:
 
 
 def _field_value(name: str, value: object) -> object:
-    """Return the value of an error's field. Numbers of enumerations are replaced by their names."""
+    """Return the value of an error's field. A number of an enumeration is replaced by its name."""
     if name == "consistency":
         return consistency_value_to_name(value)  # type: ignore[arg-type]
     if name == "write_type":
