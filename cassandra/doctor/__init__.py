@@ -1,4 +1,4 @@
-"""``python -m cassandra.doctor HOST...`` checks if a cluster can be used from here, and how well.
+"""``python -m cassandra.doctor HOST...`` checks if this machine can use a cluster, and how well.
 
 `cassandra.doctor.cli` is the command. `cassandra.doctor.network` checks the network before there is
 a session. `cassandra.doctor.checks` queries the cluster through a session.

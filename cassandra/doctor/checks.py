@@ -32,7 +32,7 @@ _LOGIN = (
     "give --user, and --password-env or --password-file; if you did, the server does not know this "
     "name with this password"
 )
-# Pairs: a part of a connection's error message, and what to do about such an error.
+# Pairs of a part of a connection's error message, and the advice for an error with this part.
 _ADVICE = (
     (
         "client certificate",
@@ -70,10 +70,11 @@ _STALL = 0.5  # warn of a round trip longer than this many seconds and _STALL_RA
 _STALL_RATIO = 20
 _MAX_CLOCK_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
 _BROKEN_CLOCK_SKEW = 2.0  # a clock that differs by more than this many seconds is a problem
-# Keyspaces in which each node has its own data, so their replication is not checked.
+# Keyspaces that each node has for itself. They are not replicated, so do not check their
+# replication.
 _NODE_LOCAL_KEYSPACES = {"system", "system_schema", "system_views", "system_virtual_schema"}
-# Keyspaces that the server creates with a fixed replication factor, regardless of the size of the
-# cluster. So the factor is not compared with the number of nodes.
+# Keyspaces for which the server sets a fixed replication factor, whatever the size of the cluster.
+# So do not compare the factor with the number of nodes.
 _FIXED_REPLICATION_KEYSPACES = {
     "system_distributed",
     "system_distributed_everywhere",
@@ -82,7 +83,7 @@ _FIXED_REPLICATION_KEYSPACES = {
 
 
 def advice(problem: str) -> str:
-    """Return what to do about a connection's error; "" if we do not know.
+    """Return what to do about a connection's error; "" if there is no advice for it.
 
     :param problem: the message of the error.
     """
@@ -148,7 +149,7 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
     elif by_version:
         ((version, addresses),) = by_version.items()
         host_count = len(_connected_hosts(session))
-        # `addresses` lacks the hosts that did not respond, so report how many hosts agree.
+        # Hosts that have not responded are not in `addresses`, so say how many hosts agree.
         hosts_text = (
             "all hosts"
             if len(addresses) == host_count
@@ -166,7 +167,8 @@ def clocks(session: Session, timeout: float) -> Iterator[Finding]:
     }
     bad_skews = [skew for skew in skews.values() if skew.exceeds(_MAX_CLOCK_SKEW)]
     seconds = [skew.seconds for skew in bad_skews]
-    # If all hosts agree with each other, only the clock of this machine is wrong. Report that once.
+    # If all hosts differ from this machine, but agree with each other, the clock of this machine is
+    # wrong. Report that once.
     if 1 < len(skews) == len(bad_skews) and max(seconds) - min(seconds) < _MAX_CLOCK_SKEW:
         skew = max(bad_skews, key=lambda skew: abs(skew.seconds))
         way = "behind" if skew.seconds > 0 else "ahead of"
@@ -224,13 +226,13 @@ def _clock_skew(session: Session, host: Host, timeout: float) -> _Skew | None:
     # local time.
     server_time = row.now.timestamp() if row.now.tzinfo else _seconds_since_epoch(row.now)
     # The server has read its clock at an unknown time between `started` and `ended`, and has
-    # rounded the time to milliseconds. Compare this time with the middle of the interval: the
-    # result is then uncertain by half of the interval.
+    # rounded the result to milliseconds. The best estimate of that time is the middle of the
+    # interval, which is uncertain by half of the interval.
     return _Skew(server_time - (started + ended) / 2, (ended - started) / 2 + 0.001)
 
 
 def latency(session: Session, timeout: float) -> Iterator[Finding]:
-    """Measure the round trip time of a query to each host."""
+    """Measure the round-trip time of queries to each host."""
     # Measure several queries to each host, one after the other.
     for host in _connected_hosts(session):
         durations = []
@@ -252,7 +254,7 @@ def latency(session: Session, timeout: float) -> Iterator[Finding]:
             f"answers in {median * 1000:.1f} ms (median of {len(durations)}; "
             f"{min(durations) * 1000:.1f} to {max(durations) * 1000:.1f})"
         )
-        # Use the median, because a single query may be slow by chance.
+        # Compare the median with the limit, because a single query may be slow by chance.
         if median > _SLOW_ROUND_TRIP:
             yield finding(WARNING, str(host.endpoint), text, "is it in another region, or busy?")
         elif max(durations) > max(_STALL, _STALL_RATIO * median):
@@ -287,7 +289,7 @@ def ring(session: Session, timeout: float) -> Iterator[Finding]:
 
 
 def replication(session: Session, timeout: float) -> Iterator[Finding]:
-    """Check that each keyspace has more than one replica, and that there are enough nodes."""
+    """Check that each keyspace has several replicas, and that there are enough nodes for them."""
     metadata = session.cluster.metadata
     nodes_by_dc = Counter(host.datacenter for host in metadata.all_hosts() if host.datacenter)
     faultless_count = 0  # the number of keyspaces without a fault
@@ -337,8 +339,8 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
                     subject, factor, nodes_by_dc[datacenter], datacenter
                 )
         factors = [factor for factor in strategy.dc_replication_factors.values() if factor]
-        # A login only reads roles in the local data centre. So for the keyspace system_auth, a
-        # single replica in one of the data centres is too few.
+        # A login reads roles only in the local data centre. So the keyspace system_auth needs
+        # several replicas in each data centre.
         is_login_at_risk = name == "system_auth" and 1 in factors
         if (sum(factors) == 1 or is_login_at_risk) and node_count > 1:
             yield _single_replica_finding(subject)
@@ -347,7 +349,7 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
 def _warn_of_too_few_nodes(
     subject: str, factor: int, node_count: int, where: str
 ) -> Iterator[Finding]:
-    """Yield a warning if there are fewer nodes than replicas.
+    """Yield a warning if there are fewer nodes than the replication factor requires.
 
     :param factor: the number of replicas.
     :param where: the data centre, or "the cluster", for the message.
@@ -418,7 +420,7 @@ def _first_row_of_each_host(
 
 
 def _seconds_since_epoch(utc_time: Any) -> float:
-    """Return the seconds since 1970 of a UTC time that has no time zone."""
+    """Return the seconds since 1970 for a datetime that is in UTC and has no time zone."""
     epoch: float = (utc_time - type(utc_time)(1970, 1, 1)).total_seconds()
     return epoch
 

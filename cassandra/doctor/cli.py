@@ -38,11 +38,11 @@ EPILOG = """\
 exit codes: 0 if nothing is wrong, 1 if there is a problem (with --strict, a warning too), 2 if the
 command cannot be understood
 """
-# The word that begins the line of a finding, by level.
+# How the line of a finding begins, by the finding's level.
 _MARKS = {OK: "ok", NOTE: "note", WARNING: "WARNING", PROBLEM: "PROBLEM"}
 
 
-# Users may type options of other commands. Maps each such option to the advice in the error.
+# Options of other commands that users may type here. The value is the advice in the error.
 _COUNTERPARTS = {
     **dict.fromkeys(
         ("--contact-points", "--contact-point", "--seeds", "--address", "--url"),
@@ -166,8 +166,8 @@ def _print_finding(result: Finding) -> None:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Convert the options of the command to keyword arguments for `Cluster`."""
-    # Use a policy that includes all data centres. With the default policy, the session would only
-    # connect to the local data centre.
+    # Connect to the nodes of all data centres. With the default policy, the session would connect
+    # only to the local data centre.
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=options.timeout)
     return {
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
@@ -178,7 +178,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
 
 
 class _Login(AuthProvider):
-    """Passes on the login of another provider, and records if a node has asked for it."""
+    """Forwards the login of another provider, and records whether a node has asked for it."""
 
     def __init__(self, provider: AuthProvider) -> None:
         self._provider = provider
@@ -210,11 +210,11 @@ def _run_checks(
     examined: Examined = {}
     for host in options.hosts:
         for result in reach(host, options.port, options.timeout, context, examined=examined):
-            # A server rejects the client's certificate because of the problem that was just
-            # reported.
+            # If a problem of the client's certificate was reported above, the server rejects the
+            # certificate for this reason.
             is_consequence = client_has_problem and result.do == GIVE_CERTIFICATE
             yield _consequence(result) if is_consequence else result
-    # If no contact point is usable, that explains why the driver cannot connect.
+    # If all contact points have problems, these explain why the driver cannot connect.
     no_contact_point_is_usable = bool(examined) and all(examined.values())
     login = _Login(settings["auth_provider"]) if settings.get("auth_provider") else None
     if login is not None:
@@ -223,8 +223,9 @@ def _run_checks(
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
         result = finding(PROBLEM, "settings", reason_of(error))
-        # If no contact point can be resolved, `reach` has already reported the cause. But the error
-        # for a malformed contact point, which is also a ValueError, says itself what is wrong.
+        # If the names of all contact points cannot be resolved, `reach` has already reported that.
+        # But the error for a malformed contact point, which is also a ValueError, was not reported
+        # yet.
         is_consequence = (
             no_contact_point_is_usable
             and isinstance(error, UnresolvableContactPoints)
@@ -258,9 +259,9 @@ def _run_checks(
 
 
 def _consequence(result: Finding) -> Finding:
-    """Return a note to replace a problem whose cause was already reported.
+    """Return a note that replaces a problem whose cause was reported before.
 
-    So each fault is counted only once.
+    So each fault counts as a problem only once.
     """
     return finding(NOTE, result.subject, f"{result.text} (because of the problem above)")
 
@@ -282,17 +283,19 @@ def _check_discovered(
 def _check_other_clusters(
     session: Session, settings: dict[str, Any], examined: Examined
 ) -> Iterator[Finding]:
-    """Report contact points that belong to another cluster than the session.
+    """Report contact points that belong to another cluster than the session does.
 
-    A contact point may have another address than its node has in the cluster, for example behind a
-    proxy. So connect to the contact point, and compare the ids of the hosts.
+    Comparing addresses is not enough: behind a proxy, for example, a contact point has another
+    address than its node has in the cluster. So connect to the contact point, and compare the ids
+    of the hosts.
 
     :param settings: the keyword arguments for `Cluster`.
     """
     hosts = session.cluster.metadata.all_hosts()
     known_keys = {_examined_key(host.endpoint) for host in hosts}
     host_ids = {host.host_id for host in hosts}
-    # A policy belongs to one cluster, so connect to the other clusters with default policies.
+    # A policy object belongs to one cluster, so connect to the other clusters with new default
+    # policies.
     settings = {name: value for name, value in settings.items() if name != "execution_profiles"}
     for key, has_problem in examined.items():
         address, port, server_name = key

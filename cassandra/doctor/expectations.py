@@ -34,7 +34,7 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
     """
     hosts = session.cluster.metadata.all_hosts()
     counts = Counter(host.datacenter for host in hosts if host.datacenter)
-    # Without the option, only show the names of the data centres, if there are several.
+    # If the option is not used and there are several data centres, only list their names.
     if name is None:
         if len(counts) > 1:
             yield finding(
@@ -55,7 +55,8 @@ def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
         return
     up_count = sum(bool(host.is_up) for host in hosts if host.datacenter == name)
     yield finding(
-        # The check of hosts reports hosts that are down, so do not report another problem here.
+        # If the hosts of this data centre are down, the check of hosts reports that as a problem.
+        # So report only a note here.
         OK if up_count == counts[name] else NOTE,
         subject,
         f"nodes that are up: {up_count} of {counts[name]}",
@@ -94,7 +95,7 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
         counts = ", ".join(f"{factor} in {dc}" for dc, factor in sorted(factors.items()))
         text = f"exists, with replicas: {counts}" if counts else "exists, without replicas"
         known_dcs = {host.datacenter for host in metadata.all_hosts()}
-        # If the cluster does not have this data centre, `local_datacenter` reports that.
+        # If the cluster does not have this data centre at all, `local_datacenter` reports that.
         if local_dc is not None and local_dc in known_dcs and not factors.get(local_dc):
             yield finding(
                 PROBLEM,
@@ -118,13 +119,13 @@ def _check_quorum(
 ) -> Iterator[Finding]:
     """Warn if some partitions do not have a quorum of replicas that are up.
 
-    This is only a warning, because each host that is down is already reported as a problem.
+    This is never a problem, because each host that is down is already reported as one.
     """
     token_map = session.cluster.metadata.token_map
     # The replicas of tablets do not follow the token ring, so they are not checked.
     if token_map is None or not token_map.ring:
         return
-    # Count the token ranges that have replicas, but too few live replicas for a quorum.
+    # Count the token ranges that have replicas, but not enough live replicas for a quorum.
     lost_count = 0
     for token in token_map.ring:
         replicas = [
@@ -146,7 +147,7 @@ def _check_quorum(
 
 
 def _suggestion(name: str, names: Iterable[str]) -> str:
-    """Return advice that begins a message: a similar name, or "" if no name is similar."""
+    """Return the beginning of an advice that names a similar name; "" if no name is similar."""
     by_lower_case = {known_name.lower(): known_name for known_name in names}
     similar_name = nearest(name.lower(), by_lower_case)
     return f"did you mean {by_lower_case[similar_name]!r}? " if similar_name else ""

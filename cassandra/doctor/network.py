@@ -1,6 +1,6 @@
 """The doctor's checks that need no session: installation, host names, ports and TLS.
 
-TCP and TLS connections are made without the driver, so that the cause of a failure is found.
+These checks connect without the driver, so that they can find out why a connection fails.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, findi
 # Warn about certificates that expire within this number of days.
 _EXPIRY_WARNING_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60  # to print how many days a certificate is still valid
-# An OPTIONS request in protocol version 4. Servers that do not support this version respond, too,
-# with an error.
+# An OPTIONS request in protocol version 4. A server that does not support this version responds
+# with an error, which is enough for the check.
 _OPTIONS = bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
 _ANSWER_SIZE = 64  # bytes of a response that are enough to recognise its protocol
 _PLAIN_TIMEOUT = 1.0  # seconds for connecting without TLS after a TLS handshake that failed
-# The first byte of a response in the CQL protocol: the version with the highest bit set.
+# The values that the first byte of a CQL response can have: the protocol version, with the highest
+# bit set.
 _CQL_ANSWERS = range(0x81, 0x90)
-# The first bytes that servers of other protocols send, and what these servers are.
+# How the responses of servers of other protocols begin, and which servers these are.
 _OTHER_SERVERS = (
     (b"HTTP/", "a web server"),
     (b"<", "a web server"),
@@ -38,7 +39,7 @@ _OTHER_SERVERS = (
     (b"-ERR", "Redis"),
     (b"220", "a mail or FTP server"),
 )
-# The first bytes of a TLS alert. A server that expects TLS sends an alert.
+# How a TLS alert begins. A server that expects TLS responds to other bytes with an alert.
 _TLS_ALERT = b"\x15\x03"
 _END_OF_LINE = b"\r\n\r\n"
 # Ports that Cassandra and ScyllaDB use for other things than CQL.
@@ -53,12 +54,12 @@ _OTHER_PORTS = {
 # OpenSSL's error codes for a certificate that has expired, and for a certificate that is not valid
 # yet.
 _EXPIRED, _NOT_YET_VALID = 10, 9
-# OpenSSL's error codes for a certificate with another host name, and with another IP address.
+# OpenSSL's error codes for a certificate that was issued for another host name or IP address.
 _OTHER_NAME = (62, 64)
-# OpenSSL's reasons for a response to the TLS handshake that is not TLS at all.
+# OpenSSL's reasons for an error if the server's response to the TLS handshake is not TLS.
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "UNKNOWN_PROTOCOL")
-# TLS alerts that servers send if they want a client certificate. HANDSHAKE_FAILURE may also have
-# other reasons.
+# TLS alerts of servers that want a client certificate. HANDSHAKE_FAILURE may have other reasons
+# too.
 _WANTS_CERTIFICATE = (
     "CERTIFICATE_REQUIRED",
     "BAD_CERTIFICATE",
@@ -84,7 +85,7 @@ def installation() -> Iterator[Finding]:
     text = f"{DRIVER_NAME} {__version__}"
     if _impl.implementation == "c":
         yield finding(OK, "driver", f"{text}, compiled")
-    # Without a `fallback_reason`, the pure Python modules are used on purpose.
+    # If there is no `fallback_reason`, somebody has chosen the pure Python modules.
     elif _impl.fallback_reason is None:
         reason = f"as on every {platform.python_implementation()}"
         if os.environ.get("CASS_DRIVER_IMPL") == "python":
@@ -207,7 +208,7 @@ def _check_address(
             advice = "a firewall between here and there, or a wrong address"
         yield finding(PROBLEM, subject, f"{address} cannot be connected to: {error}", advice)
         return
-    # The port is open. Find out if the server speaks CQL there, with or without TLS.
+    # The port is open. Check whether the server speaks CQL there, with or without TLS.
     milliseconds = (time.monotonic() - started) * 1000
     with connection:
         yield finding(OK, subject, f"{address} accepts connections, in {milliseconds:.1f} ms")
@@ -226,7 +227,7 @@ def _check_answer(subject: str, connection: socket.socket, port: int) -> Iterato
         if answer:
             yield from _check_first_bytes(subject, port, answer, is_tls)
             return
-        # Without a client certificate, some servers close the connection without sending an alert.
+        # Some servers close the connection without an alert if the client sends no certificate.
         if answer is not None and is_tls:
             yield _wants_certificate(subject, "it closed the connection after the handshake")
             return
@@ -236,8 +237,8 @@ def _check_answer(subject: str, connection: socket.socket, port: int) -> Iterato
             problem = f"accepts connections, but does not answer within {seconds:g} s"
             do = _cql_port_advice(port) if port in _OTHER_PORTS else _HANGS
     except OSError as error:
-        # With TLS 1.3, a server rejects the client's certificate only after the handshake, so the
-        # error is raised here.
+        # In TLS 1.3, the server checks the client's certificate after the client has finished the
+        # handshake. So the error about the certificate is raised here.
         if _is_about_client_certificate(error):
             yield _wants_certificate(subject, error)
             return
@@ -257,7 +258,8 @@ def _first_bytes(connection: socket.socket) -> bytes | None:
         return connection.recv(_ANSWER_SIZE)
     except TimeoutError:
         pass
-    # A web server waits for the end of a line, so send it. A node that hangs stays silent.
+    # The server may be a web server, which waits for the end of the line: send it. A CQL node that
+    # hangs stays silent all the same.
     timeout = connection.gettimeout()
     try:
         connection.settimeout(min(timeout or 1.0, 1.0))
@@ -300,13 +302,13 @@ def _is_about_client_certificate(error: OSError) -> bool:
     """Return True if a server has reported a missing or rejected client certificate."""
     if not isinstance(error, ssl.SSLError):
         return False
-    # `reason` is None for errors that do not come from a server's alert.
+    # `reason` is None if the error does not come from a TLS alert.
     reason = getattr(error, "reason", None) or ""
     return reason.endswith(_WANTS_CERTIFICATE)
 
 
 def _wants_certificate(subject: str, reason: OSError | str) -> Finding:
-    """Return the finding for a server that got no client certificate, or did not accept it."""
+    """Return the finding for a server that wants a client certificate, or has rejected it."""
     return finding(
         PROBLEM,
         subject,
@@ -332,7 +334,7 @@ def _not_trusted(subject: str, error: ssl.SSLCertVerificationError) -> Finding:
             "its certificate is not valid yet",
             "compare the clocks, here and where the certificate was issued",
         )
-    # Otherwise the CA is unknown, or the certificate is for another name or address.
+    # In all other cases, the CA is unknown, or the certificate is for another name or address.
     do = (
         "the certificate's CA is not in the file of --cafile (without --cafile: not one that this "
         "system trusts): name the CA that has signed it"
@@ -359,7 +361,7 @@ def _check_tls(
     :param host: the name to expect in the certificate.
     :param peer: the address and the port of the connection.
     """
-    # Try the handshake, and explain each kind of failure.
+    # Make the handshake. For each kind of failure, yield a finding that explains it.
     try:
         secure = context.wrap_socket(connection, server_hostname=host)
     except ssl.SSLCertVerificationError as error:
@@ -395,9 +397,9 @@ def _check_tls(
 
 
 def _not_tls(subject: str, peer: tuple[str, int], error: Exception) -> Finding:
-    """Return the finding for a server whose response to the TLS handshake is not TLS.
+    """Return the finding for a server that does not speak TLS on this port.
 
-    Connect again without TLS, to find out if the server speaks CQL.
+    Connect again without TLS, to find out what the server speaks.
     """
     try:
         with socket.create_connection(peer, _PLAIN_TIMEOUT) as connection:
@@ -436,8 +438,8 @@ def client_certificate(path: str) -> Iterator[Finding]:
 
     :param path: the PEM file. Its first certificate is the client's certificate.
     """
-    # `ssl` has no public function for this, so use a private function. If it is missing, skip the
-    # check.
+    # `ssl` has no public function that reads a certificate file. If the private function is
+    # missing, skip this check.
     decode = getattr(getattr(ssl, "_ssl", None), "_test_decode_cert", None)
     if decode is None:
         return
