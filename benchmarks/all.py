@@ -4,8 +4,8 @@
 
 The scripts run one after the other as `python benchmarks/NAME.py`, and show their tables. Then this
 script writes all figures as reStructuredText to docs/benchmark-figures.inc, which
-docs/benchmarks.rst includes. With NAMEs, the figures of other scripts remain there. With --quick it
-writes to benchmarks/results/figures.inc instead.
+docs/benchmarks.rst includes. If you give NAMEs, only these scripts run, and the file keeps the
+figures of all others. With --quick, the file is benchmarks/results/figures.inc instead.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def measure(
                 script_arguments += ["--plot", str(options.plots / f"{script.stem}.png")]
             if subprocess.run([sys.executable, str(script), *script_arguments]).returncode:
                 failed.append(script.stem)
-            # Even a failed script may have written its figures.
+            # A script may have written its figures even if it has failed.
             if report.exists():
                 command = " ".join([f"python benchmarks/{script.name}", *arguments])
                 reports.append({**json.loads(report.read_text()), "command": command})
@@ -87,7 +87,7 @@ def main() -> int:
     reports, failed = measure(chosen_scripts, options)
     page = options.page or (QUICK_PAGE if options.quick else PAGE)
     page.parent.mkdir(parents=True, exist_ok=True)
-    # If only some scripts have run, keep the other scripts' figures on the page.
+    # If only some scripts have run, keep the sections of all other scripts.
     if options.names and page.exists():
         page.write_text(page_with(page.read_text(), reports))
     else:

@@ -28,22 +28,23 @@ CASES = "batch of 50"  # a part of the names of the cases that the workers run
 BUILD_TARGET = 10.0  # `add_many` must be this many times as fast as the fastest peer's `add`
 BLOCKS_TARGET = 3.0  # a row may use at most this many memory blocks
 EXECUTE_TARGET = 40.0  # a batch may take at most this many microseconds
-# Peers that are not compatible with cassandra-driver, and further packages in their environments.
+# The peers whose API differs from cassandra-driver's, and the further packages that their
+# environments need.
 EXTRA = {"acsylla": ("uvloop",), "scylladb-rs-driver": ("numpy", "uvloop")}
-# For each of these peers: the names of its APIs in the worker, and "aio" or "blocking", which names
-# the row that the API belongs to.
+# The APIs of each of these peers. The key is the API's name in the worker. The value, "aio" or
+# "blocking", names the row to which the API's figure belongs.
 APIS = {
     "acsylla": {"acsylla": "aio"},
     "scylladb-rs-driver": {"scylladb-rs": "aio", "scylladb-rs-blocking": "blocking"},
 }
-# Why the building of a peer's batches cannot be compared.
+# Peers whose building of batches cannot be compared, and the reason, which is shown as a note.
 LIMITS = {
     "acsylla": "building: acsylla is left out, since its statements are bound in several calls",
     "scylladb-rs-driver": "building: scylladb-rs-driver is left out, since it converts the values "
     "of a batch only when the batch is sent; executing includes it, with batches from add_all",
 }
-# The other drivers have no `add_many`. Each of our cases here (a key) is compared with the case of
-# the other drivers that does the same work (the value).
+# Only this driver has `add_many`. The key is a case that uses it. The value is the case of the
+# other drivers that does the same work, with which the key's case is compared.
 BESIDE = {
     "add_many": "add",
     "batch of 50 by add_many, blocking": "batch of 50 bound inserts, blocking",
@@ -81,7 +82,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
         for _ in range(passes):
             for driver in drivers:
                 bar.step(driver)
-                # Building a batch cannot be measured alone with drivers in `LIMITS`.
+                # For the drivers in `LIMITS`, the building of batches cannot be measured alone.
                 if driver not in LIMITS:
                     for case, (time, blocks) in run(driver, BUILDING, server).items():
                         keep(build, case, driver, time)
@@ -97,7 +98,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
 def apis(driver: str) -> dict[str, str]:
     """Return the APIs of a driver to measure, by their names in the worker.
 
-    The value is the API in the names of rows: "blocking" or "aio".
+    The value is the word for the API in the names of rows: "blocking" or "aio".
     """
     if driver in APIS:
         return APIS[driver]

@@ -31,8 +31,8 @@ WORKER = Path(__file__).with_name("_lib") / "worker_bulk.py"
 COPY_TARGET = 8.0
 DSBULK_TARGET = 20.0
 ROWS_A_SECOND = 1_000_000  # a load must write this many rows of Arrow data per second of CPU
-# The shapes of the table that are measured: a time series, and small partitions. The value is the
-# number of rows for a partition key.
+# The shapes of the measured table: a time series, and small partitions. The value is the number of
+# rows in a partition.
 SHAPES = {"a series: 1,000 rows for each key": 1000, "10 rows for each key": 10}
 
 Figures = dict[str, dict[str, float | None]]
@@ -66,7 +66,7 @@ def timed(command: list[str]) -> tuple[float, float]:
     """Run a command; return the CPU seconds of all of its processes, and the elapsed seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
-    # Only the tool of turbocql runs in this interpreter: let it import the same driver as this
+    # Only turbocql's tool runs in this interpreter. Make its process import the same driver as this
     # process.
     settings = peers.own_settings() if command[0] == sys.executable else {}
     result = subprocess.run(
@@ -105,7 +105,8 @@ def measure_real_node(bench: Benchmark, folder: Path) -> None:
         with Cluster([address], port=port) as cluster, cluster.connect() as session:
             session.execute(bulk_table.KEYSPACE)
             for tool in filter(None, tools):
-                # Each tool loads the same file into a new table, and then unloads the table.
+                # Create the table again for each tool. The tool loads the file into it, and then
+                # unloads it.
                 session.execute(f"DROP TABLE IF EXISTS {bulk_table.NAME}", timeout=60)
                 session.execute(bulk_table.CREATE, timeout=60)
                 add_figures(rows, "load of CSV", tool.name, count, *timed(tool.load(path)))

@@ -4,8 +4,8 @@
 
 Each driver runs the same cases in a separate process (worker_codecs.py), one driver after the
 other, twice; the least time of each case counts. The floor, which no driver can beat, is a loop in
-C that swaps the bytes of 768 floats, compiled without options and for AVX2. The same cases run
-under pytest-benchmark: ``pytest benchmarks/codecs.py``.
+C that swaps the bytes of 768 floats. It is compiled once without options and once for AVX2. The
+same cases run under pytest-benchmark: ``pytest benchmarks/codecs.py``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def least(results: list[dict[str, Any]]) -> dict[str, Any]:
     merged = results[0]
     for other in results[1:]:
         for name, times in other["cases"].items():
-            # A time is None if the driver cannot encode or decode the values of this case.
+            # None means that the driver cannot encode or decode the values of this case.
             merged["cases"][name] = [
                 min((time for time in passes if time is not None), default=None)
                 for passes in zip(merged["cases"][name], times, strict=True)
@@ -164,7 +164,7 @@ def main() -> int:
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows = by_case(measure(bench, drivers))
     bench.show_table("ns a value", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})
-    # Time a loop in C, because the targets of vectors are multiples of its time.
+    # The targets of vectors are multiples of the time of a loop in C, so measure this time first.
     plain_ns, avx2_ns = floor(), floor("-mavx2")
     if plain_ns is not None:
         avx2_text = "" if avx2_ns is None else f", with AVX2 {avx2_ns} ns"

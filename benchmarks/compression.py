@@ -22,8 +22,8 @@ from benchmarks._lib.requirements import has
 from benchmarks._lib.worker_requests import PAGE_ROWS
 
 PAGE = "page of 5,000 rows"  # the name of a case in the worker
-# In these cases drivers do not compress their requests, because the bodies are too small. The
-# server compresses all of its responses.
+# In these cases, requests are so small that drivers do not compress them. The server compresses all
+# responses.
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
 # The API of each peer that is measured, by its name in the worker.
 PEERS = {

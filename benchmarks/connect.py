@@ -19,7 +19,7 @@ from benchmarks._lib.tables import least_over
 WORKER = Path(__file__).with_name("_lib") / "worker_connect.py"
 TARGETS = {"first connect, wall": 7.0, "first connect, CPU": 6.0}  # at most, in milliseconds
 PEERS = ("cassandra-driver", "scylladb-rs-driver")
-# For each row's heading: where its figure is in the worker's JSON.
+# The headings of the rows. The value says where the figure of the row is in the worker's JSON.
 CASES = {
     f"{which} connect, {name}": (which, figure)
     for which in ("first", "second")

@@ -5,14 +5,14 @@
 The script needs a free-threaded CPython (3.13t or later) whose functions have names (not
 stripped), and Linux's `perf`. Only root has the right to set the probes of `perf`.
 
-In such a CPython, a thread changes the reference count of an object of another thread by an atomic
-operation, and the cache line of the object moves to the thread's core. Threads that use the same
-object thus wait for each other. The script counts these changes with a probe on
-`_Py_DecRefShared`, while the threads of `benchmarks.loops` insert rows. The first table has the
-decrements per insert, by the type of the object, for objects that at least three threads use. (For
-each decrement there is an increment, too. A request object belongs to only two threads: one thread
-creates it, another thread sends it.) The table also shows how often an insert had to wait for a
-lock.
+In such a CPython, a thread changes the reference count of another thread's object by an atomic
+operation, and the object's cache line moves to the thread's core. So threads that use the same
+object wait for each other. The script counts the decrements of such reference counts with a probe
+on `_Py_DecRefShared`, while the threads of `benchmarks.loops` insert rows. The first table has the
+decrements per insert, by the type of the object. For each decrement there is an increment, too. The
+table includes only objects that at least three threads use: a request object is used by two
+threads, because one thread creates it and another thread sends it. The table also shows how often
+an insert had to wait for a lock.
 
 The second table is a simulation of more cores, each of which runs one event loop and its callers.
 Each insert takes the CPU time of one loop, and then waits for each shared object as long as other
@@ -43,7 +43,8 @@ CORES = (1, 2, 4, 8)  # the numbers of cores that are simulated
 IN_FLIGHT = 100  # the number of inserts that each thread has in flight
 SHARED = 3  # an object counts as shared if at least this many threads use it
 OBJECT_TYPE = "+0(+40(+24(%di)))"  # object->ob_type->tp_name; %di has the first argument
-# The probes of `perf` by name: a function, and the arguments to record with each call.
+# The probes that `perf` sets, by name. Each is a function with the arguments to record at each
+# call.
 PROBES = {
     "decrement": f"_Py_DecRefShared object=%di:x64 type={OBJECT_TYPE}:string",
     "wait": "_PyMutex_LockTimed object=%di:x64",
@@ -77,7 +78,8 @@ def parse_events(script: str) -> Iterator[Event]:
 def shared_decrements(events: Sequence[Event]) -> dict[str, Counter[str]]:
     """Return how often the reference count of each shared object was decremented.
 
-    The result has, for each type of object, the decrements by the object's address.
+    A shared object is one that at least `SHARED` threads use. The result has a counter for each
+    type of object, with the decrements by the object's address.
     """
     threads = defaultdict(set)
     for event in events:
@@ -92,15 +94,16 @@ def shared_decrements(events: Sequence[Event]) -> dict[str, Counter[str]]:
 def simulated_rate(cores: int, own_us: float, uses_us: Sequence[float]) -> float:
     """Return the inserts per microsecond of cores that wait for the same objects.
 
-    This is mean value analysis: exact for a closed network of exponential servers.
+    The function uses mean value analysis, which is exact for a closed network of servers whose
+    service times are exponentially distributed.
 
     :param own_us: microseconds that an insert takes on its core without waiting.
     :param uses_us: for each shared object, the microseconds for which an insert uses the object.
     """
     lengths = [0.0] * len(uses_us)  # the mean number of cores that use or wait for each object
     rate = 0.0
-    # Add one core after the other. A new core waits at each object for the cores that use the
-    # object, or wait for it, without the new core.
+    # Compute the rate for one core, for two cores, and so on. At each object, a core waits for as
+    # many other cores as use the object, or wait for it, in the network with one core less.
     for customers in range(1, cores + 1):
         times = [use * (1 + length) for use, length in zip(uses_us, lengths, strict=True)]
         rate = customers / (own_us + sum(times))
@@ -186,7 +189,7 @@ def main() -> int:
         except subprocess.CalledProcessError as error:
             bench.stop(f"perf cannot set probes here: {error.stderr.strip().splitlines()[-1]}")
         use_us = contended_use_us(folder)
-    # Count the decrements of each object that several threads use.
+    # Count the decrements of each object that at least `SHARED` threads use.
     by_type = shared_decrements([event for event in events if event.probe == "decrement"])
     rows = {
         kind: {"an insert": objects.total() / inserts, "objects": len(objects)}

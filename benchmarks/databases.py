@@ -76,7 +76,8 @@ def main() -> int:
             python = str(peers.environment(peer, PEERS[peer]))
             lanes.append(Lane(peer, python, {}, peer, peer_port, WORKER))
         best = measure(bench, lanes, address, port, CASES)
-    # worker_requests.py measures every case whose name contains one of CASES. Keep only CASES.
+    # worker_requests.py measures every case whose name contains an item of CASES. Keep only the
+    # cases that are in CASES.
     best = {
         lane: {case: figures[case] for case in CASES if case in figures}
         for lane, figures in best.items()

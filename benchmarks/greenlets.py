@@ -84,7 +84,7 @@ def main() -> int:
     bench.add_option("--callers", type=int, default=100)
     bench.start(quick={"rounds": 1, "each": 50})
     bench.need_program("cc")  # to compile the null server
-    # Leave out the libraries of greenlets that are not installed.
+    # Do not measure gevent or eventlet if it is not installed.
     patches = {name: patch for name, patch in PATCHES.items() if not patch or has(name)}
     for name in PATCHES.keys() - patches.keys():
         bench.note(f"{name} is left out: it is not installed (pip install {name})")

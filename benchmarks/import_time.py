@@ -31,7 +31,8 @@ before = time.process_time()
 spent = time.process_time() - before
 print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
-# The statements: no import, the usual import of applications, and what any asyncio driver needs.
+# The statements that are measured: no import, the usual imports of applications, and the modules
+# that any asyncio driver needs.
 BARE = "pass"
 CLUSTER = "import cassandra.cluster"
 USUAL = (

@@ -43,8 +43,9 @@ class Case(NamedTuple):
     - `target`: the most instructions that a request may need with the compiled modules.
     - `requests_in_flight`: the number of requests in flight, which the server answers in one write.
 
-    A case with one request in flight is not compared with its last record in the history: how often
-    the calling thread and the event loop's thread wait for each other depends on the machine.
+    A case with one request in flight is not compared with its last record in the history: its count
+    depends on how often the calling thread and the event loop's thread wait for each other, which
+    differs between machines.
     """
 
     name: str
@@ -118,8 +119,8 @@ def measure(
             )
             address = [server[0], str(server[1])]
             bar.step(f"{case.name}, not counted")
-            # Run the worker once without counting: the first process may have to write bytecode
-            # files.
+            # Run the worker once without counting, because the first process may have to write
+            # bytecode files.
             run_worker(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
             counts = []
             for passes, output_file in ((FEW, few), (MANY, many)):

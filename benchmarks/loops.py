@@ -31,7 +31,8 @@ from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_loops.py"
 MOST_CPU = 1.11  # two loops may take at most this many times the CPU time of one loop
-# The numbers of clusters, of loops of each cluster, of threads, and of requests in flight.
+# The values are the numbers of clusters, of event loops of each cluster, of threads, and of
+# requests that each thread has in flight.
 CASES = {
     "1 loop, 1 thread": (1, 1, 1, 100),
     "1 loop, 4 threads": (1, 1, 4, 100),
@@ -88,8 +89,8 @@ def main() -> int:
                     "cores": cpu / seconds,
                     "possible": min(cores, clusters * loops + threads) / (cpu / inserts) / 1000,
                 }
-                # Other work on the machine only adds CPU time, so keep the round with the least CPU
-                # time.
+                # Keep the round with the least CPU time, because other work on the machine can only
+                # add CPU time.
                 if name not in best or figures["us of CPU"] < best[name]["us of CPU"]:
                     best[name] = figures
     bench.show_table(f"the best of {options.rounds} rounds, {cores} processors", best)

@@ -26,8 +26,9 @@ TARGETS = {
     "bytes an instance": 2.0,
 }
 TARGET_PEER = "cassandra-driver"
-# The other drivers' mappers have only blocking calls. So each of our awaited calls is compared with
-# a blocking call, which costs more, because it has to switch to the event loop's thread and back.
+# The other drivers' mappers have only blocking calls. So compare each of our awaited calls (the
+# key) with a blocking call (the value). The blocking call costs more, because it has to switch to
+# the event loop's thread and back.
 AWAITED = {"acreate": "Model.create", "aget": "Model.objects.get"}
 
 Rows = dict[str, dict[str, float]]
@@ -44,8 +45,9 @@ def rules() -> list[null_server.Rule]:
     many_rows = null_server.rows(page, [null_server.PAGE_VALUES] * 5000)
     limit = ("[limit]", null_server.type_option(null_server.INT))
     types = dict(five)
-    # By a part of the query string: the statement's id, the columns of its markers and of its
-    # result, and the body of the response to EXECUTE.
+    # The statements that mappers prepare. The key is a part of the query string. The value is the
+    # statement's id, the columns of its markers, the columns of its result, and the body of the
+    # response to EXECUTE.
     prepared = {
         b"INSERT INTO bench.five": (b"mapper-insert", five, [], null_server.VOID),
         b"UPDATE bench.five": (
@@ -56,7 +58,7 @@ def rules() -> list[null_server.Rule]:
         ),
         b"SELECT * FROM bench.page": (b"mapper-page", [limit], page, many_rows),
     }  # fmt: skip
-    # The responses to query strings that contain their values.
+    # The responses to query strings that contain their values, from mappers that do not prepare.
     all_rules: list[null_server.Rule] = [
         (
             null_server.QUERY,

@@ -14,8 +14,8 @@ import sys
 from benchmarks._lib.peers_messages import compare
 from benchmarks._lib.report import Benchmark
 
-# For each case, the most nanoseconds that the compiled modules may take. TARGETS is for the
-# functions of the engine, and API_TARGETS for the public classes.
+# The most nanoseconds that the compiled modules may take, by case. TARGETS is for the functions of
+# the engine, and API_TARGETS for the public classes.
 TARGETS = {
     "EXECUTE 12 parameters": 500.0,
     "bind + EXECUTE 10 columns": 1_000.0,

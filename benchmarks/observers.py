@@ -25,8 +25,8 @@ from benchmarks._lib.requirements import has
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 ROW = (7, "hello world", 7, 1.5, True)
 TASKS = 50  # the number of asyncio tasks, each of which has one request in flight
-# The most microseconds that may be added to a request: by an observer of its end, and by the code
-# of the driver's OpenTelemetry observer in addition to the SDK's own time.
+# The most microseconds that an observer of a request's end may add to a request, and the most that
+# the code of the driver's OpenTelemetry observer may add to the SDK's own time.
 MOST_ADDED_BY_OBSERVER = 1.5
 MOST_ADDED_BY_SPANS = 3
 

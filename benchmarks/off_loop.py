@@ -5,8 +5,8 @@
 An asyncio application receives pages of 5,000 rows, several of them in flight, and decodes their
 rows. Each case does one step of this work (decompression, TLS, or decoding) either on the event
 loop, as the driver does, or in a thread, while the loop goes on with other pages. lz4 and OpenSSL
-release the GIL while they work; the decoder of rows holds it. A thread is only worthwhile if the
-wall time of a page falls.
+release the GIL while they work; the decoder of rows holds it. Moving a step to a thread is
+worthwhile only if the wall time of a page decreases.
 
 The pages are in memory, so that only the client's work takes time. With a server and a network, the
 gain is less.
@@ -173,7 +173,7 @@ def _shake_hands(*ends: ssl.SSLObject) -> None:
                 end.do_handshake()
             except ssl.SSLWantReadError:
                 continue
-    # The client reads the server's session tickets with the first page.
+    # The client has not read the server's session tickets yet. It reads them with the first page.
 
 
 def _receiver_of(
@@ -185,8 +185,8 @@ def _receiver_of(
 ) -> Callable[[], Awaitable[None]]:
     """Return a function that receives, decrypts and decodes the next page.
 
-    :param incoming: the bytes that the client reads.
-    :param records: the TLS records of each page.
+    :param incoming: the buffer from which the client reads encrypted bytes.
+    :param records: the TLS records of each page, in order.
     """
 
     def decrypt(data: bytes) -> bytes:
@@ -230,7 +230,8 @@ def main() -> int:
     rows: dict[str, dict[str, float | None]] = {}
     with (
         bench.progress(2 * len(CASES)) as bar,
-        # Use one thread, because the records of a TLS connection must be decrypted in order.
+        # The pool for TLS has one thread, because the records of a connection must be decrypted in
+        # order.
         ThreadPoolExecutor(1) as pool,
     ):
         for case, measure in CASES.items():

@@ -45,7 +45,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows]:
                 for name, time in peers.run_any(driver, SCRIPT, sizes)["plans"].items():
                     row = rows.setdefault(name, {})
                     row[driver] = min(row.get(driver) or time, time)
-        # Build the ring once with each driver, because it takes seconds.
+        # Building the ring takes seconds, so do it only once with each driver.
         for driver in drivers:
             bar.step(f"{driver}, ring")
             try:

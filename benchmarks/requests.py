@@ -53,7 +53,7 @@ TARGETS: dict[str, dict[str, float]] = {
 }
 MOST_SYSTEM_CALLS = 0.25  # the most system calls for a request, with 100 in flight
 MOST_WITHOUT_UVLOOP = 1.5  # without uvloop, a request may need this many times the CPU with it
-# Limits of a blocking call, compared with the same request on the asyncio API in the same run:
+# The limits of a blocking call, compared with the same request on the asyncio API in the same run.
 MOST_FOR_BLOCKING = 1.4  # times the CPU of the awaited request
 MOST_LATER = 25.0  # the microseconds by which the blocking call may take longer
 # In each case, the best peer of the same kind (blocking or asyncio) must need at least this many
@@ -71,8 +71,8 @@ PEERS = {
     "scylladb-rs-driver, blocking": ("scylladb-rs-driver", "scylladb-rs-blocking"),
 }
 EXTRA = ("numpy", "uvloop")  # further packages in a peer's environment
-# What a peer cannot do, and what is measured instead. If a peer has no API at all for a case, the
-# case has no figure.
+# The limits of peers, which are shown as notes: what a peer cannot do, and what is measured
+# instead. If a peer has no API for a case, it has no figure in this case.
 LIMITS = {
     "acsylla": "takes and returns vectors only as bytes",
     "scyllapy": "accepts no NumPy array as a vector (it is given a list), and reads no vectors",
@@ -81,8 +81,8 @@ LIMITS = {
     "and makes no matrix of vectors",
 }
 
-# The other drivers cannot run some of our cases (the keys). Each of these cases is compared with
-# the case of the other drivers that does the same work (the value).
+# Cases that only this driver can run (the keys). Each is compared with the case of the other
+# drivers that does the same work (the value).
 BESIDE = {
     "batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight",
     "page of 1,000 vectors<float,768> to NumPy, a row": "page of 1,000 vectors<float,768>, a row",
@@ -184,7 +184,9 @@ def judge(bench: Benchmark, best: Best) -> None:
 
 
 def judge_lead(bench: Benchmark, ratios: dict[str, dict[str, float | None]]) -> None:
-    """Check that each request costs the best peer clearly more, and record each result.
+    """Check that the best peer needs clearly more CPU than this driver in each case.
+
+    Record each result as a target.
 
     :param ratios: the columns that `ratios_of` returns.
     """

@@ -19,9 +19,9 @@ from benchmarks._lib.tables import least_over
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
 PACKAGES = ("numpy", "pandas", "polars", "pyarrow")
 
-# A target: a description, our case, the peers' cases, and how many times as fast as the fastest
-# peer's case our case must be. COMPILED has the targets of the compiled modules, PURE has the
-# targets of pure Python.
+# A target: a description, our case, the peers' cases for the same work, and a factor: our case must
+# be at least so many times as fast as the fastest of the peers' cases. COMPILED has the targets of
+# the compiled modules, PURE those of pure Python.
 Target = tuple[str, str, tuple[str, ...], float]
 COMPILED: list[Target] = [
     ("tuples", "5000 x 5, tuples", ("5000 x 5, tuples",), 2.5),
@@ -47,7 +47,7 @@ def judge(bench: Benchmark, times: dict[str, Times]) -> None:
             if not name.startswith("turbocql") and name.endswith("pure") is (impl == "python")
         ]
         for label, our_case, their_cases, factor in targets:
-            # The times of all peers for their equivalents of the case.
+            # The times of all peers for cases that do the same work.
             figures = [
                 case_times[name]
                 for case_times in theirs

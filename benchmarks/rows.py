@@ -14,8 +14,8 @@ import sys
 from benchmarks._lib.peers_messages import compare
 from benchmarks._lib.report import Benchmark
 
-# For each case, the most nanoseconds that the compiled modules may take. TARGETS is for the
-# functions of the engine, and API_TARGETS for the public classes.
+# The most nanoseconds that the compiled modules may take, by case. TARGETS is for the functions of
+# the engine, and API_TARGETS for the public classes.
 TARGETS = {
     "page 5000 x 5, tuples": 2_200_000.0,
     "1 x 3, named tuple": 1_500.0,

@@ -50,7 +50,7 @@ from benchmarks._lib.null_server import (
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_scale.py"
-# The usual settings of a measurement (see worker_scale.py). Each measurement changes one setting.
+# The usual settings (see worker_scale.py). Each measurement changes one of them.
 USUAL = {"nodes": 3, "connections": 1, "sessions": 1, "prepared": 1, "threads": 1,
          "requests": 20_000, "idle": 0.0, "tables": 0}  # fmt: skip
 SIZES = {
@@ -112,7 +112,8 @@ def peers_rule(nodes: int) -> Rule:
 
 def rules(settings: dict[str, Any]) -> list[Rule]:
     """Return the server's rules for the nodes and tables of `settings`."""
-    # Before 4.0, Cassandra has no table peers_v2: answer queries of it with INVALID (0x2200).
+    # Cassandra before 4.0 has no table peers_v2. Answer queries of this table with the error
+    # INVALID (0x2200), as such a node does.
     peers_v2: Rule = (QUERY, b"system.peers_v2", 0, (0x2200).to_bytes(4, "big") + string("none"))
     schema = []
     if settings["tables"]:
@@ -165,7 +166,7 @@ def times_until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
 
 
 def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
-    """Check the figures against the targets that the module's docstring names.
+    """Check the figures against the targets in the module's docstring.
 
     With ``--check``, the benchmark fails if a target is missed.
 
@@ -182,7 +183,7 @@ def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
     bench.add_target(
         f"an idle client of {largest} nodes takes {idle:.2f} % of a processor", idle <= 0.5
     )
-    # Compare each number of nodes with the next larger number, but leave out the two smallest.
+    # Compare each number of nodes with the next larger one. Leave out the two smallest numbers.
     for fewer, more in itertools.pairwise(sorted(figures)[2:]):
         growth = figures[more]["CPU ms"] / figures[fewer]["CPU ms"]
         text = f"connecting to {more} nodes costs {growth:.1f} times as much as to {fewer}"

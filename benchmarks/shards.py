@@ -26,7 +26,8 @@ def main() -> int:
         quick_duration_text="5 s",
     )
     bench.add_option("--tablets", type=int, default=1_000_000)
-    # Use few tablets in pure Python, where adding a tablet takes longer the more tablets there are.
+    # In pure Python, adding a tablet takes longer the more tablets there are. So use only a few
+    # there.
     options = bench.start(quick={"tablets": 100_000 if "c" in peers.lanes() else 5_000})
     peers.own_lanes(bench)
     from benchmarks._lib import shards  # not at the top, because it imports the driver

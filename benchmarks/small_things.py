@@ -2,9 +2,10 @@
 
     python benchmarks/small_things.py [--pure] [CASE ...]
 
-callgrind counts, as in `benchmarks.instructions`: a figure is the difference between a process that
-makes few calls and a process that makes more calls, so it does not depend on how busy the machine
-is. The script needs valgrind. The functions and their floors:
+As in `benchmarks.instructions`, callgrind counts the instructions of a process that makes few calls
+and of a process that makes more calls. A figure is the difference divided by the number of
+additional calls, so it does not depend on how busy the machine is. The script needs valgrind. The
+functions and their floors:
 
 * ``send_body`` and ``decode_message`` of messages: the engine's internal functions.
 * Decoding a page of short strings: ``bytes.decode`` of each string.
@@ -33,9 +34,10 @@ SIDES = ("ours", "floor")  # the columns of the table
 class Case(NamedTuple):
     """One row of the table.
 
-    - `what` and `beside`: descriptions of the function and of its floor.
+    - `what`: a description of the function.
+    - `beside`: a description of its floor.
     - `max_ratio`: the function may need at most this many times the instructions of the floor.
-    - `calls`: how many more calls the longer run makes.
+    - `calls`: how many more calls the longer run makes than the shorter run.
     """
 
     name: str
@@ -78,13 +80,14 @@ def per_call(case: Case, side: str, environment: dict[str, str], folder: Path) -
     def arguments(calls: int) -> list[str]:
         return [case.name, side, str(calls)]
 
-    # Run the worker once without counting: the first process may have to write bytecode files.
+    # Run the worker once without counting, because the first process may have to write bytecode
+    # files.
     run_worker(WORKER, arguments(1), environment, folder)
 
     def count_instructions(calls: int) -> int:
         return count(WORKER, arguments(calls), environment, folder / f"{side}-{calls}")
 
-    # Count both runs at the same time, because counts do not depend on the load of the machine.
+    # Count both runs at the same time: a busy machine does not change the counts.
     with ThreadPoolExecutor(2) as pool:
         few, many = pool.map(count_instructions, (FEW, FEW + case.calls))
     return (many - few) / case.calls

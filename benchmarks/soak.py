@@ -55,8 +55,8 @@ def measure(bench: Benchmark, options: argparse.Namespace) -> int:
         soak.broken_nodes(options.seed) as (port, addresses),
         bench.progress(round(seconds / options.interval)) as bar,
     ):
-        # When libuv creates its first loop, it opens a pipe that it never closes. Create a loop
-        # before file descriptors are counted, so that the pipe does not count as a leak.
+        # libuv opens a pipe with its first loop, and never closes the pipe. Create a loop before
+        # file descriptors are counted, so that the pipe does not seem to be a leak.
         new_event_loop().close()
         before = soak.figures([])
         bar.step("load")

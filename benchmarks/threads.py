@@ -60,11 +60,11 @@ def main() -> int:
     bench.add_option("--rounds", type=int, default=5)
     options = bench.start(quick={"seconds": 0.2, "rounds": 2})
     is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-    # The values of PYTHON_GIL, by the heading of the table's column.
+    # The columns of the table: by heading, the value of PYTHON_GIL.
     gil_settings = {"with the lock": "1"}
     if is_free_threaded:
         gil_settings = {"without the lock": "0", **gil_settings}
-    # For each setting of the lock and each case, keep the highest rate of all rounds.
+    # The highest rate of all rounds, for each setting of the lock and each case.
     best = {lock: dict.fromkeys(CASES, 0.0) for lock in gil_settings}
     with bench.progress(options.rounds * len(gil_settings) * len(CASES)) as bar:
         for _ in range(options.rounds):
@@ -76,7 +76,8 @@ def main() -> int:
     for figures in best.values():
         figures["two / one"] = figures["two threads"] / figures["one thread"]
     bench.show_table(f"the best of {options.rounds} rounds, {os.cpu_count()} processors", best)
-    # Check that threads scale without the lock, and that one thread is not much slower.
+    # Check that two threads without the lock are faster than one, and that one thread is not much
+    # slower without the lock than with it.
     if is_free_threaded:
         without_lock, with_lock = best["without the lock"], best["with the lock"]
         speed_up, slow_down = (

@@ -63,7 +63,7 @@ def compare(bench: Benchmark, lanes: list[Lane], plain_port: int, tls_port: int,
     :param tls_port: the port of the TLS relay.
     :param ca: the path of the CA certificate.
     """
-    # Measure each lane twice: without TLS, and with TLS through the relay.
+    # Measure each lane twice: directly without TLS, and through the relay with TLS.
     all_lanes = []
     for lane in lanes:
         settings = {**lane.settings, "TURBOCQL_BENCH_CA": ca}
@@ -127,7 +127,7 @@ def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
 
 
 def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
-    """Return the cost of a resumed session divided by the cost of a full handshake.
+    """Return the cost of opening with a resumed session divided by the cost with a full handshake.
 
     Rows without a figure for resumed sessions are left out.
     """

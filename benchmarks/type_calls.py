@@ -40,7 +40,7 @@ def least(results: list[dict[str, Any]]) -> Times:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, Times]:
-    """Return the least times of all passes, by driver."""
+    """Return the least time of each call over all passes, by driver."""
     runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
     with bench.progress(bench.options.passes * len(drivers)) as bar:
         for _ in range(bench.options.passes):

@@ -2,8 +2,7 @@
 
 `_lib.worker_scylladb_rs` measures the same cases with scylladb-rs-driver.
 
-A combination of a driver, one of its APIs and an environment is called a lane. It is one column of
-the table.
+A lane is a driver, one of its APIs and an environment. Each lane is one column of the table.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from benchmarks._lib.requirements import has
 WORKER = Path(__file__).with_name("worker_requests.py")
 RUST_WORKER = Path(__file__).with_name("worker_scylladb_rs.py")
 
-# By lane and case: {"us": CPU microseconds, "rate": requests per second}.
+# Figures by lane and case. The figures of a case are {"us": CPU microseconds, "rate": requests per
+# second}.
 Best = dict[str, dict[str, dict[str, float]]]
 
 
@@ -31,7 +31,7 @@ class Lane(NamedTuple):
     - `python`: the interpreter of the driver's environment.
     - `settings`: further environment variables.
     - `api`: the API, by its name in the worker.
-    - `port`: the port of the lane's own server. None if it uses the same server as other lanes.
+    - `port`: the port of a server for this lane only; None for the server of the other lanes.
     - `worker`: the script that runs the cases and measures them.
     """
 
@@ -66,7 +66,7 @@ def worker_of(api: str) -> Path:
 
 
 def peer_lane(name: str, distribution: str, api: str, extra: Sequence[str]) -> Lane:
-    """Return the lane of another driver. Its environment is created if it does not exist.
+    """Return the lane of another driver. If the driver's environment does not exist, create it.
 
     :param name: the heading of the column.
     :param distribution: the driver's name on PyPI.
@@ -87,7 +87,7 @@ def measure(
 ) -> Best:
     """Measure the lanes in turns; return the least CPU and the highest rate of all rounds.
 
-    A lane that fails is not measured again; the report says so.
+    If a lane fails, it is not measured again, and the report says so.
 
     :param port: the port of the server for lanes without a separate server.
     :param cases: words in the names of the cases to measure; empty for all.
@@ -108,7 +108,7 @@ def measure(
                     bench.note(f"{lane.name} is left out: {str(error).splitlines()[-1]}")
                     failed_lanes.add(lane.name)
                     continue
-                # Keep the best figures of all rounds.
+                # Keep the least CPU and the highest rate of all rounds.
                 for case, measured in figures.items():
                     best_figures = best[lane.name].setdefault(case, dict(measured))
                     best_figures["us"] = min(best_figures["us"], measured["us"])

@@ -23,10 +23,10 @@ DRIVERS = {
     "cassandra-driver": "cassandra-driver",
     "scylla-driver": "scylla-driver",
 }
-# Pixels: the width of the picture and of the drivers' names, the height of a bar with the space
-# below it, the space between two cases, and the space for the figure at the end of a bar. The
-# picture is narrow, so that its text can be read on a phone, which shrinks a picture to the width
-# of the screen.
+# In pixels: the width of the picture, the width of the drivers' names, the height of a bar with the
+# space below it, the space between two cases, and the space for the figure at the end of a bar. The
+# picture is narrow, because a phone shrinks it to the width of its screen, and the text must remain
+# readable.
 WIDTH, LABEL, BAR, GAP, FIGURE = 520, 204, 19, 32, 56
 OURS, OTHERS = "#e0832b", "#3d7fb8"  # colours of the bars of this driver and of other drivers
 TEXT = "#7a7a7a"  # this grey has the same contrast on a white and on a dark background
@@ -37,7 +37,8 @@ def svg(table: Table) -> str:
 
     :param table: microseconds of client CPU, by case and driver.
     """
-    # `top` is the vertical position of the next element, below the heading.
+    # `parts` are the SVG elements. `top` is the y coordinate of the next element, below the
+    # heading.
     parts: list[str] = []
     top = 46.0
     for case, title in CASES.items():

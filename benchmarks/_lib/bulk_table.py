@@ -44,7 +44,7 @@ Row = tuple[str, datetime.datetime, int, float, str, int]
 
 
 def rows_of(count: int, partitions: int) -> Iterator[Row]:
-    """Yield random rows, the same in each run.
+    """Yield random rows. They are the same in each run.
 
     :param count: the number of rows.
     :param partitions: the number of different partition keys that the rows have.
@@ -64,7 +64,8 @@ def rows_of(count: int, partitions: int) -> Iterator[Row]:
 def file_of_rows(path: Path, count: int, partitions: int) -> None:
     """Write rows as CSV, with timestamps in a format that all loaders can read.
 
-    :param count: see `rows_of`; `partitions`, too.
+    :param count: the number of rows.
+    :param partitions: the number of different partition keys that the rows have.
     """
     with path.open("w", newline="") as file:
         lines = csv.writer(file)
@@ -74,9 +75,9 @@ def file_of_rows(path: Path, count: int, partitions: int) -> None:
 
 
 def rules() -> list[null_server.Rule]:
-    """Return the null server's rules (requests with their fixed responses) for this table.
+    """Return the null server's rules for this table. A rule is a request with its fixed response.
 
-    The rules answer queries of the table's schema, and prepare and execute inserts into the table.
+    The rules answer queries of the table's schema, and the PREPARE and EXECUTE of an insert.
     """
     from benchmarks._lib import schema_tables  # not at the top, because it imports the driver
 

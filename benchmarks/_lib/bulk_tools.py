@@ -13,8 +13,8 @@ from benchmarks._lib.bulk_table import COLUMNS, NAME
 from benchmarks._lib.report import Benchmark
 
 VERSION = "1.10.0"  # the version of dsbulk that is downloaded
-# The Maven artifacts of dsbulk (their names without the prefix "dsbulk-") that are needed to load
-# and unload CSV.
+# The Maven artifacts of dsbulk that load and unload CSV, without the prefix "dsbulk-" of their
+# names.
 PARTS = (
     "runner",
     "workflow-load",
@@ -42,7 +42,7 @@ class Tool:
 
     :param name: the heading of the tool's column.
     :param load: the command line that loads PATH.
-    :param unload: by format, the command line that unloads to PATH.
+    :param unload: the command lines that unload to PATH, by format.
     """
 
     def __init__(self, name: str, load: list[str], unload: dict[str, list[str]]) -> None:

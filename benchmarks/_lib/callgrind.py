@@ -1,4 +1,4 @@
-"""Counts the instructions of a process with callgrind, a tool of valgrind."""
+"""Counts the instructions that a process executes, with callgrind (a tool of valgrind)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def counted_environment(implementation: str) -> dict[str, str]:
 
     :param implementation: "c" or "python".
     """
-    # The order of sets depends on the hash seed, and the order affects the counts: use a fixed
+    # The hash seed determines the order of sets, and this order affects the counts. So use a fixed
     # seed.
     return {
         **peers.inherited(),

@@ -1,4 +1,4 @@
-"""Parts of benchmarks/tls.py: a TLS relay, opening connections through it, handshakes in memory."""
+"""Parts of benchmarks/tls.py: a TLS relay, the opening of connections, and handshakes in memory."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def opening(
 
 
 class _End:
-    """One end of a TLS handshake in memory. `cpu` is the seconds of CPU that it has taken."""
+    """One end of a TLS handshake in memory. `cpu` is how many seconds of CPU this end has taken."""
 
     def __init__(self, context: ssl.SSLContext, **settings: Any) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -87,7 +87,7 @@ class _End:
         self.finished = True
 
     def advance(self, other: _End) -> None:
-        """Continue the handshake as far as possible, and pass the output to the other end."""
+        """Continue the handshake until this end needs input; pass the output to the other end."""
         if not self.finished:
             self._step(self._shake)
         other._incoming.write(self._outgoing.read())
@@ -109,8 +109,8 @@ def bare_handshake(
     while not (client_end.finished and server_end.finished):
         client_end.advance(server_end)
         server_end.advance(client_end)
-    # In TLS 1.3 the client gets its session tickets with the server's first data. It needs a ticket
-    # to resume the session later.
+    # In TLS 1.3, the client gets the session tickets together with the server's first data. To
+    # resume the session later, the client needs a ticket.
     server_end.tls.write(b"x")
     server_end.advance(client_end)
     client_end.read()

@@ -20,7 +20,7 @@ TOLERANCE = 0.02  # a count may grow by 2 %: even two runs of one build differ b
 
 
 class Record(NamedTuple):
-    """One line of the file: the instructions of a case, and the reason why they changed."""
+    """One line of the file: the instruction count of a case, and the reason why it has changed."""
 
     date: str
     environment: str

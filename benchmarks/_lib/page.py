@@ -26,7 +26,7 @@ def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def page_with(page: str, reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page of earlier figures in which the sections of `reports` are replaced.
+    """Return `page` with new sections for `reports` in place of their earlier sections.
 
     Each new section says when and where its figures were taken.
 
@@ -91,7 +91,8 @@ def as_rst(table: Table) -> list[str]:
         ]
         for case, row in table.rows.items()
     ]
-    # Let the csv module quote cells, and indent its lines below the directive.
+    # Let the csv module quote the cells. Then indent its lines, so that they belong to the
+    # directive.
     csv_file = io.StringIO()
     csv.writer(csv_file, lineterminator="\n").writerows(
         [[escaped(cell) for cell in row] for row in rows]

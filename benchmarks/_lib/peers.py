@@ -1,8 +1,8 @@
 """Runs scripts with this driver and with peers: other drivers from PyPI.
 
-All drivers have the import name `cassandra`, so each peer has a separate environment. It is created
-once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Scripts use only the public
-API of peers.
+All drivers have the import name `cassandra`, so each peer needs an environment of its own. This
+environment is created once, under ``$TURBOCQL_BENCH_CACHE`` or ``~/.cache/turbocql/bench``. Scripts
+use only the public API of peers.
 
 "This driver" is the driver that the benchmark's process imports. This is the installed driver,
 unless ``PYTHONPATH``, an editable installation or ``python -m`` selects another.
@@ -75,7 +75,7 @@ def package_root() -> Path:
 
 
 def own_settings() -> dict[str, str]:
-    """Return environment variables by which a new process imports the driver of this process."""
+    """Return environment variables that make a new process import this process's driver."""
     root = str(package_root())
     site_folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     is_installed = any(os.path.realpath(folder) == root for folder in site_folders)
@@ -129,8 +129,8 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     packages = missing(peer, extra)
     if packages:
-        # This file lists the distributions that were installed. It is written last, so if it is
-        # missing, the environment may be incomplete: create the environment again.
+        # The file lists the distributions that were installed. It is written last. If it is
+        # missing, the environment may be incomplete, so create the environment again.
         record = home / "installed"
         installed = record.read_text().split() if record.exists() else []
         if not installed:
@@ -149,9 +149,9 @@ def prepare(
 ) -> list[str]:
     """Create the environments of the drivers `names`; return those drivers that can be measured.
 
-    This prints which environments are created and which drivers are left out. With ``--quick``,
-    nothing is installed, so only drivers with an existing environment can be measured; with
-    ``--no-peers``, the result is empty.
+    The function prints which environments it creates and which drivers it leaves out. With
+    ``--quick``, nothing is installed, so only drivers with an existing environment can be measured.
+    With ``--no-peers``, the result is empty.
     """
     if bench.options.no_peers:
         return []
@@ -162,7 +162,7 @@ def prepare(
         elif bench.options.quick:
             bench.note(f"{name} is left out: it is not installed yet, and --quick installs nothing")
         else:
-            # Create the environment. If a driver cannot be installed, go on without it.
+            # If a driver cannot be installed, leave it out, and go on with the other drivers.
             bench.say(f"installing {name} from PyPI into {cache()}: about half a minute, once")
             try:
                 environment(name, extra)
@@ -189,8 +189,9 @@ def run(
 ) -> Any:
     """Run `script` with the interpreter `python`; return the JSON on the last line of its output.
 
-    The best figure of a benchmark never includes the time to compile modules to bytecode: an
-    installed driver has bytecode files already, and a source tree gets them in the first round.
+    If a script runs in several rounds, its best figure does not include the time to compile modules
+    to bytecode: an installed driver has bytecode files, and a source tree gets them in the first
+    round.
 
     :param settings: further environment variables.
     :param command_prefix: a command, such as perf's, that runs the interpreter.

@@ -39,7 +39,7 @@ class Lane(NamedTuple):
 
 
 def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane]:
-    """Return two lanes of each peer: the installed driver, and without its compiled modules."""
+    """Return two lanes of each peer: as it was installed, and without its compiled modules."""
     lanes = []
     for peer in peers.prepare(bench, extra=extra):
         python = peers.environment(peer, extra)
@@ -50,15 +50,14 @@ def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane
 
 
 def without_compiled_modules(peer: str, python: Path) -> Path:
-    """Return a directory with a copy of the peer's package that has no compiled modules in it."""
+    """Return a directory that has a copy of the peer's package without its compiled modules."""
     home = peers.cache() / f"{peer}-without-compiled-modules"
     if not home.exists():
         result = subprocess.run(
             [str(python), "-c", "import cassandra; print(cassandra.__path__[0])"],
             cwd=peers.cache(), check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        # Copy to another name, and rename the copy when it is complete: an incomplete copy must not
-        # be used.
+        # Rename the copy only when it is complete, so that an incomplete copy is never used.
         unfinished = home.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
@@ -116,10 +115,10 @@ def compare(
 ) -> None:
     """Measure `group` ("messages" or "rows") in every lane, and show the table.
 
-    :param targets: for each case, the nanoseconds that it may take in the first lane, which is this
-        driver with the engine's functions.
-    :param api_targets: for each case, the nanoseconds that it may take in this driver's first lane
-        with the public API.
+    :param targets: the most nanoseconds that a case may take with the engine's functions of this
+        driver (the first lane), by case.
+    :param api_targets: the most nanoseconds that a case may take with the public API of this
+        driver, by case.
     """
     bench.add_option("--rounds", type=int, default=3, help="each lane's best of so many processes")
     bench.start(quick={"rounds": 1})

@@ -45,7 +45,8 @@ def bars(axes: object, table: Table) -> None:
 
     assert isinstance(axes, Axes)
     columns, cases = table.columns, list(table.rows)
-    # A case has one unit of the axis. Its bars take 0.8 of this unit, and the rest is a gap.
+    # On the vertical axis, each case has one unit. Its bars take 0.8 of this unit; the rest is a
+    # gap.
     thickness = 0.8 / len(columns)
     for index, column in enumerate(columns):
         positions = [row + index * thickness for row in range(len(cases))]

@@ -1,4 +1,4 @@
-"""The parts that all benchmarks share: options, first line, progress bar, tables, JSON, picture."""
+"""The parts that all benchmarks share: options, output, progress bar, tables, JSON and picture."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ class Benchmark:
         """Read the options, check that the driver can be imported, and print the first line.
 
         :param arguments: the command line's arguments; None for the arguments of this process.
-        :param quick: the values that ``--quick`` sets for options that were not given.
+        :param quick: the values that options have with ``--quick``, unless they are given
+            explicitly.
         :returns: the options.
         """
         self._add_common()
@@ -187,7 +188,7 @@ class Benchmark:
             print("", *table.lines(), sep="\n", flush=True)
 
     def need_program(self, name: str) -> None:
-        """Exit with a message if the program `name` is not installed (see `stop`)."""
+        """If the program `name` is not installed, exit with a message (see `stop`)."""
         missing = lacking(name)
         if missing is not None:
             self.stop(f"this benchmark needs {missing}")
@@ -247,7 +248,8 @@ class Benchmark:
 
 def machine() -> dict[str, Any]:
     """Return a description of this machine and its load."""
-    # On Linux, `platform.processor` does not return the processor's model, so read /proc/cpuinfo.
+    # On Linux, `platform.processor` does not return the model of the processor, so read it from
+    # /proc/cpuinfo.
     model = platform.processor()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():

@@ -20,7 +20,7 @@ def has(*packages: str) -> bool:
 
 
 def lacking(program: str) -> str | None:
-    """Return what to install (as the end of a sentence) if `program` is not on PATH, else None."""
+    """Return what to install, as the end of a sentence, if `program` is not on PATH; else None."""
     if shutil.which(program) is not None:
         return None
     return f"{program}, which is not installed (Debian: apt install {PROGRAMS[program]})"

@@ -29,7 +29,7 @@ TYPES = [
     "int", "text", "bigint", "uuid", "timestamp", "double", "map<text, text>", "frozen<list<int>>",
     "set<text>", "boolean",
 ]  # fmt: skip
-# The options of a table, which are further columns of its row in system_schema.tables.
+# The options of a table. They are columns of its row in system_schema.tables.
 OPTIONS: Row = {
     "additional_write_policy": "99p", "bloom_filter_fp_chance": 0.01,
     "caching": {"keys": "ALL", "rows_per_partition": "NONE"}, "comment": "",
@@ -56,7 +56,7 @@ def schema_rows(tables: int, tables_per_keyspace: int = 100) -> dict[str, list[R
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMA_TABLES}
     for number in range(tables):
         keyspace, table = f"keyspace_{number // tables_per_keyspace:03}", f"table_{number:05}"
-        # The first table of a keyspace also adds the keyspace.
+        # For the first table of a keyspace, also add the row of the keyspace.
         if number % tables_per_keyspace == 0:
             replication = {
                 "class": "org.apache.cassandra.locator.SimpleStrategy",
@@ -108,7 +108,8 @@ def body(
     column_specs = b"".join(
         string(name) + kind.option(4) for name, kind in zip(names, types, strict=True)
     )
-    # The kind, and the metadata: flags, keyspace and table for all columns, and the column specs.
+    # The kind of the result and its metadata: flags, the keyspace and table of all columns, and the
+    # columns.
     head = (
         struct.pack(">iii", ROWS_KIND, GLOBAL_TABLE, len(names))
         + b"".join(map(string, table.split(".")))
@@ -134,7 +135,7 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
 
     :param content: the rows, by the name of the schema table; other schema tables are empty.
     """
-    # Some drivers refuse a response to OPTIONS without these two options.
+    # Some drivers do not connect if the response to OPTIONS lacks one of these two options.
     supported = (
         string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
     )
@@ -142,8 +143,8 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
     for name, described in {**SCHEMA_TABLES, **SCHEMA_TABLES_OF_5_0}.items():
         rows = content.get(name, [])
         if name.endswith(".columns"):
-            # This driver selects only the columns that it needs, of which "type" is the last, so
-            # its query needs a separate rule. Other drivers select "*".
+            # This driver selects only the columns that it needs, so its query needs another rule.
+            # "type" is the last of these columns. Other drivers select "*".
             needed = [column for column in described if column[0] != "column_name_bytes"]
             needed_rows = [
                 {key: value for key, value in row.items() if key != "column_name_bytes"}

@@ -1,4 +1,4 @@
-"""Times the choice of a host and of a connection with ScyllaDB's shards, and large tablet maps."""
+"""Times how a host and a connection are chosen with ScyllaDB's shards, and measures tablet maps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
     figures = {}
     for keyspace in ("vn", "tb"):
         prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
-        # From the responses to these requests, the session learns the tablets.
+        # The responses to these requests inform the session about the tablets.
         for key in range(1000):
             session.execute(prepared, (key,))
         statement = prepared.bind((7,))
@@ -61,7 +61,8 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         shard_tables = [pool.shards for pool in pools]
         connections = [pool.connections for pool in pools]
         for pool in pools:
-            # The pool of a node without shards has only one connection: make the pool look like it.
+            # The pool of a node without shards has one connection. Change this pool so that it
+            # looks like one.
             pool.shards, pool.connections = None, pool.connections[:1]
         figures[f"{keyspace}, without"] = fastest_call(choose_connection)
         for pool, shard_table, pool_connections in zip(
@@ -88,12 +89,13 @@ def response_processing(session: Any) -> tuple[float, float]:
     )
     ((name, value),) = routing_payload(tablet, 1).items()
     assert value is not None
-    # A custom payload (a [bytes map] of one entry), and the message after it.
+    # The payload of a tablet, as a custom payload (a [bytes map] with one entry). The message
+    # follows.
     payload = b"\0\1" + len(name).to_bytes(2, "big") + name.encode()
     payload += len(value).to_bytes(4, "big") + value + void
     connection = next(iter(engine.pools.values())).connections[0]
-    # A stand-in for the request's body. Its attribute says that no application's protocol handler
-    # decodes responses.
+    # Stands in for the request's body. `decodes` is False, because no protocol handler of an
+    # application decodes the response.
     body = type("Body", (), {"decodes": False})()
 
     def responder(flags: int, data: bytes) -> Callable[[], None]:

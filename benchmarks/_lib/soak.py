@@ -50,12 +50,12 @@ COLUMNS = [("k", "int"), ("v", "text")]
 EXECUTE, BATCH = 0x0A, 0x0D  # opcodes
 ROWS = 20  # the number of rows that answer a SELECT
 WORKERS = 24  # the number of asyncio tasks that send requests
-# Average seconds that a worker sleeps between requests, so that the load does not saturate the
-# machine.
+# How many seconds a worker sleeps between two requests, on average. Without a pause, the load would
+# saturate the machine.
 PAUSE = 0.01
 LONGEST = 30.0  # seconds within which each call must return or raise
-# From the first half of the run to the second half, resident memory may grow by this factor, and by
-# SLACK MiB in addition.
+# The highest resident memory of the fourth quarter of the run may exceed the highest of the second
+# quarter by this factor, and by SLACK MiB in addition.
 GROWTH = 1.10
 SLACK = 4.0  # MiB
 
@@ -82,7 +82,7 @@ class FaultyAnswer(Answer):
         self._void = void()
 
     def perform(self, request: Request) -> None:
-        """Leave the request without a response, refuse it, or answer it like a node."""
+        """Answer the request like a node, refuse it, or leave it without a response, at random."""
         draw = self._rng.random()
         if draw < 0.002:  # leave one of 500 requests without a response
             self._silence.perform(request)
@@ -96,7 +96,7 @@ class FaultyAnswer(Answer):
 
 
 def disturb(nodes: FakeCluster, rng: random.Random) -> None:
-    """Cause one random fault on a random node, and wait until it is over."""
+    """Cause one random fault on a random node, and wait until the fault is over."""
     node: FakeNode = rng.choice(nodes.nodes)
     fault = rng.choice(("reset", "close", "pause", "restart", "forget", "storm", "refuse"))
     if fault in ("reset", "close"):
@@ -127,8 +127,8 @@ def disturb(nodes: FakeCluster, rng: random.Random) -> None:
         node.drop_connections()
         time.sleep(rng.uniform(0.1, 1.0))
         node.accept_connections()
-    # Fake nodes record all requests, which only tests need. Drop the records, so that they do not
-    # fill the memory.
+    # Fake nodes record all requests for tests. Nobody reads these records here, so drop them: they
+    # would fill the memory.
     for fake in nodes.nodes:
         fake.forget_requests()
 
@@ -160,7 +160,8 @@ def serve(seed: int) -> None:
 def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
     """Start `serve` in another process, and yield (port, addresses) of its nodes.
 
-    The process runs sys.argv[0] with ``--serve``: the calling script must implement that option.
+    The process runs the calling script (sys.argv[0]) with the option ``--serve``, so the script
+    must implement this option by a call of `serve`.
     """
     process = subprocess.Popen(
         [sys.executable, sys.argv[0], "--serve", "--seed", str(seed)],
@@ -184,7 +185,7 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
 class Soak:
     """The state that all workers share: settings, counted outcomes, mistakes and the end time.
 
-    `faults` are mistakes of the driver; the first mistake ends the run.
+    `faults` has the driver's mistakes that were found. The first of them ends the run.
     """
 
     def __init__(self, port: int, addresses: list[str], seed: int, seconds: float) -> None:
@@ -219,8 +220,8 @@ class Soak:
         expected = isinstance(
             failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut)
         )
-        # Each fault has a subclass of DriverException, so an error of that class itself is a
-        # mistake of the driver.
+        # Each error that the nodes cause belongs to a subclass of DriverException. An error of that
+        # class itself is a mistake of the driver.
         if expected and type(failure) is not DriverException:
             self.outcomes[type(failure).__name__] += 1
         else:
@@ -245,7 +246,8 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
     rng = soak.rng
     while not soak.over:
         key, draw = rng.randrange(1 << 30), rng.random()
-        # Half of the requests read, 5 % are cancelled reads, 35 % write a row, 10 % a batch.
+        # Half of the requests read and 5 % are reads that are cancelled. 35 % write a row, and 10 %
+        # write a batch.
         try:
             if draw < 0.5:
                 result = await asyncio.wait_for(session.execute(select, (key,)), LONGEST)

@@ -1,4 +1,6 @@
-"""Tables of figures. Rows are cases, columns are drivers or variants, and ratios come last."""
+"""Tables of figures. A row is a case, a column is a driver or variant, and the last columns are
+ratios.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ class Table:
     ratios: Mapping[str, Row] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Drop columns of ratios that are empty, because the other driver was left out."""
+        """Drop empty columns of ratios. A column is empty if its other driver was not measured."""
         self.ratios = {name: row for name, row in self.ratios.items() if row}
 
     @property
@@ -111,8 +113,8 @@ def least_over(
 
     :param ours: the heading of our column.
     :param others: the headings of the other columns.
-    :param same_work: for a case that only our column has, the name of the other columns' case that
-        does the same work.
+    :param same_work: for cases that only our column has: the name of the case that does the same
+        work in the other columns.
     :returns: ratios by case. Cases without a figure in our column, or in all others, are left out.
     """
     ratios: dict[str, float | None] = {}

@@ -3,7 +3,8 @@
     worker_batches.py ADDRESS PORT
 
 The script prints one JSON object with two figures for each case: the least CPU microseconds to bind
-100 statements and add them to a batch, and the memory blocks that stay allocated for each of them.
+100 statements and add them to a batch, and the memory blocks that the batch holds for each of these
+statements.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def least(build: Callable[[], Any]) -> float:
 
 
 def blocks(build: Callable[[], Any]) -> float:
-    """Return how many of Python's memory blocks a batch holds for each of its rows.
+    """Return how many of Python's memory blocks a batch holds for one row.
 
     :param build: builds the batch.
     :returns: -1 if the interpreter does not count blocks (PyPy).

@@ -3,8 +3,8 @@
     worker_bulk.py ADDRESS PORT TABLE FILE KIND
 
 KIND is "csv" to load the CSV file itself, or "arrow" to read the file into an Arrow table first and
-load the Arrow table. The script prints the figures of the cheapest of several loads: the CPU
-microseconds of the process for a row, the number of rows, and the number of requests.
+load the Arrow table. The script loads several times, and prints the figures of the cheapest load:
+the CPU microseconds of the process for a row, the number of rows, and the number of requests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from cassandra.cluster import Cluster
 
-# The passes of each case, of which the fastest counts.
+# How often each case is run. The fastest pass counts.
 PASSES = 2 if os.environ.get("TURBOCQL_BENCH_QUICK") else 5
 
 

@@ -135,7 +135,7 @@ def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
         import numpy
     except ImportError:
         return all_cases
-    # With NumPy, insert its cases after the other cases of the same vector.
+    # If NumPy is installed, insert its cases behind the other cases of the same vector type.
     single, double = numpy.array(floats, "f4"), numpy.array(floats)
     all_cases.insert(
         2,
@@ -186,7 +186,7 @@ def arrays() -> dict[str, float]:
             cqltype.codec(PROTOCOL, "array").decode, body
         ),
     }
-    # Decode into a buffer that is used again for each vector.
+    # All vectors are decoded into this buffer.
     buffer = array.array("f", [0.0]) * 768
     decode_into = cqltype.codec().deserialize_into
     figures["vector<float,768> read into a buffer"] = nanoseconds(

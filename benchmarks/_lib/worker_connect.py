@@ -58,8 +58,8 @@ def main() -> None:
         return
     import cassandra.cluster
 
-    # If uvloop is installed, the driver imports it when it connects. Import it before, so that the
-    # time of the import is not measured.
+    # The driver imports uvloop when it connects, if uvloop is installed. Import it here, so that
+    # the time of this import is not measured.
     with contextlib.suppress(ImportError):
         import uvloop  # noqa: F401
     first, cluster = connect_once(address, port)

@@ -14,11 +14,11 @@ import json
 import sys
 from typing import Any
 
-# `worker_requests` is imported as a top-level module: the script's folder is on sys.path, and the
-# package `benchmarks` cannot be imported in the environments in which this script runs.
+# The script's folder is on sys.path, so import `worker_requests` as a top-level module. The package
+# `benchmarks` cannot be imported in the environments in which this script runs.
 from worker_requests import MANY, ONE_AT_A_TIME, ROW, Clock, Figures, by_workers  # type: ignore[import-not-found]
 
-# Use several connections, because PostgreSQL and Redis serve one request of a connection at a time.
+# PostgreSQL and Redis process one request of a connection at a time, so use several connections.
 CONNECTIONS = 20
 FIELDS = ("a", "b", "c", "d", "e")
 
@@ -26,8 +26,9 @@ FIELDS = ("a", "b", "c", "d", "e")
 async def measure_cases(clock: Clock, insert: Any, select: Any) -> None:
     """Measure inserts and selects, each one at a time and with many in flight.
 
-    :param insert: returns an awaitable that inserts the row.
-    :param select: returns an awaitable that selects the row; its result is the column `a`.
+    :param insert: a function that returns an awaitable, which inserts the row.
+    :param select: a function that returns an awaitable, which selects the row and returns its
+        column `a`.
     """
 
     def check(value: Any) -> None:

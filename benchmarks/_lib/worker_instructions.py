@@ -2,10 +2,10 @@
 
     worker_instructions.py CASE ADDRESS PORT PASSES
 
-Each pass sends the same `REQUESTS` requests, so that runs with different numbers of passes differ
-in nothing else. Some modules of the driver exist twice, as a compiled version and as a pure Python
-version with the same behaviour. The environment variable TURBOCQL_BENCH_WITHOUT lists the modules
-whose Python version is used.
+Each pass sends the same `REQUESTS` requests, so two runs with different numbers of passes differ in
+nothing else. Some modules of the driver exist twice, as a compiled version and as a pure Python
+version with the same behaviour. If the environment variable TURBOCQL_BENCH_WITHOUT lists such a
+module, its Python version is used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _use_python_twin(pair: str) -> None:
     """
     module = vars(_impl)[pair] = _impl.twin(pair, "python")
     if pair == "binding":
-        # PreparedStatement got the compiled method when it was imported, so replace the method.
+        # When PreparedStatement was imported, it got the compiled method. Replace this method.
         from cassandra.query.prepared import PreparedStatement
 
         PreparedStatement.bind = module.bind  # type: ignore[method-assign]
@@ -51,8 +51,8 @@ SELECT = "SELECT one FROM five WHERE a = ?"
 ROW = (7, "hello world", 7, 1.5, True)
 KEY = (7,)
 
-# A process runs about fifty times slower under callgrind. So the time after which Python switches
-# threads is multiplied by this factor: threads then switch after as many instructions as without
+# Under callgrind, a process runs about fifty times slower. Multiply the time after which Python
+# switches threads by this factor: threads then switch after as many instructions as without
 # callgrind.
 SLOWER = 50
 
@@ -97,8 +97,8 @@ async def by_tasks(
 ) -> None:
     """Run one pass in `IN_FLIGHT` tasks; each task awaits its requests one after the other.
 
-    :param start: begins a request.
-    :param use_result: is called with each result; None ignores results.
+    :param start: a function that sends a request and returns an awaitable of its result.
+    :param use_result: called with each result; None to ignore the results.
     """
 
     async def work() -> None:
@@ -182,11 +182,11 @@ def main() -> None:
     case, address, port, passes = sys.argv[1:]
     sys.setswitchinterval(sys.getswitchinterval() * SLOWER)
     # Switch off garbage collections of the oldest generation, which read every object of every
-    # imported module. Whether such a collection falls into the short run, the long run or neither
-    # depends on how many objects were created before the first request.
+    # imported module. Such a collection could happen in the short run, in the long run or in
+    # neither: that depends on the number of objects that were created before the first request.
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, 1_000_000)
-    # The call runs a case of the blocking API, and returns the coroutine of an asyncio case.
+    # A case of the blocking API runs in this call. A case of the asyncio API returns a coroutine.
     coroutine = CASES[case](address, int(port), int(passes))
     if coroutine is not None:
         try:

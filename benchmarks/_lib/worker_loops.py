@@ -3,11 +3,11 @@
     worker_loops.py ADDRESS PORT CLUSTERS LOOPS THREADS IN_FLIGHT SECONDS
 
 CLUSTERS is the number of clusters, LOOPS the number of event loops of each cluster, and THREADS the
-number of threads, which share the clusters evenly. Each thread has IN_FLIGHT requests in flight. If
-IN_FLIGHT is 1, the thread calls `Session.execute` for one insert after the other. The script runs a
-quarter of SECONDS to warm up and then measures SECONDS. It prints a JSON list: the number of
-inserts, the wall time and the CPU time in seconds, and when the measurement began, by the monotonic
-clock.
+number of threads. Each cluster is used by the same number of threads. Each thread has IN_FLIGHT
+requests in flight. If IN_FLIGHT is 1, the thread calls `Session.execute` for one insert after the
+other. The script warms up for a quarter of SECONDS and then measures for SECONDS. It prints a JSON
+list: the number of inserts, the wall time and the CPU time in seconds, and when the measurement
+began, by the monotonic clock.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-# Import these modules as top-level modules: the script's folder is on sys.path, and the package
-# `benchmarks` cannot be imported if only the driver is installed.
+# The script's folder is on sys.path, so import these as top-level modules. The package `benchmarks`
+# cannot be imported if only the driver is installed.
 from worker_instructions import INSERT, ROW, settings  # type: ignore[import-not-found]
 from worker_threads import count_in_threads  # type: ignore[import-not-found]
 

@@ -29,9 +29,12 @@ Figures = dict[str, float]
 
 
 def passes(figures: Figures, case: str, units: int) -> Iterator[None]:
-    """Time the body of a `for` loop over this generator; one iteration is one pass.
+    """Time the body of a `for` loop over this generator; each iteration is one pass.
 
-    The first iteration is not measured. The best time, divided by `units`, goes into `figures`.
+    The first iteration is not measured. The least time of the others is divided by `units` and
+    stored in ``figures[case]``.
+
+    :param units: the number of calls or rows in one pass.
     """
     best = float("inf")
     yield None  # to warm up
@@ -102,7 +105,7 @@ def measure_blocking(address: str, port: int) -> Figures:
     for _ in passes(figures, "iteration over 5,000 rows, a row", PAGES * ROWS):
         for _ in range(PAGES):
             assert sum(1 for _ in page.objects.all()) == ROWS
-    # Read the rows once before, to fill caches, so that only the instances' memory is counted.
+    # Read the rows once before, to fill caches. Then only the instances' memory is counted below.
     instances = list(page.objects.all())
     del instances
     tracemalloc.start()
@@ -115,7 +118,7 @@ def measure_blocking(address: str, port: int) -> Figures:
 
 
 async def measure_asyncio(address: str, port: int) -> Figures:
-    """Measure the work of `measure_blocking` with the coroutines of the object mapper."""
+    """Measure the work of `measure_blocking` with the awaitable methods of the object mapper."""
     from cassandra.aio import Cluster  # only turbocql has this module
     from cassandra.cqlengine import connection
 

@@ -62,7 +62,7 @@ BATCHES = {
 def fastest_call(call: Callable[[], Any], target: float = 0.02) -> float:
     """Return the nanoseconds of one call in the fastest of several passes.
 
-    Each pass makes as many calls as take about `target` seconds.
+    :param target: about how many seconds a pass takes; this determines the number of its calls.
     """
     one_call = max(timeit.timeit(call, number=3) / 3, 1e-8)
     calls_per_pass = max(1, int(target / one_call))
@@ -104,9 +104,10 @@ SMALL = rows_body(
 
 
 def features_of(message: Any) -> tuple[Any, ...]:
-    """Return the arguments of the message's `send_body` after the first two.
+    """Return the arguments to pass to the message's `send_body` after the first two.
 
-    Only scylla-driver has a third argument, an object with the protocol features in use.
+    This is empty except for scylla-driver: its method has a third argument, an object with the
+    protocol features in use.
     """
     if len(inspect.signature(message.send_body).parameters) < 3:
         return ()
@@ -167,7 +168,8 @@ def message_cases() -> dict[str, Callable[[], Any]]:
             BatchMessage(BatchType.UNLOGGED, [(True, b"i" * 16, row)] * count, 1)
         )
     cases["QUERY"] = encoder_of(QueryMessage(SELECT, 1, fetch_size=5000))
-    # The cases that decode. If the columns are known, the decoder need not read them.
+    # The cases that decode. If the client knows the columns already, the decoder need not read
+    # them.
     cases["VOID"] = decoder_of(struct.pack(">i", VOID_KIND))
     cases["ROWS, known columns"] = decoder_of(SMALL, decoder_of(SMALL)().column_metadata)
     cases["ROWS, new columns"] = decoder_of(SMALL)
@@ -278,7 +280,7 @@ def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], 
     handler = getattr(protocol, "NumpyProtocolHandler", None)
     if handler is not None:
         arrays = decoder_of(page(5000), handler=handler)
-        # Depending on the driver, `parsed_rows` is a dict of arrays, or a list that contains one.
+        # `parsed_rows` is a dict of arrays or, in another driver, a list that contains such a dict.
         parsed = arrays().parsed_rows
         if isinstance(parsed, dict):
             cases["DataFrame of arrays"] = lambda: pandas.DataFrame(arrays().parsed_rows)
@@ -306,7 +308,7 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
     from cassandra.protocol.messages.decode import decode_response
 
     class Page:
-        """Stand-in for the request of a result without further pages."""
+        """Stands in for the request of a result that has no further pages."""
 
         has_more_pages = False
 
@@ -322,8 +324,8 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
 
         :param vector_type: the class of decoded vectors, such as "list" or "numpy".
         """
-        # Compute the metadata only when the case is called: `with_vectors("numpy")` fails without
-        # NumPy, and cases whose package is missing are dropped without a call.
+        # Compute the metadata only when the case is called: `with_vectors("numpy")` raises an error
+        # without NumPy, but cases whose package is missing are never called.
         metadata = cache(
             lambda: decode_response(RESULT, 0, body, VERSION).metadata.with_vectors(vector_type)
         )

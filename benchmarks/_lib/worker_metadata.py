@@ -22,7 +22,7 @@ from cassandra.cluster import Cluster
 def touch(metadata: Any) -> int:
     """Read each column, option and index of each table; return the number of user tables.
 
-    This makes drivers parse everything, because a driver may parse metadata only when it is read.
+    A driver may parse metadata only when it is read, so reading makes all drivers parse it.
     """
     count = 0
     for keyspace in metadata.keyspaces.values():
@@ -64,7 +64,7 @@ def timed(address: str, port: int) -> dict[str, float]:
     exported = time.process_time()
     cluster.shutdown()
     warm_up_cluster.shutdown()
-    # The export has the definitions of all tables, of more than 100 characters each.
+    # The export has the definitions of all tables. Each of them has more than 100 characters.
     assert len(cql) > tables * 100
     return {
         "tables": tables,

@@ -91,8 +91,8 @@ def fastest_round(
 ) -> float:
     """Return the nanoseconds that `use_items` takes for one item, in the fastest round.
 
-    :param make_items: returns new items for each round; its time is not measured.
-    :param use_items: is called with these items.
+    :param make_items: returns new items for a round. The time for this is not measured.
+    :param use_items: called with these items. The time for this is measured.
     """
     best = float("inf")
     for _ in range(REPEATS):
@@ -134,7 +134,7 @@ def plans() -> dict[str, float]:
         policies["first host and token, Adaptive(DCAware)"] = adaptive(
             DCAwareRoundRobinPolicy("dc0")
         )
-    # Most requests need only the first host of their plan.
+    # Take only the first host of a plan, because most requests need no further host.
     figures = {}
     for name, policy in policies.items():
         policy.populate(cluster, hosts)
@@ -172,8 +172,8 @@ def build(hosts: int, vnodes: int) -> float:
     )
     start = time.perf_counter()
     metadata.rebuild_token_map(PARTITIONER, tokens)
-    # There must be three replicas in each of three data centres, so nine; or all hosts if the
-    # cluster has fewer.
+    # The keyspace has three replicas in each of three data centres. So there are nine replicas or,
+    # in a smaller cluster, all hosts.
     assert len(metadata.get_replicas("ks", b"key")) == min(hosts, 9)
     return time.perf_counter() - start
 

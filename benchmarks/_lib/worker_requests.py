@@ -31,8 +31,8 @@ COMPRESSION: Any = os.environ.get("TURBOCQL_BENCH_COMPRESSION", False)
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7  # the passes of each case, of which the fastest counts
 IN_FLIGHT = 100  # the number of requests in flight, unless a case sends one at a time
-# The number of requests in a pass: one at a time, with many in flight, for pages, for batches, and
-# for inserts of vectors.
+# The number of requests in a pass of the cases with one request at a time, with many in flight, for
+# pages, for batches, and for inserts of vectors.
 ONE_AT_A_TIME = 2_000
 MANY = 10_000
 PAGES = 5
@@ -65,7 +65,7 @@ class Clock:
         self.wanted = chosen()
 
     def passes(self, case: str, requests: int, units: int = 1) -> Iterator[None]:
-        """Time the body of a `for` loop over this generator; one iteration is one pass.
+        """Time the body of a `for` loop over this generator; each iteration is one pass.
 
         The first iteration only warms up and is not measured. If the case was not chosen, the loop
         has no iterations.
@@ -206,8 +206,8 @@ async def by_workers(
 ) -> None:
     """Run `count` requests in `IN_FLIGHT` tasks; each task awaits its requests one by one.
 
-    :param start: begins a request.
-    :param use_result: is called with each result, to read its rows.
+    :param start: a function that sends a request and returns an awaitable of its result.
+    :param use_result: called with each result, to read its rows.
     """
 
     async def work() -> None:
@@ -220,10 +220,10 @@ async def by_workers(
 
 
 async def in_windows(start: Callable[[], Awaitable[Any]], count: int) -> None:
-    """Run `count` requests in groups of `IN_FLIGHT`, which start at once and are awaited.
+    """Run `count` requests in groups. The requests of a group start at once, and are then awaited.
 
-    The function works only for drivers that start a request when the method is called, and not when
-    its result is awaited.
+    Use this only for drivers that send a request when the method is called. Some drivers send it
+    only when the result is awaited.
     """
     for _ in range(count // IN_FLIGHT):
         for future in [start() for _ in range(IN_FLIGHT)]:
@@ -252,8 +252,8 @@ async def aio(address: str, port: int) -> Figures:
             [INSERT, SELECT, PAGE, VECTOR_INSERT, VECTOR_PAGE]
         )
         execute = session.execute
-        # benchmarks/requests.py counts system calls with strace: "calls N" makes N times 10,000
-        # inserts and nothing else.
+        # benchmarks/requests.py counts system calls with strace. It passes the arguments "calls N",
+        # for which the script only makes N times 10,000 inserts.
         if sys.argv[4:5] == ["calls"]:
             for _ in range(int(sys.argv[5])):
                 await by_workers(lambda: execute(insert, ROW), MANY)

@@ -2,9 +2,9 @@
 
     worker_scale.py ADDRESS PORT SETTINGS
 
-SETTINGS is a JSON object with the numbers of nodes, connections (to each node), sessions, prepared
-(statements to prepare), threads and requests, and idle: the seconds for which the CPU of the idle
-client is measured. The script prints one JSON object.
+SETTINGS is a JSON object with these numbers: "nodes", "connections" (to each node), "sessions",
+"prepared" (statements to prepare), "threads", "requests", and "idle" (for how many seconds the CPU
+of the idle client is measured). The script prints one JSON object.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
 
 
 def main() -> None:
-    # Many nodes need many sockets: raise the limit of open files as far as the system allows.
+    # Many nodes need many sockets, so raise the limit of open files as far as the system allows.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))))

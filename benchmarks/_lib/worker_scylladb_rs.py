@@ -4,9 +4,9 @@
 
 "scylladb-rs" awaits the driver's futures on uvloop, and "scylladb-rs-blocking" calls the futures'
 method `result`. The output has the same format as the output of worker_requests.py, whose cases and
-passes this script uses. If the driver has several ways for a case, the cheapest is measured: a
-batch is filled by `add_all`, a page is read by `all`, and rows are the dicts that the driver
-creates by default. Vectors are lists, because the driver accepts no NumPy arrays.
+passes this script uses. If the driver can do the work of a case in several ways, the cheapest way
+is measured: a batch is filled by `add_all`, a page is read by `all`, and rows are the dicts that
+the driver creates by default. Vectors are lists, because the driver accepts no NumPy arrays.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-# `worker_requests` is imported as a top-level module: the script's folder is on sys.path, and the
-# package `benchmarks` cannot be imported in the environments in which this script runs.
+# The script's folder is on sys.path, so import `worker_requests` as a top-level module. The package
+# `benchmarks` cannot be imported in the environments in which this script runs.
 from worker_requests import (  # type: ignore[import-not-found]
     BATCH_SIZE,
     BATCHES,
@@ -90,7 +90,8 @@ async def awaited(address: str, port: int) -> Figures:
             await execute(insert, ROW)
     for _ in clock.passes("insert, 100 in flight", MANY):
         await by_workers(lambda: execute(insert, ROW), MANY)
-    # `start` sends the request now: otherwise, this driver's futures do nothing until awaited.
+    # `start` sends the request now. Without this call, a future of this driver does nothing until
+    # it is awaited.
     for _ in clock.passes("insert, 100 in flight, begun together", MANY):
         await in_windows(lambda: execute(insert, ROW).start(), MANY)
     for _ in clock.passes("select of one row, one at a time", ONE_AT_A_TIME):
@@ -123,7 +124,8 @@ def in_flight(
     """
     started: collections.deque[Any] = collections.deque()
     for number in range(count + IN_FLIGHT):
-        # Wait for the oldest request before the next request starts; at the end, only wait.
+        # From the request number IN_FLIGHT on, wait for the oldest request before the next one
+        # starts. After the last request, only wait.
         if number >= IN_FLIGHT:
             outcome = started.popleft().result()
             if use_result is not None:

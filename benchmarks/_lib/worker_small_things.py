@@ -2,9 +2,8 @@
 
     worker_small_things.py CASE SIDE CALLS
 
-Each case is a pair of functions. SIDE chooses one: ``ours`` is the function of the driver to be
-measured, ``floor`` is the least code that does the same work. The loop around the call is the same
-on both sides.
+Each case is a pair of functions. SIDE chooses one of them: ``ours`` is the driver's function,
+``floor`` is the least code that does the same work. Both are called in the same loop.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from itertools import count as count_from, repeat
 from pathlib import Path
 from typing import Any
 
-# Append the folder benchmarks/: the file benchmarks.py in it makes the package `benchmarks`
-# importable.
+# The folder benchmarks/ has a file benchmarks.py, which makes the package `benchmarks` importable.
+# So append this folder to sys.path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from benchmarks._lib.worker_messages import TWELVE, Column, rows_body
@@ -56,7 +55,8 @@ Sides = tuple[Call, Call]  # ours, floor
 def encoder_sides(message: Any, engine: Callable[[], bytes]) -> Sides:
     """Return two functions that encode a message and write it to a file.
 
-    The first calls the message's `send_body`; the floor calls the engine's internal function.
+    The first function calls the message's `send_body`. The second function (the floor) calls the
+    engine's internal function.
 
     :param message: a message of the public API.
     :param engine: encodes the same body with the engine's internal function.
@@ -107,7 +107,8 @@ def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
 
     :param cached: the metadata of the columns, if the client knows them already.
     """
-    # The other arguments of `decode` are features, user types, stream id, flags and decompressor.
+    # The further arguments of `decode` are the features, user types, stream id, flags and
+    # decompressor.
     decode = ProtocolHandler.decode_message
     return (
         lambda: decode(VERSION, None, {}, 1, 0, opcode, body, None, cached),
@@ -167,7 +168,8 @@ def page_decoder(
     # The cells are at the end of the body, each after the four bytes of its length. Compute the
     # offset of the first cell.
     start = len(body) - sum(len(cell) + 4 for row in cells for cell in row)
-    # For each row factory, the row plan has a method that decodes to its kind of rows.
+    # The row plan has one method for each row factory. The method decodes rows to the factory's
+    # class.
     decode = getattr(plan, factory.row_plan_method[0])
     return (lambda: decode(body, start, count)), cells
 

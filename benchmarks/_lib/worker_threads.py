@@ -50,7 +50,7 @@ def rows_until(end: float, bind_plan: Any, row_plan: Any) -> int:
 
 
 def count_in_threads(thread_count: int, work: Callable[[int], int]) -> int:
-    """Call `work` with the number of each thread, in that thread; return the sum of the results."""
+    """Call `work` once in each thread, with the thread's number; return the sum of the results."""
     counts = [0] * thread_count
 
     def run(number: int) -> None:

@@ -51,7 +51,7 @@ def string(text: str) -> bytes:
 
 
 def type_option(code: int) -> bytes:
-    """Encode a simple type, an [option] of the native protocol."""
+    """Encode a type without parameters, as an [option] of the native protocol."""
     return struct.pack(">H", code)
 
 
@@ -163,13 +163,13 @@ PAGE_VALUES = [
 
 VECTOR_VALUES = [struct.pack(">i", 7), struct.pack(">768f", *range(768))]
 
-# (opcode of a request, bytes that the request's body contains, opcode of the response, body of the
-# response).
+# A request whose opcode and body match gets a fixed response. The items are (the request's opcode,
+# bytes that the request's body contains, the response's opcode, the response's body).
 Rule = tuple[int, bytes, int, bytes]
 
 
 def canned_rules() -> list[Rule]:
-    """Return the rules that answer connecting clients and the statements of the benchmarks.
+    """Return the rules for connecting clients, and for the statements of the benchmarks.
 
     Their order matters: the server uses the first rule that matches a request.
     """
@@ -179,8 +179,9 @@ def canned_rules() -> list[Rule]:
     )
     no_peers = rows([("peer", type_option(INET)), ("host_id", type_option(UUID))], [], "system")
     no_table = struct.pack(">i", INVALID) + string("unconfigured table")
-    # By a part of the query string: the statement's id, the columns of its markers and of its
-    # result, and the body of the response to EXECUTE.
+    # The statements that clients prepare. The key is a part of the query string. The value is the
+    # statement's id, the columns of its markers, the columns of its result, and the body of the
+    # response to EXECUTE.
     statements = {
         "INSERT INTO five": (b"insert-five", FIVE, [], VOID),
         "SELECT one": (b"select-one", FIVE[:1], FIVE, rows(FIVE, [FIVE_VALUES])),
@@ -232,7 +233,7 @@ def prepared_system_rules() -> list[Rule]:
         ),
         "system_schema.keyspaces": (keyspace, []),
     }
-    # Only ScyllaDB has the table scylla_keyspaces, so refuse to prepare a query of it.
+    # Only ScyllaDB has the table scylla_keyspaces, so the PREPARE of a query of it gets an error.
     no_table = struct.pack(">i", INVALID) + string("unconfigured table")
     rules: list[Rule] = [(PREPARE, b"system_schema.scylla_keyspaces", ERROR, no_table)]
     for table, (columns, values) in answers.items():
@@ -249,8 +250,8 @@ def encode_rules(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | Non
     """
     encoded = bytearray()
     for request_opcode, needle, answer_opcode, body in rules:
-        # Compress only results and errors, because the messages up to the response to STARTUP must
-        # not be compressed.
+        # Compress only results and errors: up to the response to STARTUP, messages must not be
+        # compressed.
         is_compressed = False
         if compress is not None and answer_opcode in (RESULT, ERROR):
             is_compressed, body = True, compress(body)
@@ -297,7 +298,8 @@ def running(
     :param extra_rules: rules that are tried before the canned rules.
     :param lz4: True to offer only LZ4, and to compress every result. The client must use LZ4.
     :param answers_per_write: the number of responses to EXECUTE that the server collects and sends
-        in one write. Each connection must keep as many requests in flight, or it waits forever.
+        in one write. Each connection must keep at least this many requests in flight: otherwise the
+        server waits for more requests, and the client waits for responses, forever.
     """
     # The server takes its port as an argument, so find a free port.
     with socket.socket() as probe:
