@@ -374,6 +374,8 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
         `others`. The assignments that lead from the returned value to `value` must lead from each
         of these values to `value`.
 
+        None stands for no old value: the whole value is assigned.
+
         :param value: the new value.
         :param previous: the value that the column probably has in the database; None if the mapper
             does not know it.
@@ -447,19 +449,9 @@ class ListUpdateClause(ContainerUpdateClause):
 
     @classmethod
     def previous_of(cls, value: Any, previous: Any, others: Sequence[Any]) -> Any:
-        # The column may have `previous` or the value of any failed write. If each of these values
-        # only adds elements to `previous`, and `value` only adds elements to each of them, return
-        # `previous`: the UPDATE then adds the same elements again. Assigning the whole list could
-        # overwrite elements that other clients have added. In any other case an UPDATE with the
-        # difference could lose elements, so return None, which assigns the whole list.
-        if previous is None:
-            return None
-        old, new = list(previous), list(value)
-        for other in others:
-            between = list(other or ())
-            if _index_of(old, between) is None or _index_of(between, new) is None:
-                return None
-        return previous
+        # Servers may have executed a failed write or not, and adding its elements once more would
+        # double them. Assign the whole list, which deletes what the failed write has added.
+        return None
 
     def parts(self) -> list[tuple[str, list[Any]]]:
         """Return (CQL with ``{}`` for each marker, values) of each assignment to the list."""

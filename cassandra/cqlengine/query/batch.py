@@ -15,7 +15,7 @@ from cassandra._unknown_options import unknown_option
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
-from cassandra.cqlengine.query.errors import NOTHING_WRITTEN, check_applied
+from cassandra.cqlengine.query.errors import check_applied, has_written_nothing
 from cassandra.cqlengine.query.unexecuted import ExecutionCheck
 from cassandra.cqlengine.running import Operation, Request, arun, run
 from cassandra.cqlengine.statements import (
@@ -346,7 +346,7 @@ class BatchQuery:
                 self._failed = True
                 self._restore_instances()
                 for saved_state in self._saved_states:
-                    saved_state.end_execution(has_failed=not isinstance(error, NOTHING_WRITTEN))
+                    saved_state.end_execution(has_failed=not has_written_nothing(error))
                 raise
             for saved_state in self._saved_states:
                 saved_state.end_execution()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 from cassandra.cqlengine.query import dml
-from cassandra.cqlengine.query.errors import check_applied
+from cassandra.cqlengine.query.errors import check_applied, has_written_nothing
 from cassandra.cqlengine.running import ManyRequests, Operation
 from cassandra.cqlengine.values import SavedState, Written, end_write, values_of
 from cassandra.errors import DriverException
@@ -169,6 +169,8 @@ def _write_all(
                     check_applied(outcome)
                 except (CQLEngineException, DriverException) as refusal:
                     error = refusal
+            if error is not None and has_written_nothing(error):
+                creation.written.doubtful = 0
             creation.end(error is None)
             if error is not None:
                 failed.append((number, error))

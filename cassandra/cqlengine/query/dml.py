@@ -15,7 +15,7 @@ from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
-from cassandra.cqlengine.query.errors import NOTHING_WRITTEN, check_applied
+from cassandra.cqlengine.query.errors import check_applied, has_written_nothing
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import (
     BaseCQLStatement,
@@ -229,8 +229,9 @@ def finish_write(
             written.is_insert,
         )
         has_succeeded = True
-    except NOTHING_WRITTEN:
-        written.doubtful = 0
+    except BaseException as error:
+        if has_written_nothing(error):
+            written.doubtful = 0
         raise
     finally:
         end_write(values, mapping, written, has_succeeded)

@@ -8,7 +8,7 @@ from typing import Any
 from cassandra.client.ignored_errors import ignored_error
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, add_note
-from cassandra.errors import RequestValidationException
+from cassandra.errors import RateLimitReached, RequestThrottled, RequestValidationException
 
 
 class QueryException(CQLEngineException):
@@ -47,17 +47,22 @@ class LWTException(CQLEngineException):
         return type(self), (self.existing,), vars(self)
 
 
-NOTHING_WRITTEN: tuple[type[Exception], ...] = (
+# The condition of the write does not hold, a server has refused the statement before executing it,
+# a value could not be encoded, or the request was not sent.
+_NOTHING_WRITTEN = (
     LWTException,
     RequestValidationException,
     EncodeTypeError,
     EncodeValueError,
+    RequestThrottled,
 )
-"""Errors after which servers have written nothing.
 
-The condition of the write does not hold, a server has refused the statement before executing it, or
-a value could not be encoded.
-"""
+
+def has_written_nothing(error: BaseException) -> bool:
+    """Return True if servers have certainly not executed a write that has failed with `error`."""
+    # RateLimitReached is a RequestValidationException only for compatibility: each replica counts
+    # the writes by itself, so some replicas may have accepted the write that others have rejected.
+    return isinstance(error, _NOTHING_WRITTEN) and not isinstance(error, RateLimitReached)
 
 
 def check_applied(result: Any) -> None:

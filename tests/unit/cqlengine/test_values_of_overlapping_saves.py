@@ -152,9 +152,7 @@ class Program:
     :param seed: the seed of the random numbers.
     :param is_read: True if the row was read, False for a new instance.
     :param failures: "" for no failures; "refused" if some writes are refused; "lost" if the
-        responses of some writes are lost. With "lost", the program only changes `name` and `size`:
-        the next save writes again what was added to a collection, and an addition whose response is
-        lost is in the row already.
+        responses of some writes are lost, which the table may have executed or not.
     """
 
     def __init__(self, model: type[Any], seed: int, is_read: bool, failures: str) -> None:
@@ -172,7 +170,7 @@ class Program:
 
     def change(self) -> None:
         """Change one value of the instance."""
-        change(self.instance, self.chance, 2 if self.failures == "lost" else 9)
+        change(self.instance, self.chance, 9)
 
     def save(self, in_batch: bool = False) -> None:
         """Begin to save the instance.

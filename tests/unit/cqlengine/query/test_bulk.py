@@ -12,6 +12,8 @@ from cassandra.cqlengine.options import DEFAULTS
 from cassandra.cqlengine.query import BatchQuery, LWTException
 from cassandra.cqlengine.query.bulk import creations
 from cassandra.cqlengine.running import ManyRequests
+from cassandra.cqlengine.values import values_of
+from cassandra.errors import InvalidRequest, WriteTimeout
 from tests.unit.cqlengine.conftest import FakeSession
 
 
@@ -20,6 +22,7 @@ class Item(Model):
     __keyspace__ = "ks"
     id = columns.Integer(primary_key=True)
     name = columns.Text(required=True)
+    steps = columns.List(columns.Integer)
 
 
 # A model with a counter, whose rows cannot be inserted.
@@ -206,3 +209,16 @@ def test_changes_during_the_requests_remain_changes() -> None:
     with pytest.raises(StopIteration):
         operation.send([(True, None)])
     assert item.get_changed_columns() == ["name"]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_in_doubt"), [(InvalidRequest("no"), False), (WriteTimeout("late"), True)]
+)
+def test_only_rows_that_may_be_written_are_in_doubt(error: Exception, is_in_doubt: bool) -> None:
+    """After an error, an instance remembers its values only if the row may have them."""
+    item = Item(id=1, name="a", steps=[1])
+    operation = creations(Item, DEFAULTS, [item], concurrency=1)
+    next(operation)
+    with pytest.raises(type(error)):
+        operation.send([(False, error)])
+    assert bool(values_of(item).failed) == is_in_doubt

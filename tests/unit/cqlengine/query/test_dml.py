@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import ipaddress
@@ -26,7 +27,7 @@ from cassandra.cqlengine.query import (
     dml,
 )
 from cassandra.cqlengine.values import MOST_FAILED, values_of
-from cassandra.errors import InvalidRequest
+from cassandra.errors import InvalidRequest, RateLimitReached, RequestThrottled
 from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Hits, Person
 
@@ -364,8 +365,7 @@ def fail(session: FakeSession, method: Callable[[], object]) -> None:
         ),
         (lambda o: o.steps.append(2), lambda o: o.steps.remove(2), '"steps" = ?', [[1]]),
         (lambda o: o.steps.clear(), lambda o: o.steps.extend([1, 2]), '"steps" = ?', [[1, 2]]),
-        # If elements are only added, the difference to the list that was read is sent again.
-        (lambda o: o.steps.append(2), lambda o: o.steps.append(3), '"steps" = "steps" + ?', [[2, 3]]),  # noqa: E501
+        (lambda o: o.steps.append(2), lambda o: o.steps.append(3), '"steps" = ?', [[1, 2, 3]]),
         (
             lambda o: o.counts.update(b=2),
             lambda o: o.counts.pop("b"),
@@ -408,6 +408,36 @@ def test_a_change_in_place_that_is_undone_after_a_failed_write_is_written(
     assert len(session.executions) == statement_count + 2
 
 
+@pytest.mark.parametrize("method", ["save", "update"])
+@pytest.mark.parametrize("steps", [[1, 2], [0, 1], [0, 1, 2]], ids=["append", "prepend", "both"])
+@pytest.mark.parametrize(
+    "error", [TimeoutError("gone"), asyncio.CancelledError(), RateLimitReached()]
+)
+def test_a_list_is_assigned_while_a_write_is_in_doubt(
+    error: BaseException, steps: list[int], method: str, session: FakeSession
+) -> None:
+    """If servers may have executed a write that adds to a list, the next write assigns the list.
+
+    Otherwise the row would have the elements twice. After a success, the next write adds to the
+    list again.
+    """
+    shelf = shelf_read(session)
+    session.error = error
+    with pytest.raises(type(error)):
+        shelf.update(steps=steps)
+    session.error = None
+    getattr(shelf, method)()
+    assert session.last_statement == ('UPDATE ks.shelf SET "steps" = ? WHERE "id" = ?', [steps, 1])
+    # A second attempt of the driver would add the elements of the assigned list twice.
+    assert not session.executions[-1].idempotent
+    shelf.steps.append(9)
+    shelf.save()
+    assert session.last_statement == (
+        'UPDATE ks.shelf SET "steps" = "steps" + ? WHERE "id" = ?',
+        [[9], 1],
+    )
+
+
 def test_values_of_a_failed_insert_are_deleted_by_the_next(session: FakeSession) -> None:
     """An INSERT after a failed one deletes a collection that was emptied in place since then."""
     shelf = Shelf(id=1, steps=[1])
@@ -448,7 +478,8 @@ def test_a_condition_that_does_not_hold_leaves_no_doubt(session: FakeSession) ->
     assert shelf.get_changed_columns() == []
 
 
-def test_a_refused_write_leaves_no_doubt(session: FakeSession) -> None:
+@pytest.mark.parametrize("error", [InvalidRequest("a step is positive"), RequestThrottled("full")])
+def test_a_refused_write_leaves_no_doubt(error: Exception, session: FakeSession) -> None:
     """Servers check a statement before they execute it, so a refused write has changed nothing.
 
     The next save adds the other element, and does not assign the list, in which other clients may
@@ -456,8 +487,8 @@ def test_a_refused_write_leaves_no_doubt(session: FakeSession) -> None:
     """
     shelf = shelf_read(session)
     shelf.steps.append(-1)
-    session.error = InvalidRequest("a step is positive")
-    with pytest.raises(InvalidRequest):
+    session.error = error
+    with pytest.raises(type(error)):
         shelf.save()
     session.error = None
     shelf.steps[1] = 2
