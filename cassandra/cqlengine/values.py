@@ -170,6 +170,7 @@ class Written(Values):
         self.unknown = values.unknown
         self.disputed = values.disputed
         self.failed = values.failed
+        self.stored_number = values.stored_number
         self.options = values.options
         self.is_insert = is_insert
         self.has_company = False
@@ -189,29 +190,37 @@ class SavedState:
     :param write: the result of `begin_write`.
     """
 
-    __slots__ = ("_is_restored", "_mapping", "_other", "_values", "_write", "_write_count")
+    __slots__ = (
+        "_is_restored", "_mapping", "_other", "_write_count", "repeated", "statement_index",
+        "values", "write",
+    )  # fmt: skip
 
     def __init__(self, values: Values, mapping: ColumnsOfModel, write: Written) -> None:
-        self._values = values
+        self.values = values
         self._mapping = mapping
-        self._write = write
+        self.write = write
+        self.statement_index = -1  # the index of the write's statement in the batch
+        # For an UPDATE: see `cassandra.cqlengine.query.dml._update_to_repeat`.
+        self.repeated: Callable[[int], tuple[str, list[Any]] | None] | None = None
         # The values that the next `swap` gives to the attributes (stored, explicit, unknown,
-        # failed). Now they are the values from before the write; after the first `swap`, those from
-        # after the write.
-        self._other = (write.stored, write.explicit, write.unknown, write.failed)
+        # failed, stored_number). Now they are the values from before the write; after the first
+        # `swap`, those from after the write.
+        self._other = (
+            write.stored, write.explicit, write.unknown, write.failed, write.stored_number,
+        )  # fmt: skip
         self._is_restored = False
         # The instance's `write_count` when the batch was last executed; None before that.
         self._write_count: int | None = None
 
     def begin_execution(self) -> None:
         """Record that the instance's write is in flight. Call this before the batch is sent."""
-        values = self._values
+        values = self.values
         self._write_count = values.write_count
         # If the row has counters, the stored values already include the change by the batch, so
         # later writes do not have to consider this write.
         if not self._mapping.has_counter:
             with _lock:
-                values.in_flight = (*values.in_flight, self._write)
+                values.in_flight = (*values.in_flight, self.write)
 
     def end_execution(self, has_failed: bool = False) -> None:
         """Record that the write has ended. If the batch has failed, call this after `swap`.
@@ -220,15 +229,17 @@ class SavedState:
         """
         with _lock:
             if has_failed:
-                self._values.unknown |= self._write.in_doubt
-                _keep_failed(self._values, self._mapping, self._write)
-            _remove(self._values, self._write)
+                self.values.unknown |= self.write.in_doubt
+                _keep_failed(self.values, self._mapping, self.write)
+            _remove(self.values, self.write)
 
     def swap(self) -> None:
         """Restore the state before the write. A second call restores the state after the write."""
-        values, write = self._values, self._write
+        values, write = self.values, self.write
         other = self._other
-        self._other = (values.stored, values.explicit, values.unknown, values.failed)
+        self._other = (
+            values.stored, values.explicit, values.unknown, values.failed, values.stored_number,
+        )  # fmt: skip
         self._is_restored = not self._is_restored
         is_alone = not write.has_company and self._write_count in (None, values.write_count)
         if self._mapping.has_counter and not (is_alone and other[0] is None):
@@ -242,7 +253,7 @@ class SavedState:
             values.disputed |= write.positions
             return
         explicit = values.explicit
-        values.stored, values.explicit, values.unknown, values.failed = other
+        values.stored, values.explicit, values.unknown, values.failed, values.stored_number = other
         # When the write was added to the batch, the disputed positions in it counted as written.
         # The batch was not executed, so they are disputed again.
         values.disputed |= write.disputed

@@ -181,6 +181,8 @@ class BatchQuery:
         self._held_values: list[Values] = []
         # True after a failure, when the states of the instances were restored.
         self._failed = False
+        # True after a failure if servers may have executed the statements all the same.
+        self._in_doubt = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
         self._conditional = False
@@ -252,6 +254,7 @@ class BatchQuery:
         self._conditional = self._conditional or conditional
         self._idempotent = self._idempotent and idempotent
         if saved_state is not None:
+            saved_state.statement_index = len(self._entries) - 1
             self._saved_states.append(saved_state)
 
     def hold(self, values: Values) -> None:
@@ -320,6 +323,8 @@ class BatchQuery:
         # directly.
         self._release_instances()
         if self._entries:
+            if self._in_doubt:
+                self._assign_lists()
             request = BatchRequest(
                 list(self._entries),
                 _TYPES[self.batch_type],
@@ -345,8 +350,10 @@ class BatchQuery:
             except BaseException as error:
                 self._failed = True
                 self._restore_instances()
+                has_failed = not has_written_nothing(error)
+                self._in_doubt = self._in_doubt or has_failed
                 for saved_state in self._saved_states:
-                    saved_state.end_execution(has_failed=not has_written_nothing(error))
+                    saved_state.end_execution(has_failed)
                 raise
             for saved_state in self._saved_states:
                 saved_state.end_execution()
@@ -354,10 +361,28 @@ class BatchQuery:
             # batch again.
             self._saved_states.clear()
             self._entries.clear()
-            self._conditional = False
+            self._conditional = self._in_doubt = False
             self._idempotent = True
         for fn, args, kwargs in self._callbacks:
             fn(*args, **kwargs)
+
+    def _assign_lists(self) -> None:
+        """Make the updates of instances assign the lists to which they would add elements.
+
+        Servers may have executed the batch, and would add the elements once more.
+        """
+        # The positions that the batch has already written, by the id of the instance's values.
+        written: dict[int, int] = {}
+        for saved_state in self._saved_states:
+            key = id(saved_state.values)
+            earlier = written.get(key, 0)
+            written[key] = earlier | saved_state.write.positions
+            # An INSERT assigns lists anyway.
+            repeated = saved_state.repeated and saved_state.repeated(earlier)
+            if repeated is not None:
+                text, values = repeated
+                entry = text, [_snapshot(value) for value in values]
+                self._entries[saved_state.statement_index] = entry
 
     # -- blocks ---------------------------------------------------------------------------------
 

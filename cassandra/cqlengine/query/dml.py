@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._habits import stack_level
@@ -216,6 +217,8 @@ def finish_write(
     # A batch restores this state of the instance if it fails.
     in_batch = written.options.batch is not None
     saved_state = SavedState(values, mapping, written) if in_batch else None
+    if saved_state is not None and not written.is_insert:
+        saved_state.repeated = partial(_update_to_repeat, mapping, written)
     has_succeeded = False
     try:
         yield from execute_write(
@@ -394,6 +397,30 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         written_bits & values.disputed & mapping.list_positions
     )
     return Write(statement.prepared(), statement.bound(), written_bits, is_repeatable)
+
+
+def _update_to_repeat(
+    mapping: Mapping, written: Written, earlier: int
+) -> tuple[str, list[Any]] | None:
+    """Return the CQL and the values of an UPDATE in a batch that is executed again.
+
+    It assigns whole lists. Servers may have executed the batch before, and would add the elements
+    of the lists once more. The UPDATE remains as it is if the result is None.
+
+    :param written: the snapshot of the instance's values when it was added to the batch.
+    :param earlier: the positions that earlier statements of the batch have written. The UPDATE adds
+        elements to what they have assigned. Bit N is set for position N.
+    """
+    lists = written.positions & mapping.list_positions & ~earlier
+    if not lists:
+        return None
+    disputed = written.disputed
+    written.disputed |= lists  # `_update` assigns disputed values as a whole
+    try:
+        write = _update(mapping, written)
+    finally:
+        written.disputed = disputed
+    return None if write is None else (write.text, write.values)
 
 
 def _to_bind(mapping: Mapping, position: int, value: object) -> object:

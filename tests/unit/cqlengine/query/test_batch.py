@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import uuid
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +20,12 @@ from cassandra.cqlengine.query import (
     dml,
 )
 from cassandra.cqlengine.statements import InsertStatement
+from cassandra.errors import InvalidRequest
 from cassandra.query.batch import BatchType as CBatchType
 from tests.unit.cqlengine.conftest import FakeSession
+from tests.unit.cqlengine.query.test_dml import Shelf, fail, shelf_read
 from tests.unit.cqlengine.query.test_queryset import Car
-from tests.unit.cqlengine.test_models import Person
+from tests.unit.cqlengine.test_models import Hits, Person
 
 pytestmark = pytest.mark.usefixtures("session")
 
@@ -330,6 +333,85 @@ def test_collections_of_a_failed_batch_are_written_even_if_they_are_as_before(
         [{"b"}, "b", None, 1],
     )
     assert person.get_changed_columns() == []
+
+
+def shelf_in_batch(session: FakeSession, batch: BatchQuery) -> Shelf:
+    """Return a shelf that was read, and whose steps 2 and then 3 were added in a batch."""
+    shelf = shelf_read(session)
+    for step in (2, 3):
+        shelf.steps.append(step)
+        shelf.batch(batch).save()
+    return shelf
+
+
+def test_both_saves_of_a_failed_batch_are_in_doubt(session: FakeSession) -> None:
+    """If a batch with two saves of an instance fails, the next save writes what both have sent.
+
+    Servers may have executed both. The set kept "b", which the first save had added.
+    """
+    shelf = shelf_read(session)
+    batch = BatchQuery()
+    shelf.tags.add("b")
+    shelf.batch(batch).save()
+    shelf.fixed.add("c")
+    shelf.save()
+    fail(session, batch.execute)
+    shelf.tags.remove("b")
+    shelf.fixed.remove("c")
+    shelf.save()
+    assert session.last_statement == (
+        'UPDATE ks.shelf SET "tags" = "tags" - ?, "fixed" = ? WHERE "id" = ?',
+        [{"b"}, {"a"}, 1],
+    )
+
+
+def test_a_batch_in_doubt_assigns_lists_when_it_is_executed_again(session: FakeSession) -> None:
+    """Servers may have executed a failed batch, whose second execution would add elements twice.
+
+    The first write of the list in the batch assigns the list, and the next one adds to it.
+    """
+    add = 'UPDATE ks.shelf SET "steps" = "steps" + ? WHERE "id" = ?'
+    assign = 'UPDATE ks.shelf SET "steps" = ? WHERE "id" = ?'
+    batch = BatchQuery()
+    batch.warn_multiple_exec = False
+    shelf = shelf_in_batch(session, batch)
+    new = Shelf(id=2, steps=[1])
+    new.batch(batch).save()
+    # A later change of the instance is no part of the batch.
+    shelf.steps.append(4)
+    added = list(batch._entries)
+    assert added[:2] == [(add, [[2], 1]), (add, [[3], 1])]
+    # After a refusal, servers have not executed the batch.
+    session.error = InvalidRequest("no")
+    with pytest.raises(InvalidRequest):
+        batch.execute()
+    assert list(batch._entries) == added
+    for _ in range(2):
+        fail(session, batch.execute)
+    # The refusal of a later execution does not tell what the earlier ones have done.
+    session.error = InvalidRequest("no")
+    with pytest.raises(InvalidRequest):
+        batch.execute()
+    session.error = None
+    batch.execute()
+    assert entries_of(session) == [(assign, [[1, 2], 1]), (add, [[3], 1]), added[2]]
+    assert shelf.get_changed_columns() == ["steps"]
+    shelf.save()
+    assert session.last_statement == (add, [[4], 1])
+
+
+def test_counters_of_a_batch_in_doubt_are_added_again(session: FakeSession) -> None:
+    """Counters cannot be assigned: a batch that is executed again adds their differences again."""
+    session.return_row(views=4)
+    hits: Hits = Hits.get(page=uuid.UUID(int=1))
+    batch = BatchQuery(batch_type=BatchType.Counter)
+    batch.warn_multiple_exec = False
+    hits.views += 2
+    hits.batch(batch).save()
+    fail(session, batch.execute)
+    batch.execute()
+    query = 'UPDATE other."AllHits" SET "views" = "views" + ? WHERE "page" = ?'
+    assert entries_of(session) == [(query, [2, uuid.UUID(int=1)])]
 
 
 def test_disputed_values_stay_disputed_if_a_batch_fails(session: FakeSession) -> None:
