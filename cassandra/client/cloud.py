@@ -333,6 +333,12 @@ def cloud_of(settings: object, context: ssl.SSLContext | None = None) -> Cloud:
             "cloud's secure_connect_bundle must be a path or a binary file, but is of type "
             f"{type(bundle).__name__}"
         )
+    if is_path and os.path.isdir(bundle):
+        raise IsADirectoryError(
+            errno.EISDIR,
+            "the secure connect bundle is a folder: pass the zip file itself",
+            os.fspath(bundle),
+        )
     timeout = settings.get("connect_timeout", DEFAULT_TIMEOUT)
     is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if not is_number or not 0 < timeout <= threading.TIMEOUT_MAX:
@@ -374,7 +380,11 @@ def _read_member(files: zipfile.ZipFile, name: str) -> bytes:
     try:
         info = files.getinfo(name)
     except KeyError:
-        raise ValueError(f"it has no file {name}") from None
+        problem = f"it has no file {name}"
+        inner_name = next((path for path in files.namelist() if path.endswith(f"/{name}")), None)
+        if inner_name is not None:
+            problem += f", but {inner_name}: zip the files of the bundle without their folder"
+        raise ValueError(problem) from None
     if info.file_size > MOST_BYTES:
         raise ValueError(f"its file {name} has {info.file_size} bytes")
     if info.flag_bits & 1:  # bit 0 of the zip format: the file is encrypted
@@ -450,7 +460,9 @@ def _make_context(files: zipfile.ZipFile) -> ssl.SSLContext:
     # because the driver sends node ids as server names, and no certificate contains these.
     context.check_hostname = False
     try:
-        context.load_verify_locations(cadata=_read_member(files, "ca.crt").decode("ascii"))
+        # Python takes ASCII only. A PEM file may have comments, which we may lose, in any encoding.
+        certificates = _read_member(files, "ca.crt").decode("ascii", "ignore")
+        context.load_verify_locations(cadata=certificates)
         # Python can load keys only from files. So write them to files that other users cannot read,
         # and delete the files at once.
         with tempfile.TemporaryDirectory(prefix="cassandra-") as directory:

@@ -404,7 +404,7 @@ def test_an_invalid_config_json_is_refused(
 # Each entry has the files of a bundle that are changed (None removes a file), and a part of the
 # error.
 BAD_BUNDLES: list[tuple[dict[str, Any], str]] = [
-    ({"config_json": None}, r"it has no file config\.json"),
+    ({"config_json": None}, r"it has no file config\.json$"),
     ({"ca_crt": None}, r"it has no file ca\.crt"),
     ({"cert": None}, "it has no file cert"),
     ({"key": None}, "it has no file key"),
@@ -420,6 +420,32 @@ def test_an_incomplete_or_damaged_bundle_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=rf"b\.zip cannot be used: .*{message}"):
         read_bundle(astra.bundle(tmp_path / "b.zip", **changes))
+
+
+def test_a_bundle_that_was_zipped_again_with_its_folder(astra: Astra, tmp_path: Path) -> None:
+    """The error says that the files are one level down."""
+    path = tmp_path / "b.zip"
+    with (
+        zipfile.ZipFile(astra.bundle(tmp_path / "good.zip")) as files,
+        zipfile.ZipFile(path, "w") as out,
+    ):
+        for name in files.namelist():
+            out.writestr(f"bundle/{name}", files.read(name))
+    with pytest.raises(ValueError, match=r"no file config\.json, but bundle/config\.json: zip the"):
+        read_bundle(path)
+
+
+def test_an_unzipped_bundle_is_refused_with_advice(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder: pass the zip file itself"):
+        read_bundle(tmp_path)
+
+
+def test_a_ca_may_have_comments_in_any_encoding(astra: Astra, tmp_path: Path) -> None:
+    """The file of the CA may have comments, which need not be ASCII."""
+    with zipfile.ZipFile(astra.bundle(tmp_path / "good.zip")) as files:
+        authority = files.read("ca.crt").decode()
+    path = astra.bundle(tmp_path / "b.zip", ca_crt=f"Zürich\n{authority}")
+    assert read_bundle(path).ask()
 
 
 def test_a_bundle_that_is_not_a_zip_file(tmp_path: Path) -> None:
