@@ -38,10 +38,12 @@ class AsyncRows:
         # The task that reads rows on the event loop; None before the first row is requested.
         self._task: asyncio.Task[Any] | None = None
         self._is_closed = False
-        # The error of the source, from when it was raised until the rows before it are returned.
+        # An error that the source raised after it had yielded some rows of a batch. These rows are
+        # returned first; the next call raises the error. None if there is no such error.
         self._error: Exception | None = None
-        # True after the end of the source. It may go on if it is asked again, like a consumer of a
-        # queue that ends when nothing has come for a while. Then the load would never end.
+        # True once the source has ended. Then we must not request rows again: a source such as a
+        # consumer of a queue, which ends after a pause, could yield more rows, and the load would
+        # never end.
         self._has_ended = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -51,7 +53,9 @@ class AsyncRows:
 
     def _wait_for_rows(self) -> list[Any]:
         """Return the next rows, and wait for them; an empty list means the end of the source."""
-        # The simulated event loop of `cassandra.testing` has no threads: waiting would never end.
+        # The reader normally runs in a thread of its own, but the simulated event loop of
+        # `cassandra.testing` makes its calls in the thread of the loop. Waiting for the loop there
+        # would never end.
         if asyncio._get_running_loop() is self._loop:
             raise RuntimeError(
                 "an event loop without threads cannot read an asynchronous source: pass a list"
@@ -98,7 +102,8 @@ class AsyncRows:
                 self._error = error
                 break
             if len(rows) > next_measured:
-                # Measure each row while rows are large, or else some of them.
+                # After a large row, measure the next row, too. After a small row, measure the row
+                # MEASURED rows later, and assume that the rows in between have the same size.
                 row_size = size_of_row(rows[-1])
                 weight = 1 if row_size > _LARGE else MEASURED
                 next_measured += weight

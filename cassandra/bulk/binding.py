@@ -119,10 +119,10 @@ class ShortRows(NamedTuple):
     missing: Sequence[int]
 
     def has_short_key(self, sizes: Sequence[int]) -> bool:
-        """Return True if the missing clustering columns of a row are null.
+        """Return True if all clustering columns in `missing` are null in a row.
 
-        A row that has no field for such a column has probably lost it, so unset values do not
-        count.
+        Unset values do not count as null: a row without a field for such a column has probably lost
+        the field.
 
         :param sizes: the sizes of the row's values in bytes; -1 for nulls.
         """
@@ -198,7 +198,7 @@ class Binder:
         # The positions of the write time and the time to live among the bind markers; None if the
         # rows have no write time or no time to live.
         self.write_time, self.ttl = times_in([column.name for column in columns])
-        # The classes whose objects can be bound without a check of their fields.
+        # The classes whose objects are bound without a check of their fields: see `_note_class`.
         self._fitting_classes: set[type] = set()
         self._looks_at_write_times = True  # until the write time of the first row is checked
         self._order = order
@@ -208,10 +208,11 @@ class Binder:
         self._keys = keys
         self._batch = batch
         self._owners = owners
-        # True to refuse rows that have a field without a column, and tuples and lists that have
-        # more or fewer values than there are columns.
+        # True to refuse rows that have a field without a column. Tuples and lists are then refused
+        # if they have more or fewer values than there are columns.
         self.is_closed = False
-        # True if no option names the columns, so that they are in the server's order.
+        # True if the option `columns` is not set, so that the values of rows without names must be
+        # in the order of ``SELECT *``, which is not the order of CREATE TABLE.
         self.is_server_order = False
         self.ignored: Collection[str] = ()  # names of fields to ignore
         self.is_dry = False  # True if the rows are only checked, and no requests are made
@@ -373,7 +374,7 @@ class Binder:
     def _without_bad_objects(
         self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]
     ) -> tuple[list[Any], Sequence[int]]:
-        """Remove the rows with objects whose fields their user-defined types do not have.
+        """Remove each row with an object that has a field which its user-defined type lacks.
 
         :param rows: the rows, in the order of the bind markers.
         :param failures: gets (row number, error) for each removed row.
@@ -384,9 +385,9 @@ class Binder:
         return _converted(rows, row_numbers, failures, self._without_unknown_fields)
 
     def _without_unknown_fields(self, row: Any) -> Any:
-        """Return the row, unless an object in it has a field that its user-defined type lacks.
+        """Return the row unchanged; raise an error if an object in it has an unknown field.
 
-        :raises ValueError: if there is such a field.
+        :raises ValueError: if an object has a field that its user-defined type lacks.
         """
         for index, name, cql_type in self._user_columns:
             value = value_in_row(row, name, index)
@@ -446,11 +447,14 @@ class Binder:
         return row
 
     def _note_class(self, cls: Any) -> None:
-        """Note a class if each of its objects has exactly the fields that are written.
+        """Remember a class that declares exactly the fields that are written.
+
+        The fields of its objects need no further checks.
 
         :param cls: the class of an object whose fields fit the columns.
         """
-        # A pydantic model may have further fields, and fields with aliases.
+        # Check each object of a pydantic model: it may have extra fields, and its fields may have
+        # aliases.
         if not self._mapping and not hasattr(cls, "__pydantic_extra__"):
             fields = fields_of_class(cls)
             if fields is not None and {*fields} == {*self._field_names}:
@@ -473,15 +477,16 @@ class Binder:
         error: ValueError | None = None
         if known_fields is not None and not known_fields >= {*names}:
             error = unknown_field(names, known_fields, self.ignored, what)
-        # If the load has a second statement, rows may lack clustering columns.
+        # A row without clustering columns is written by the load's second statement, if there is
+        # one. Otherwise each row needs the whole primary key.
         if error is None and self.static_rows is None:
             missing = [field for field in self._key_fields if field not in names]
             if missing:
                 error = ValueError(
                     f"{what} has no field {missing[0]!r}, which is of the primary key"
                 )
-        # If any field is allowed, `columns=` or a statement has selected the columns, so that each
-        # column must have a field.
+        # If any field is allowed, `columns=` or the application's statement has selected the
+        # columns. Then each of these columns must have a field.
         if error is None and not is_mapping and known_fields is None:
             missing = [field for _, field in self._fields if field not in names]
             if missing:
@@ -536,14 +541,14 @@ class Binder:
         bound_parts.append((row_numbers, block))
 
     def _advise(self, error: Exception, row: Any) -> None:
-        """Add advice to the message of an error that a row of the application has raised."""
+        """Add advice to the message of an error that a row of the application raised when bound."""
         if _advise_for_strings(error, row):
             return
         # The application may have passed lists of rows, such as batches, in place of rows.
         has_only_lists = (
             type(row) in (tuple, list) and row and all(type(item) in (tuple, list) for item in row)
         )
-        # An error of an element means that the list is the value of a collection.
+        # If the message speaks of an element, the list is not a row, but the value of a collection.
         if has_only_lists and "element" not in str(error):
             _replace_advice(error, "; this row is a list of rows: pass the rows themselves")
             return
@@ -605,7 +610,7 @@ class Binder:
                 failures += short_errors
                 row_count -= len(short_errors)
             if self.is_dry:
-                # A dry run sends nothing, so we look here for values that a server would refuse.
+                # A dry run sends nothing, so we must find the rows that a server would refuse.
                 errors = self._refused_rows(self._prepared, other_rows, self._keys, other_numbers)
                 failures += errors
                 row_count -= len(errors)
@@ -630,7 +635,8 @@ class Binder:
         errors: list[tuple[int, BaseException]] = []
         names = [column.name for column in prepared.column_metadata]
         if prepared is self._prepared:
-            # Named markers may have other names than [ttl] and [timestamp].
+            # The names of named markers for these times may differ from [ttl] and [timestamp], so
+            # use the positions that were found for the main statement.
             ttl_position, time_position = self.ttl, self.write_time
         else:  # the load's own statement for static columns
             time_position, ttl_position = times_in(names)
@@ -655,7 +661,7 @@ class Binder:
         for number, row in zip(row_numbers, block.rows(), strict=True):
             self._looks_at_write_times = False
             offset, size = spans_of(row.data, block.width)[self.write_time]
-            # The value follows its length of 4 bytes.
+            # In the bound row, 4 bytes of length precede the value.
             write_time = int.from_bytes(
                 row.data[offset + 4 : offset + 4 + size], "big", signed=True
             )
@@ -730,9 +736,10 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> tuple[Any, Sequence[int]]:
-        """Remove the rows without any value outside the key, if they would delete rows.
+        """Remove the rows in which all columns of `row_values` are null or unset.
 
-        The values are null, or all of them are unset: then the row would not be written.
+        If all of these columns are null, the statement would delete the row; if all of them are
+        unset, it would not write the row.
 
         :param failures: gets (row number, error) for each of these rows.
         :returns: (block, row numbers) of all other rows.
@@ -743,7 +750,8 @@ class Binder:
             "with COMPACT STORAGE: null deletes it. Write DELETE for such rows"
         )
         types = {self._columns[index].type.typename for index in self.row_values}
-        # Only chunks of CSV files have `names`.
+        # In a CSV file, an empty field may be meant as an empty string. Only chunks of CSV files
+        # have `names`.
         if chunk.names is not None and self.is_empty_null and not types.isdisjoint(_TEXTS):
             problem += "; if empty fields are texts, write null='NULL'"
         good_indexes: list[int] = []  # positions, in the block, of the rows that stay
@@ -768,7 +776,8 @@ class Binder:
 
         Servers refuse to add null to a counter.
 
-        :param failures: gets (row number, error) for each row in which all counters are null.
+        :param failures: gets (row number, error) for each row in which all counters are null or
+            unset.
         :returns: (block, row numbers) of all other rows.
         """
         rows: list[bytes] = []
@@ -799,10 +808,10 @@ class Binder:
     ) -> list[tuple[Any, Sequence[int]]]:
         """Divide rows into parts that are sent one after another.
 
-        So a partition's last row decides the values of its static columns. Rows of one partition
-        with different values for a static column go into different parts. Otherwise such rows
-        could share a batch, because their primary keys differ. A batch has one timestamp, so the
-        server would keep the greater value instead of the last.
+        Rows of one partition with different values for a static column go into different parts, so
+        that the partition's last row decides the value. Otherwise such rows could share a batch,
+        because their primary keys differ. A batch has one timestamp, so the server would keep the
+        greater value instead of the last.
 
         :returns: (block, row numbers) of each part. There is one part unless values differ.
         """
@@ -1036,7 +1045,7 @@ def _refused_ttl(data: bytes, span: tuple[int, int]) -> ValueError | None:
     """
     offset, size = span
     start = offset + 4  # skip the length of the value
-    # A null or unset value has no bytes, and `from_bytes` converts no bytes to 0.
+    # If the value is null or unset, there are no bytes, and `from_bytes` returns 0.
     ttl = int.from_bytes(data[start : start + max(size, 0)], "big", signed=True)
     if 0 <= ttl <= LONGEST_TTL:
         return None
@@ -1068,7 +1077,10 @@ _ADVICE_ON_STRINGS = (
 
 
 def _replace_advice(error: Exception, advice: str) -> None:
-    """Replace the advice in the message of an error, which is for the values of one row."""
+    """Replace the advice in the message of an error that `BoundStatement.bind` has raised.
+
+    The original advice is for a caller that binds the values of a single row.
+    """
     if error.args and isinstance(error.args[0], str):
         message = error.args[0].partition("; the values of one row are bound here")[0]
         error.args = (f"{message}{advice}", *error.args[1:])

@@ -69,16 +69,16 @@ def parts_in_order(
     if not positions:
         return [(block, row_numbers)]
     rows = _ComparedRows(prepared, block.width, key, positions, ttl)
-    # For each key, the index of the last part that has a row with this key, and the values of that
-    # row.
+    # Maps a key to the last part that has a row with this key, as (index of the part, values of the
+    # row).
     last_parts: dict[tuple[Any, ...], tuple[int, list[bytes]]] = {}
     parts: list[list[int]] = []
     for row_index, row in enumerate(block.rows()):
         row_key, values = rows.key_and_values(row.data)
         number, last_values = last_parts.get(row_key, (0, values))
         pairs = list(zip(values, last_values, strict=True))
-        # If a value differs from that of the last row with this key, use the next part. An unset
-        # value does not write the column, so it never differs.
+        # If a value differs from the value in the last row with this key, use the next part. An
+        # unset value does not write the column, so it never differs.
         if any(value != last and UNSET not in (value, last) for value, last in pairs):
             number += 1
         values = [last if value == UNSET else value for value, last in pairs]
@@ -135,7 +135,8 @@ class _ComparedRows:
         row_key = tuple([self._key_value(index, encoded(index)) for index in self._key])
         values = [self._compared_value(index, encoded(index)) for index in self._positions]
         if self._ttl is not None:
-            # A row without any of these values has nothing that could expire.
+            # A row without any of these values has nothing that could expire, so its time to live
+            # does not count.
             has_value = any(spans[index][1] >= 0 for index in self._positions)
             values.append(encoded(self._ttl) if has_value else UNSET)
         return row_key, values
@@ -183,9 +184,9 @@ def _decrypted(codec: Codec, encoded: bytes) -> bytes:
 def has_many_forms(cql_type: Any) -> bool:
     """Return True if a server may treat different bytes of this type as the same key.
 
-    A server sorts the elements of sets and maps, so their order in the bytes does not matter. In
-    clustering columns, a server also treats the decimals 1.0 and 1.00 as equal, and tuples with and
-    without nulls at their end.
+    A server sorts the elements of sets and the entries of maps, so their order in the bytes does
+    not matter. In clustering columns, a server also treats the decimals 1.0 and 1.00 as equal, and
+    tuples with and without nulls at their end.
     """
     return (
         cql_type.typename == "decimal"
@@ -195,7 +196,7 @@ def has_many_forms(cql_type: Any) -> bool:
 
 
 def _comparable(value: Any) -> Any:
-    """Return a hashable object that is the same for all encodings of a key that a server equates.
+    """Return a hashable object that is equal for all values that a server treats as the same key.
 
     Different keys may also have the same object, for example [1, 2] and [2, 1]. The only
     consequence is that their rows are sent one after another.

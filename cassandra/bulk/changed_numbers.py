@@ -1,10 +1,10 @@
 """Warns of numbers that the server will store differently from what the source shows.
 
 A decimal column stores the exact value of a float, as with cassandra-driver: 30.13 is stored as
-30.129999999999999005... In a load that is probably a mistake, because the column is a decimal to
-keep the digits as they are written. A double or float column rounds integers of many digits:
-2**53 + 1 is stored as 2**53. Tables are checked when their columns are selected
-(`select_columns`), and all other rows when they are bound (`Binder`).
+30.129999999999999005... In a load that is probably a mistake, because people choose the type
+decimal to keep digits as they are written. A double or float column rounds integers of many digits:
+2**53 + 1 is stored as 2**53. Tables are checked when their columns are selected (`select_columns`),
+and all other rows when they are bound (`Binder`).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def rounded_integer(value: Any, type_name: str) -> float | None:
 
 
 def _first_values(table: Any, index: int, type_name: str) -> Iterable[Any]:
-    """Return a table column's first values; () if no value of its type can be stored changed."""
+    """Return the first values of a table's column; () for Arrow types that are stored unchanged."""
     if hasattr(table, "iloc"):
         return table.iloc[:ROWS, index].dropna()  # type: ignore[no-any-return]
     if is_array(table):

@@ -32,8 +32,9 @@ _CLUSTERS = ("cluster", "source_cluster")
 # changes. An id may be missing, or None if the metadata does not have it.
 _TABLE_IDS = ("table_id", "target_id")
 _DIGESTED = 1 << 16  # the digest covers this many bytes at each end of a file
-# Entries are appended to a file until they are longer than this number of bytes, and than the rest
-# of the file. Then the file is replaced, so that it does not grow with the number of entries.
+# Entries are appended to a checkpoint until they have more than this number of bytes, and more
+# bytes than the first line. Then the whole file is replaced, so that it does not grow without
+# limit.
 _MOST_APPENDED = 1 << 16
 SYNC_SECONDS = 1.0
 """After a power cut, the entries of this time may be missing in a checkpoint."""
@@ -182,14 +183,14 @@ class Checkpoint:
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
         self.entries: list[Any] = []
-        # The content of the file as this run has read or written it last; None if there was none.
+        # The content of the file when this run last read or wrote it; None if there was no file.
         self._content: bytes | bytearray | None = self._content_now()
-        # The inode of the file that this run has written, and the length of its first line. None if
-        # this run has not written the file.
+        # The inode of the file, after this run has written the file; otherwise None. `_length` is
+        # the length of the file's first line.
         self._inode: int | None = None
         self._length = 0
-        # The line that is being appended: if that fails or is interrupted, the file may end with
-        # the beginning of this line, or with all of it.
+        # The line that is being appended. If that fails or is interrupted, the file may end with
+        # the beginning of this line, or with the whole line.
         self._unfinished = b""
         self._clock = clock
         self._synced_at = 0.0  # when the file was written to disk
@@ -219,7 +220,7 @@ class Checkpoint:
                 f"{self.path} is a checkpoint of another version, {version}, which does not say "
                 f"enough of what it belongs to{self._restart_hint}"
             )
-        # Compare the subjects. Skip clusters and table ids that the file or the metadata lacks.
+        # Compare the subjects. Leave out the clusters and table ids that are not comparable.
         expected = dict(self._subject)
         for name in _CLUSTERS:
             # Do not compare clusters if the file names no cluster, or if both descriptions probably
@@ -260,8 +261,9 @@ class Checkpoint:
         """Replace the file; its content is on disk when this returns.
 
         :param state: JSON values that say where the next run should begin.
-        :raises FileExistsError: if another run has written the file since. Runs that use the same
-            file would do the same work, or lose what the other one has recorded.
+        :raises FileExistsError: if another run has written the file since this run last read or
+            wrote it. Runs that share a file would do the same work, or overwrite each other's
+            progress.
         """
         if self.path is None or self._is_read_only:
             return
@@ -272,25 +274,27 @@ class Checkpoint:
         self._unfinished = b""
         self._length = len(self._content)
         self._synced_at = self._clock()
-        # Without an inode, the next change of the state is saved, and not appended.
+        # If the inode is unknown, `append` returns False, so the whole state is saved again next
+        # time.
         self._inode = None
         with suppress(OSError):
             self._inode = os.stat(self.path).st_ino
 
     @property
     def is_long(self) -> bool:
-        """True if the file that this run has saved is so long that saving it takes long."""
+        """True if the first line of the file is so long that replacing the file is slow."""
         return self._length > _MOST_APPENDED
 
     def append(self, entry: Any, is_last: bool = False) -> bool:
-        """Append a change of the state to the file; return False if all of it must be saved.
+        """Append a change of the state to the file; return False if `save` must be called instead.
 
-        If the process ends after this, the entry is in the file. It is on disk, where a power cut
-        does not remove it, after `SYNC_SECONDS` and a further entry, or if it is the last one.
+        When this returns, the entry survives the end of the process, but not always a power cut:
+        the file is only synchronized to disk every `SYNC_SECONDS`, and if `is_last` is True.
 
         :param entry: a JSON value.
         :param is_last: True if the state will not change any more.
-        :raises FileExistsError: if another run has written the file since.
+        :raises FileExistsError: if another run has written the file since this run last read or
+            wrote it.
         """
         if self.path is None or self._is_read_only:
             return True
@@ -306,7 +310,7 @@ class Checkpoint:
         line = f"{json.dumps(entry)}\n".encode()
         with naming(self.path), os.fdopen(descriptor, "ab") as file:
             status = os.fstat(descriptor)
-            # Reading the file would take longer, the more has been written.
+            # Compare the inode and the size first: reading the file takes longer with each entry.
             if (status.st_ino, status.st_size) != (self._inode, len(content)):
                 self._check_no_other_run(self._content_now())
                 if status.st_size != len(content):
@@ -324,7 +328,10 @@ class Checkpoint:
         return True
 
     def _check_no_other_run(self, content: bytes | None) -> None:
-        """Raise FileExistsError if the content of the file is not what this run knows of it."""
+        """Raise FileExistsError if another run has changed the file.
+
+        :param content: the content of the file now; None if there is no file.
+        """
         if not (content is None or self._is_own(content)):
             raise FileExistsError(
                 f"another run has written the checkpoint {self.path} since this one has read it: "
@@ -332,11 +339,12 @@ class Checkpoint:
             )
 
     def _is_own(self, content: bytes | None) -> bool:
-        """Return True if no other run has changed the content of the file."""
+        """Return True if no other run has changed the file, which now has this content."""
         known = self._content
         if content is None or known is None:
             return content is known
-        # An append of this run may have failed on a full disk, or was interrupted.
+        # If an append of this run has failed (the disk was full) or was interrupted, the file may
+        # end with a part of the appended line.
         rest = content[len(known) :]
         return content.startswith(known) and self._unfinished.startswith(rest)
 
@@ -360,9 +368,9 @@ def _parsed(content: bytes) -> tuple[Any, list[Any]]:
     except ValueError:
         return json.loads(content.decode("utf-8")), []  # somebody has formatted the file
     entries: list[Any] = []
-    # After the last line end is nothing, or what a process has written when it was killed. After a
-    # power cut, lines may be damaged. Later entries are of no use then: they are changes of a state
-    # that is not known.
+    # Skip the part after the last line end: it is empty, or incomplete because the process was
+    # killed. After a power cut, a line may be damaged. Then stop: later entries describe changes of
+    # a state that we do not know.
     for line in lines[:-1]:
         try:
             entries.append(json.loads(line.decode("utf-8")))
@@ -390,7 +398,7 @@ def _cluster(description: Any) -> dict[str, Any]:
 
 
 def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """Describe the first difference between two subjects."""
+    """Describe the first difference between two subjects, for an error message."""
     # Compare the clusters. Two clusters may have the same name, but different hosts.
     for name in _CLUSTERS:
         if recorded.get(name) != ours.get(name):

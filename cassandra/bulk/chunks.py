@@ -18,9 +18,11 @@ _Rows = TypeVar("_Rows")
 # The maximum number of rows in a chunk. It is high because only rows of the same chunk can share a
 # batch.
 CHUNK_ROWS = 150_000
-# The maximum for rows that are read as Python strings, which take more memory than bound bytes.
+# The maximum number of rows in a chunk if rows are read as Python strings, which take more memory
+# than bound bytes.
 TEXT_ROWS = 20_000
-# The maximum for rows that the application passes in: a row with a vector may take kilobytes.
+# The maximum number of rows in a chunk of rows that the application passes in: a row with a vector
+# may take kilobytes.
 OBJECT_ROWS = 5_000
 # After this number of seconds, a chunk of the application's rows ends even if it has fewer rows:
 # rows of a slow generator must not wait for 5,000 others before they are written.

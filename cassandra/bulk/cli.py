@@ -82,14 +82,15 @@ class _Parser(CommandParser):
     def error(self, message: str) -> NoReturn:
         """Print the error with advice, and exit.
 
-        :param message: the error in the words of argparse.
+        :param message: the message of argparse.
         """
         if message.startswith("unrecognized arguments"):
             words = message.split()
             advice = [text for name, text in _COUNTERPARTS.items() if name in words]
             message = "; ".join([message, *dict.fromkeys(advice)])
         elif message.startswith("the following arguments are required"):
-            # The main parser requires no arguments but the command.
+            # The main parser has no example: its only required argument is the command. Show the
+            # example of ``load``.
             example = _EXAMPLES.get(self.prog.rpartition(" ")[2], _EXAMPLES["load"])
             message += f"; for example: python -m cassandra.bulk {example}"
             if any(word.startswith(("--host", "--to-hosts")) for word in self.typed):
@@ -107,7 +108,7 @@ class _Parser(CommandParser):
         super().error(message)
 
 
-# Maps the names that commands have in other tools to our command that does the same.
+# Maps names of commands in other tools to our command that does the same.
 _COMMANDS_OF_OTHERS = {
     **dict.fromkeys(("import", "insert", "write", "upload", "restore"), "load"),
     **dict.fromkeys(("export", "dump", "read", "download", "backup"), "unload"),
@@ -399,10 +400,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.words = words
         # A shell has no lists, so `--hosts a,b` means two hosts.
         options.hosts = [host for hosts in options.hosts or () for host in hosts.split(",") if host]
-        # A secure connect bundle contains the contact points.
+        # A secure connect bundle has the contact points, so there is no default host.
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
-        # Each function checks its options, and returns a function that does the work. So wrong
+        # Each function checks its options, and returns a function that does the work. So invalid
         # options are reported before we connect.
         commands = {"load": _load, "unload": _unload, "copy": _copy, "count": _count}
         run = commands[options.command](options)
@@ -465,7 +466,7 @@ def _load(options: argparse.Namespace) -> Run:
     load_options = _load_options(options)
     # `LoadOptions` checks the options, so that errors are reported before we connect.
     first_file = options.files[0]
-    # The user may have written a keyspace and a table as two words.
+    # The user may have written the keyspace and the table as two words: advise to join them.
     if (
         "." not in options.table
         and re.fullmatch(r"\w+", first_file)
@@ -605,8 +606,8 @@ def _decimals(argument: str) -> Literal["text"] | tuple[int, int]:
 def _columns(argument: str) -> dict[str, str] | list[str]:
     """Return the value of ``--columns``.
 
-    This is a list of columns, or a dict of column by field if any part of the argument is
-    ``field=column``.
+    The value is a list of columns; or, if any part of the argument is ``field=column``, a dict of
+    column names by field name.
     """
     parts = [part.strip() for part in argument.split(",")]
     if not any("=" in part for part in parts):
@@ -638,7 +639,8 @@ def _options_in_file(
             similar_name = nearest(name.replace("-", "_"), known_names)
             hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
-    # Any string is true for Python, also "false".
+    # Check the type of options that are True or False: Python would take any string for True, even
+    # "false".
     for action in parser._actions:
         value = file_options.get(action.dest)
         is_switch = action.nargs == 0 and isinstance(action.const, bool)

@@ -84,8 +84,9 @@ def selection_of_table(
         cannot be written: see `plan_of`.
     """
     mapping, columns = _mapping_of(options.columns)
-    # If all values of `mapping` are columns of the table, but some of the columns do not exist, the
-    # mapping is probably reversed: `columns=` must map fields to columns.
+    # `mapping` has field names by column name. If all field names are columns of the table, but
+    # some of the column names are not, the user has probably reversed ``columns=``, which must map
+    # fields to columns.
     if mapping and {*mapping.values()} <= {*table.columns}:
         unknown = [name for name in columns if name not in table.columns]
         if unknown:
@@ -119,7 +120,7 @@ def _columns_of_source(
 
     If the source has none of the table's columns, return all columns of the table.
 
-    :param fields: for each file (its name, its field names). The field names are None if they are
+    :param fields: for each file, (its name, its field names). The field names are None if they are
         not known before the rows are read.
     """
     not_columns = (*options.ignore, *options.marker_fields().values())
@@ -336,9 +337,9 @@ class Columns:
 
         The order matters if it decides which value of a partition's static column is kept.
 
-        A bind marker that may be a part of a static column counts as one, too: the argument of a
-        function, for example, if the statement names a static column. Counters do not count: their
-        sum is the same in any order.
+        The column of a bind marker may be unknown, for example if the marker is the argument of a
+        function. If the statement names a static column, such a marker counts as static. Counters
+        do not count: their sum is the same in any order.
 
         :param table: the table that is written.
         """
@@ -349,8 +350,9 @@ class Columns:
         static_names = {column.name for column in table.columns.values() if column.is_static}
         if not static_names or not self.keys.clustering or has_write_time:
             return []
-        # Any column may be in the JSON of INSERT JSON. The markers' own names are among the names,
-        # too: if a marker is called like a static column, the order is kept needlessly.
+        # If the column of a marker is unknown, it may be static if the statement names a static
+        # column, or is INSERT JSON, which may write any column. `names` also has the names of
+        # markers. If a marker has the name of a static column, we keep the order needlessly.
         names = names_in(self._prepared.query_string)
         may_be_static = not names.isdisjoint({*static_names, "json"})
         return [
@@ -388,10 +390,10 @@ class Columns:
     def row_values(self, table: TableMetadata) -> list[int]:
         """Return the positions of the columns without which a row of the table does not exist.
 
-        If all values of a row outside the key are null, a table with compact storage does not have
-        the row. In any other table, an INSERT creates the row itself. The result is empty for such
-        a table, and also if the load does not write all columns: the row may have values in the
-        others.
+        In a table with compact storage, a row does not exist if all of its values outside the key
+        are null. In any other table, an INSERT creates the row even without values. The result is
+        empty for any other table. It is also empty if the load does not write all columns, because
+        a row may have values in the columns that are not written.
 
         :param table: the target of the load.
         """

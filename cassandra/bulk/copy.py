@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CopyReport", "acopy", "copy"]
 
-# The beginnings of the CQL names of collections that are not frozen.
+# The beginnings of the CQL names of collection types that are not frozen.
 _COLLECTIONS = ("list<", "set<", "map<")
 
 Row = tuple[Any, ...]  # the values of a row that was read
@@ -208,10 +208,13 @@ async def acopy(
 def _table_steps(
     session: Any, name: str, columns: Sequence[str] | None, with_views: bool
 ) -> Generator[Callable[[Any], Any], Any, TableMetadata]:
-    """Return the metadata of a table of the copy, by the steps of a session.
+    """Return the metadata of a table of the copy.
+
+    This is a generator without I/O, like `cassandra.bulk.scan_plan.plan_steps`.
 
     :param columns: the columns to copy. If it is None, the copy takes the names of all columns from
-        the metadata, which may lack new columns.
+        the metadata. Then we ask a server for the names, because the driver's metadata may lack new
+        columns.
     :param with_views: True also finds materialized views.
     """
     table = yield from known_table_steps(session, name, with_views)
@@ -336,9 +339,10 @@ class _Copy:
             range(len(self._names)),
             [*range(self._partition_width), *self._static_positions],
         ]
-        # The CQL of one or two INSERT statements. The first statement writes rows. The second
-        # statement exists if there are static columns: it writes the static columns of a partition
-        # without rows.
+        # The CQL of the INSERT statements. The first statement writes rows. If there are static
+        # columns, the second statement writes them for partitions without rows. For tables with
+        # compact storage, further statements write rows without their last clustering columns (see
+        # below).
         self.texts = [self._query(target, self._names)]
         if static_columns and self._key_width > self._partition_width:
             self.texts.append(self._query(target, [*key[: self._partition_width], *static_columns]))
@@ -346,8 +350,9 @@ class _Copy:
         # partitions. If the first statement wrote them, a row would expire together with a static
         # value.
         self._splits_statics = bool(self._kept_functions) and len(self.texts) > 1
-        # Rows that lack their last clustering columns, in tables with compact storage: maps their
-        # number of key columns to the index of their statement. Such tables have no static columns.
+        # Maps the number of key columns of a row without its last clustering columns to the index
+        # of the statement that writes such rows. Only tables with compact storage have such rows,
+        # and these tables have no static columns.
         self._short_statements: dict[int, int] = {}
         if short_key_widths(source) and _clustering_names(source) == _clustering_names(target):
             del self._written_positions[1:]
@@ -358,8 +363,9 @@ class _Copy:
                 self._written_positions.append(
                     [*range(key_width), *range(self._key_width, len(self._names))]
                 )
-        # True if the target would not have a row without any value outside the key: in tables with
-        # compact storage, a row exists by its values. So a source of this kind has no such rows.
+        # True if rows without any value outside the key must be refused: the target has compact
+        # storage, where such rows do not exist, and the source does not. If the source has compact
+        # storage, too, it has no such rows.
         self._needs_values = (
             target.is_compact_storage
             and not getattr(source, "is_compact_storage", False)  # views lack the attribute
@@ -367,8 +373,8 @@ class _Copy:
             and {*values} == {*target.columns} - {*key}
             and all(target.columns[name].cql_type != "counter" for name in values)
         )
-        # This is added to the subject of the scan's checkpoint, so that no other scan or copy can
-        # resume from it.
+        # Added to the subject of the scan's checkpoint, so that no other scan or copy can resume
+        # from that checkpoint.
         self.purpose = {
             "work": "copy",
             "target": full_name(target),
@@ -378,8 +384,8 @@ class _Copy:
         self._prepared: list[Any] = []
         self._target_types: list[type[_CassandraType]] = []  # by index in `_names`
         self._plain_rows = PlainRows(self._is_copied_as_bytes)
-        # The positions in a row of the values that the statements take as bytes; None before the
-        # first page.
+        # The positions in a row of the columns whose values are copied as bytes, without decoding
+        # them; None before the first page.
         self._bytes_positions: frozenset[int] | None = None
         self._source_name, self._target_name = full_name(source), full_name(target)
         self._is_dry = dry_run
@@ -416,7 +422,7 @@ class _Copy:
         )
 
     def _take_bytes(self) -> None:
-        """Let the statements take bytes for the columns that the latest page returns as bytes."""
+        """Make the statements accept bytes for the columns that the latest page has as bytes."""
         positions = self._plain_rows.bytes_positions
         if positions != self._bytes_positions:
             self._bytes_positions = positions
@@ -431,7 +437,8 @@ class _Copy:
         columns = ", ".join(map(protect_name, names))
         markers = ", ".join("?" * len(names))
         query = f"INSERT INTO {table} ({columns}) VALUES ({markers})"
-        # CQL reads the write time with the function WRITETIME, but sets it with USING TIMESTAMP.
+        # CQL reads the write time with the function WRITETIME, but sets it with USING TIMESTAMP. So
+        # use that name here.
         using = [
             "TIMESTAMP ?" if function == "WRITETIME" else f"{function} ?"
             for function in self._kept_functions
@@ -499,10 +506,10 @@ class _Copy:
         return self._short_statements.get(width, 0) if is_short else 0
 
     def _is_static(self, row: Row) -> bool:
-        """Return True if a row without clustering columns can still be written.
+        """Return True for a row without clustering columns, if the copy can write it.
 
-        It can if it only has the partition key and static columns, and the copy has a statement for
-        static columns.
+        The row must only have the partition key and static columns, and the copy must have a
+        statement for static columns.
 
         :param row: a row whose first clustering column is null.
         :raises LoadError: if no statement can write the row. That happens if a column of the
@@ -587,7 +594,10 @@ class _Copy:
 
     @contextmanager
     def writing(self, prepared: Any, rows: Sequence[Row]) -> Iterator[None]:
-        """Let the error of a load, which only knows a page of the copy, speak of the copy.
+        """Replace a `LoadError` by the error of the copy.
+
+        Each load only writes the rows of a page, so its error names a row by its number in the
+        page. The error of the copy shows the row's key, and has the counts of the whole copy.
 
         :param prepared: the statement that writes the rows.
         :param rows: the rows that the body of the ``with`` statement writes.
@@ -602,7 +612,8 @@ class _Copy:
             if failure is not None and reason == str(failure):
                 reason = failure.reason
                 row = rows[int(failure.place.removeprefix("row "))]
-                # The statement may only write the first columns of the key.
+                # `row` has the values of the statement's bind markers. Keep the values of the key:
+                # the statement may write only the first columns of the key.
                 statement = next(n for n, each in enumerate(self._prepared) if each is prepared)
                 written = self._written_positions[statement]
                 row = row[: sum(position < self._key_width for position in written)]
@@ -622,8 +633,9 @@ class _Copy:
         report.written, report.requests = self._report.written, self._report.requests
         report.seconds = monotonic() - self._start
         if load_report is not None:
-            # A row whose values differ in TTL or write time is several rows of the load, so leave
-            # out the rows of its page.
+            # If TTLs or write times are kept, the load may have split a row of the page into
+            # several rows, so its count is not a count of rows of the table. Then leave out the
+            # rows of this page.
             if not self._kept_functions:
                 report.written += self._written_of_page + load_report.written
             report.requests += load_report.requests
@@ -635,7 +647,7 @@ class _Copy:
         return error
 
     def _key_of(self, row: Row) -> str:
-        """Return the key of a row, for an error: the columns of the target's key that it has."""
+        """Return the key of a row as conditions, for an error; leave out missing columns."""
         conditions = []
         for position, target_type in enumerate(self._target_types[: self._key_width]):
             # Errors must not show values of encrypted columns.
@@ -732,7 +744,7 @@ def _types_by_field(user_type: UserType) -> dict[str, str]:
 def _check_fields(
     source: Mapping[str, UserType], target: Mapping[str, UserType], types: Iterable[str]
 ) -> None:
-    """Raise ValueError if the target's user-defined types lack fields that the source's have.
+    """Raise ValueError if the target's user-defined types lack fields of the source's types.
 
     The fields must also have the same types. Their order may differ, because fields are written by
     name.

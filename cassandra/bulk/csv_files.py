@@ -61,7 +61,7 @@ class _UnreadableRow(PickledWhole, ValueError):
 
 
 class _UnclosedQuote(PickledWhole, ValueError):
-    """The csv module has found an opening quote, but no closing one.
+    """Raised for an opening quote without a closing quote.
 
     This ends the load, whatever `max_errors` is, because we cannot know how many rows are inside
     the quotes.
@@ -71,16 +71,17 @@ class _UnclosedQuote(PickledWhole, ValueError):
     """
 
     def __init__(self, line: int, error: csv.Error) -> None:
-        # The csv module limits the size of a field, so it gives up before the end of a large file.
+        # The csv module limits the size of a field. In a large file, it reaches this limit before
+        # the end of the file.
         is_large = str(error).startswith(_FIELD_TOO_LARGE)
         when = f"not closed within {csv.field_size_limit():,} bytes" if is_large else "never closed"
         super().__init__(f"the quote that opens here is {when}: the rest of the file was not read")
         self.line = line
 
 
-# The beginnings of the csv module's messages about a quote that is not closed. "Field larger than
-# field limit" also means an unclosed quote: lines are limited in length, so only a quoted field,
-# which may span lines, can be so large.
+# The beginnings of the csv module's messages about a quote that is not closed. A field that is too
+# large also means an unclosed quote: lines are limited in length, so only a quoted field, which may
+# span lines, can be so large.
 _FIELD_TOO_LARGE = "field larger than field limit"
 _UNCLOSED = (_FIELD_TOO_LARGE, "unexpected end of data")
 
@@ -97,8 +98,8 @@ def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
     quoted = rf"{q}[^{q}]*(?:{q}{q}[^{q}]*)*{q}(?!{q})"  # "" means a quote
     unquoted = rf"(?!{q})[^{d}\r\n]*"
     field = re.compile(rf"(?:{quoted}|{unquoted})[{d}\r\n]")
-    # Skip complete fields, each with its delimiter or line end. The next field has no closing
-    # quote.
+    # Skip all complete fields, each with its delimiter or line end. The quote that is never closed
+    # is at the beginning of the next field.
     offset = 0
     while (match := field.match(text, offset)) is not None:
         offset = match.end()
@@ -360,9 +361,9 @@ class _File:
     """The rows of a CSV file after its header.
 
     The attribute `reader` is the compiled reader, or None if it cannot be used for this file. It
-    encodes rows for the statement's bind markers straight from the bytes of the file, if all fields
-    of a row have a usual form. All other rows are read as strings first, and then converted to
-    values.
+    encodes a row for the statement's bind markers directly from the bytes of the file, if all
+    fields of the row have a usual form. All other rows are read as strings first, and then
+    converted to values.
 
     :param path: the path of the file.
     :param header: the field names.
@@ -623,8 +624,8 @@ class _FieldReader:
         if any(null in texts for null in self.nulls):
             return map(self, texts)
         if self._ignores_blanks:
-            # Blanks may surround a null, which `in` does not find. Check for blanks first, because
-            # few columns have any.
+            # `in` does not find a null with blanks around it. Check whether there are any blanks
+            # first, because few columns have blanks.
             joined = "".join(texts)
             if " " in joined or "\t" in joined:
                 return map(self, texts)
@@ -663,7 +664,8 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
         # Measure a sample of the rows: measuring each row would take as long as reading it.
         step = max(1, len(rows_read) // 10)
         size += sum(map(_size_of, rows_read[::step])) * step
-        # Rows may be large, so read only as many more as fit if they have the same average size.
+        # The next rows may be large: read only as many as fit if they have the average size of the
+        # rows so far.
         free_bytes = chunks.CHUNK_BYTES - size
         rows_that_fit = free_bytes * max(len(chunk_rows), 1) // max(size, 1)
         count = max(1, min(1000, rows_that_fit, row_limit - len(chunk_rows)))
@@ -717,7 +719,7 @@ def _converted_rows(
 def _converted_row(
     row: Any, width: int, readers: Sequence[_Reader], has_header: bool
 ) -> tuple[Any, ...] | Exception:
-    """Return a tuple of values for a row of strings, or an exception."""
+    """Return the values of a row of strings; an exception if the row cannot be converted."""
     if isinstance(row, Exception):
         return row
     if len(row) != width:
@@ -738,7 +740,7 @@ def _converted_row(
     return tuple(values)
 
 
-# Strings that other tools write for null, in lower case.
+# Strings that other tools write for null, in lower case. They are used for advice only.
 _USUAL_NULLS = frozenset(
     {"", "null", "none", "nan", "na", "n/a", "#n/a", "<na>", "nat", "\\n", "\\\\n", "-", "nil"}
 )
@@ -769,8 +771,8 @@ def csv_fields(path: str, reading: Reading) -> list[str] | None:
     :param reading: the options for reading.
     """
     if reading.header is not True:
-        # A load with header=False passes [] before it knows its columns (`reading_of_names`). Then
-        # the field names are unknown.
+        # With header=False, a load passes [] before it knows its columns (`reading_of_names`). Then
+        # the field names are unknown, and the result is None.
         return None if reading.header is False else list(reading.header) or None
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
         header, data, _, _ = _read_header(path, file, reading)

@@ -29,12 +29,13 @@ from cassandra.protocol.records import is_record
 from cassandra.query.tables.rows import TableRows, is_array, rows_of
 from cassandra.sentinels import UNSET_VALUE
 
-# The names of the last fields of each line in a file of failed rows. In the file, the names begin
-# with an underscore. Loads without a checkpoint have no names, and no last note.
+# The names of the notes, which are the last fields of each line in a file of failed rows. In the
+# file, an underscore precedes each name. The note "load" has the name of the load. Only loads with
+# a checkpoint have a name, so other loads do not write this note.
 _NOTES = ("source", "row", "line", "error", "load")
 
-# How many rows of a table to convert at a time. Converting a single row takes about as long as
-# converting this many.
+# How many rows of a table to convert at a time. Converting one row takes about as long as
+# converting 64 rows.
 _ROWS_AT_A_TIME = 64
 RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number
 
@@ -72,8 +73,9 @@ class FailedRows:
         ignored: Collection[str] = (),
     ) -> None:
         self._path = path
-        # The name of the load, which all of its runs write into their lines. Several loads may
-        # append to one file, so another load may have a row with the same source and number.
+        # The name of the load, which each of its runs writes into each line. Several loads may
+        # append to one file, so another load may have a row with the same source and number. None
+        # if the load has no checkpoint.
         self._load: str | None = None
         # The rows that an interrupted run of this load has already written to the file.
         self._existing: Collection[RowKey] = ()
@@ -100,9 +102,10 @@ class FailedRows:
         self._load = load
 
     def skip_rows_after(self, size: int) -> None:
-        """Do not write the rows again that an interrupted run has added after its checkpoint.
+        """Do not write the rows again that an interrupted run has written after its checkpoint.
 
-        Call this after `name_load`. A load without a name writes all rows.
+        This run reads these rows again. Call this after `name_load`. A load without a name writes
+        all failed rows.
 
         :param size: the size of the file in bytes at the checkpoint.
         """
@@ -179,8 +182,9 @@ class _JsonLines:
                 columns, types or [column.type for column in columns], strict=True
             )
         }
-        # The latest rows that were converted from a table: the rows of `_read_table` from the index
-        # `_read_first` on. None if these rows can only be converted one by one.
+        # The rows of a table that were converted last: `_read_rows` has the rows of `_read_table`
+        # from the index `_read_first` on. `_read_rows` is None if these rows can only be converted
+        # one by one.
         self._read_table: Any = None
         self._read_first = 0
         self._read_rows: list[dict[str, Any]] | None = None
@@ -201,7 +205,7 @@ class _JsonLines:
         """
         raw = chunk.raw[index] if chunk.raw is not None else None
         if isinstance(raw, str) and chunk.names is None and bad_byte(raw) is None:
-            # A line that is not valid JSON raises ValueError, and is written as `_text` below.
+            # A line that is not valid JSON raises ValueError. It is then written as `_text` below.
             with suppress(ValueError):
                 parsed = parsed_json(raw)
                 if isinstance(parsed, dict):
@@ -221,7 +225,7 @@ class _JsonLines:
         return f"the value of {', '.join(map(repr, self._unwritten))}, which is in '_fields'"
 
     def _named(self, notes: Mapping[str, Any], field_names: Collection[str]) -> dict[str, Any]:
-        """Put underscores before the names of the notes, so that they differ from all fields."""
+        """Return the notes by their names in the file, where underscores precede each name."""
         prefix = "_"
         while any(prefix + name in field_names or prefix + name in self._fields for name in notes):
             prefix += "_"
@@ -270,7 +274,7 @@ class _JsonLines:
         return name not in self._ignored and (self._is_closed or is_note(name))
 
     def _value(self, name: str, text: str) -> str | None:
-        """Return the JSON value of a CSV field: None if the field means null, else its string."""
+        """Return the JSON value of a CSV field: None for null, otherwise the field's string."""
         column = self._columns.get(name)
         may_have_blanks = column is not None and ignores_blanks(column.type)
         if not means_null(text, self._nulls, may_have_blanks):
@@ -475,10 +479,10 @@ def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, 
 
     `is_written` is False if a load of the JSON value would write another value than `value`.
 
-    If the column does not accept `value`, somebody has to correct the row, so the JSON shows the
-    value as it is. If this JSON value is only similar to `value`, and a load would accept it (for
-    example the repr of an object, in a text column), `is_written` is False. So no wrong value is
-    loaded.
+    If the column does not accept `value`, somebody has to correct the row, so the JSON value shows
+    `value` as it is. But a load might accept this JSON value although it is only similar to
+    `value`, for example the repr of an object in a text column. Then `is_written` is False, so that
+    no wrong value is loaded.
     """
     if value is None or is_missing(value, column.type.codec().cql_name):
         return True, None

@@ -72,7 +72,7 @@ def check_names(
     """
     seen: set[str] = set()
     for name in names:
-        # A field that is not written may have any name, and appear twice.
+        # Do not check a field that is not written: it may have any name, and appear twice.
         if name in ignored or (written is not None and name not in written):
             continue
         if name in seen:
@@ -161,8 +161,8 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
     if not name.strip():
         return f" (if each line ends with a delimiter, write ignore=[{name!r}])"
     if name.startswith("('"):
-        # The str() of a tuple: this is a column of a pandas frame whose column names have several
-        # levels.
+        # This may be the str() of a tuple: a pandas frame whose column names have several levels
+        # has tuples as names.
         return (
             " (if the columns of the frame have several levels, write frame.columns = "
             "['_'.join(names) for names in frame.columns])"
@@ -233,7 +233,7 @@ def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[in
 def unknown_field(
     row: Iterable[Any], fields: Set[str], ignored: Collection[str] = (), what: str = "it"
 ) -> ValueError | None:
-    """Return an error that names the first field without a column; None if each field has one.
+    """Return an error that names the first field without a column; None if each field has a column.
 
     :param row: the names of the row's fields.
     :param fields: the fields that have columns.
@@ -273,7 +273,7 @@ def unmapped_fields(
 
     :param names: the names of the fields.
     :param mapping: column names by field name.
-    :param ignored: names to ignore, and fields that are not for columns.
+    :param ignored: the fields to ignore, and the fields with the TTL or the write time of rows.
     :param table: the metadata of the table that is written.
     """
     taken = {*mapping, *mapping.values(), *ignored}
@@ -304,7 +304,8 @@ def values_by_name(row: Any) -> Mapping[str, Any] | None:
     if names is not None:
         return _named_values(names, [row[name] for name in names])
     if callable(getattr(row, "keys", None)) and hasattr(row, "__getitem__"):
-        # Objects of declared classes (data classes, for example) have their values as attributes.
+        # The values of an object are its attributes if its class declares fields, as a data class
+        # does.
         names = list(row.keys()) if declared_fields(row.__class__) is None else []
         # The keys of a pandas Series, for example, may be numbers: then they are not names.
         if any(isinstance(name, str) for name in names):
@@ -358,7 +359,8 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     """
     names = _names_of_table(table)
     if names is None:
-        # The columns of an array have no names: a load matches them by position.
+        # The columns of an array have no names. They are matched by position, so a mapping of names
+        # is an error.
         if reading.mapping:
             raise ValueError("columns= is for tables with named columns: an array goes by position")
         return table
@@ -428,7 +430,7 @@ def _check_date_column(table: Any, column: Column, index: int, lost_times: LostT
         series = table.iloc[:, index]
         data_type = series.dtype
         arrow_type = getattr(data_type, "pyarrow_dtype", None)
-        # A column of objects may have Python integers among other values.
+        # Integers may also be in a column of objects, among values of other types.
         is_integer = is_date(column.type) and (
             getattr(data_type, "kind", "") in ("i", "u", "b")
             or (
@@ -453,7 +455,7 @@ def _check_date_column(table: Any, column: Column, index: int, lost_times: LostT
 
 
 def check_arrow_column(values: Any, name: str, cql_type: Any, lost_times: LostTimes | None) -> None:
-    """Check an Arrow array for a column as a table with this column is checked.
+    """Check an Arrow array for a column, like a table with this column.
 
     :param values: an array or a chunked array of pyarrow.
     :param name: the name of the column that is written.

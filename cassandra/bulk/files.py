@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # All exceptions of pyarrow are instances of these classes.
 _ARROW_ERRORS = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
-# How many Parquet rows to decode at a time. The number is small because their decoded size is only
-# known afterwards.
+# How many Parquet rows to decode at a time. The number is small because we only know how large rows
+# are when they are decoded.
 PARQUET_ROWS = 2048
 
 
@@ -98,7 +98,7 @@ class _JsonLines:
             row = parsed_json(line)
         except ValueError as error:
             advice = "each line is one object"
-            # The document is an array, or a single object over several lines.
+            # The file may be a single JSON document: an array, or an object over several lines.
             if line.lstrip()[:1] == "[" or line.strip() == "{":
                 advice = (
                     "the file is one JSON document: write one object a line, without brackets and "
@@ -140,7 +140,7 @@ def _json_parts(path: str, reading: Reading) -> Iterator[Part]:
 def _next_lines(
     numbered: Iterator[tuple[int, str]],
 ) -> tuple[list[tuple[int, str]], Exception | None]:
-    """Return (numbered lines of the next part, error).
+    """Return the lines of the next part, as (line number, line), and an error.
 
     The error is the exception that ended reading after these lines; None if reading can go on.
     """
@@ -241,7 +241,8 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
         try:
             batch = next(batches, None)
         except _ARROW_ERRORS as error:
-            # Yield the complete rows first, so that they are still loaded.
+            # Reading has failed: first yield the complete rows that were read, so that they are
+            # still loaded.
             if batches_of_chunk:
                 yield pyarrow.Table.from_batches(batches_of_chunk)
             raise ValueError(f"{path}, after row {rows_read}: {error}") from error

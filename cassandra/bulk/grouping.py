@@ -2,9 +2,9 @@
 
 A request is a single row, or a batch of rows with the same partition or the same replicas. The
 requests are divided into waves, which are sent one after another. Two rows with the same primary
-key are never in the same wave, so that the row that is later in the source wins. Within one wave it
-might not win: all statements of a batch have the same timestamp, and a repeated request gets a new
-timestamp.
+key are never in the same wave, so that the row that is later in the source replaces the earlier
+row. Within one wave it might not: all statements of a batch have the same timestamp, and a repeated
+request gets a new timestamp.
 
 The compiled version of this module is ``cassandra._accel.grouping``.
 """
@@ -70,8 +70,8 @@ def request_waves(
         are unknown, each row is a separate group. If no positions are known, all groups are in one
         wave.
     :param by: "replica" or "partition": which rows may share a group; None makes groups of one row.
-    :param owners: finds the replicas of partitions; None if they are unknown. Then rows are grouped
-        by partition.
+    :param owners: finds the replicas of partitions; None if replicas are unknown. Then rows are
+        grouped by partition, even if `by` is "replica".
     :raises ValueError: if a key's position is invalid, or the block is damaged.
     """
     rows = [(row.data, row._spans()) for row in block.rows()]
@@ -168,8 +168,8 @@ def _group_rows(
             row_groups.append([row])
         else:
             partitions.setdefault(routing_key, []).append(row)
-    # Maps an owner (a partition, or a set of replicas) to the group that gets the owner's next
-    # partition, as (rows, bytes, number of partitions).
+    # Maps an owner (a partition, or a set of replicas) to its open group, to which the owner's next
+    # partition is added. A group is (rows, bytes, number of partitions).
     open_groups: dict[Any, tuple[list[int], int, int]] = {}
     for routing_key, members in partitions.items():
         owner: Any = routing_key
@@ -187,8 +187,8 @@ def _group_rows(
             group += members
             open_groups[owner] = (group, group_size + size, count + 1)
             continue
-        # The partition does not fit into the group: begin a new one, or several. The last of them
-        # stays open for further partitions.
+        # The partition does not fit into the owner's open group, so begin a new group, or several.
+        # The last of them stays open for further partitions.
         for part, part_size in _split_partition(members, sizes):
             row_groups.append(part)
             open_groups[owner] = (part, part_size, 1)

@@ -6,8 +6,8 @@ function is cosine. The index computes the square of a vector's length in 32 bit
 Euclidean. The server's error for such a write does not name the row, and Cassandra 5.0 may be
 unable to start again after it has received a NaN.
 
-The check looks at the bytes of bound values, so it is the same for all sources. Usually it need not
-decode the numbers of a valid vector: see `first_non_finite`.
+The check looks at the bytes of bound values, so it is the same for all sources. Usually the check
+need not decode the numbers of a valid vector: see `first_non_finite`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Finds nulls that servers refuse inside collections. Dry runs need this, as they send nothing.
+"""Finds the nulls inside collections for which servers refuse a row.
+
+Dry runs need this, because they send nothing to a server.
 
 A field of a tuple or a user-defined type may be null, and so may an element of a frozen list.
-Cassandra 5.0 refuses a null in any other list, set or map, even if that collection is inside
-another value. Other loads leave this check to the server, and add a note with the null's position
-to its error.
+Cassandra 5.0 refuses a null in a list that is not frozen, and in any set or map, even if that
+collection is inside another value. Loads that are not dry runs leave this check to the server, and
+add a note with the null's position to the server's error.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class Load:
         # Read the names in the reader thread: a pipe may be slow, and must not block an event loop.
         reading = reading_of_names(options, reader.pipes)
         if is_unopened(self._source):
-            # Which columns the load writes depends on the columns of the source.
+            # Open Arrow data now: its columns decide which columns the load writes.
             self._source = yield reader.submit(opened, self._source)
         fields: FieldsOfEach = yield reader.submit(fields_of_each, self._source, reading)
         plan: Plan | None = None
@@ -209,7 +209,8 @@ class Load:
         table = written_table(self._metadata, prepared)
         traits = traits_of(prepared, plan, options.counters, table)
         if options.checkpoint is not None:
-            # Whether rows may be written twice depends on the prepared statement, so check it here.
+            # A checkpoint is only allowed if rows may be written twice. That depends on the
+            # prepared statement, so we cannot check it earlier.
             check_repeatable(traits)
         columns = Columns(prepared, selection, table, options, reading, self._is_plain)
         binder = columns.binder(
@@ -224,14 +225,15 @@ class Load:
             static_text = static_plan(target, plan, options.using())
             if static_text is not None:
                 binder.static_rows = columns.static_rows(target, (yield Prepare(static_text)))
-            # As do rows without their last clustering columns, in tables with compact storage.
+            # Rows without their last clustering columns, in tables with compact storage, also need
+            # separate statements.
             for short_text in short_key_plans(target, plan, options.using()):
                 binder.short_rows.append(columns.short_rows(target, (yield Prepare(short_text))))
             if not plan.is_counter:
                 binder.row_values = columns.row_values(target)
         failed_rows = _failed_rows_of(columns, options)
         checkpoint = LoadCheckpoint(self._checkpoint_file, self.report, failed_rows)
-        # Begin at the position where the checkpoint of an earlier run ended.
+        # Begin where the last run of this load has ended, according to the checkpoint.
         reading = columns.reading._replace(skip=checkpoint.begin)
         binder.ahead = checkpoint.ahead
         checkpoint.keeps_rows_ahead = bool(columns.keys.positions)
@@ -246,7 +248,7 @@ class Load:
         return _Parts(failed_rows, checkpoint, progress, recorder, sender)
 
     def _chunks(self, reading: Reading, fields: FieldsOfEach) -> Generator[Chunk, None, None]:
-        """Return the chunks of the source; log a warning for probable mistakes in them.
+        """Return the chunks of the source; warn of probable mistakes in them.
 
         :param fields: the field names of each file of the source.
         """
@@ -272,7 +274,7 @@ class Load:
         except BaseException as error:  # also Control-C, and the cancellation of this task
             # If the load ends because too many rows have failed, do not save the position: the
             # checkpoint stays as it was saved last, so another run tries the later rows again.
-            # After an outage, or any other error, save how far the load has got.
+            # After an outage, or any error other than LoadError, save how far the load has got.
             if not isinstance(error, LoadError) or is_outage(error.__cause__):
                 parts.checkpoint.save_unfinished_chunk()
             if isinstance(error, Exception) and not isinstance(error, _LOAD_ENDS):
@@ -458,7 +460,8 @@ async def aload(
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
-    # Look for `__aiter__` first: an asynchronous scan also has an `__iter__`, which raises.
+    # Look for `__aiter__` first: an asynchronous scan also has an `__iter__`, which raises an
+    # error.
     rows = (
         AsyncRows(cast("Any", source), asyncio.get_running_loop())
         if hasattr(type(source), "__aiter__")

@@ -3,13 +3,13 @@
 `LoadCheckpoint` saves this position at the end of each chunk. In the middle of a chunk it saves the
 position of the first row that has no outcome, and which rows after it have one (`RowsAhead`): every
 `SAVE_SECONDS`, and if the load is interrupted (Control-C, or a cancelled task). Another run with
-the same checkpoint skips all these rows, and writes all other rows. The interrupted run may already
-have written some of these. So counters and statements that are not idempotent cannot have a
-checkpoint.
+the same checkpoint skips the rows before the position and these later rows, and writes all other
+rows. The interrupted run may already have written some of those. So loads of counters, and of
+statements that are not idempotent, cannot have a checkpoint.
 
-To skip rows in the middle of a chunk keeps the order of rows with the same key: the second row of a
-key is only sent after the first row has an outcome. So if a row is written again, all later rows of
-its key are, too.
+Rows with the same key are still written in their order: the second row of a key is only sent after
+the first row has an outcome. So if a row is written again, all later rows of its key are written
+again, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 10.0  # a checkpoint is at most this old while requests succeed
 
-# The message about a load of counters that has a checkpoint.
+# The error message for a load of counters that has a checkpoint.
 COUNTED_TWICE = (
     "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
     "and so would be added twice"
@@ -97,9 +97,9 @@ def subject_of_load(
 
 
 def check_repeatable(traits: Traits) -> None:
-    """Raise ValueError if a load must not have a checkpoint, because it must not write rows twice.
+    """Raise ValueError if a load must not write rows twice. Such a load must not have a checkpoint.
 
-    A load that resumes from a checkpoint writes the rows after it again.
+    A load that resumes from a checkpoint writes some rows after the checkpoint again.
 
     :param traits: the traits of the load's statement.
     """
@@ -145,17 +145,18 @@ class LoadCheckpoint:
         self._saved_at = clock()  # the time of the last attempt to save
         self.report = report
         self._failed_rows = failed_rows
-        # If anything was appended to the file, the last entry is the latest state.
+        # An appended entry has the whole state, so the last entry replaces everything before it.
         state = file.entries[-1] if file.entries else file.state
         self.begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
         self.ahead = RowsAhead.from_text(self.begin, str(state.get("ahead", "")))
         report.skipped = int(state.get("rows", 0))
         report.skipped_failed = int(state.get("failed", 0))
         report.skipped_not_applied = int(state.get("not_applied", 0))
-        # The counts of all complete chunks, and of all rows that earlier runs have done.
+        # The counts of all rows before the current chunk: rows of complete chunks, and rows that
+        # earlier runs have done.
         self._done = DoneRows(report.skipped, report.skipped_failed, report.skipped_not_applied)
         # The size in bytes of the file of failed rows at the end of the last complete chunk. The
-        # checkpoint stores it: rows beyond this size have failed after the checkpoint was saved, so
+        # checkpoint stores this size. Rows beyond it have failed after the checkpoint was saved, so
         # another run reads them again.
         self._failed_size = 0
         # The name of this load in the file of failed rows.
@@ -163,7 +164,8 @@ class LoadCheckpoint:
         if failed_rows is not None:
             self._failed_size = failed_rows.size
             file_state = state.get("failed_rows") or {}
-            # The file of failed rows may have rows of other loads, also with the same numbers.
+            # Use the name of the earlier run: it tells the rows of this load from rows of other
+            # loads with the same numbers.
             self._load = file_state.get("load", self._load)
             if file.path is not None:
                 failed_rows.name_load(self._load)
@@ -171,8 +173,9 @@ class LoadCheckpoint:
                 self._failed_size = int(file_state["size"])
                 failed_rows.skip_rows_after(self._failed_size)
         self.outcomes: Outcomes | None = None
-        # False if rows with the same key are sent in any order, because the key is unknown. Then
-        # all rows after the position must be written again, as far as possible in their order.
+        # False if the primary key is unknown, so that rows with the same key are sent in any order.
+        # Then the checkpoint only has a position: all rows after it are written again, to keep
+        # their order as far as possible.
         self.keeps_rows_ahead = True
 
     def begin_chunk(self, chunk: Chunk) -> None:
@@ -208,16 +211,16 @@ class LoadCheckpoint:
         A chunk may take minutes, for example if the table has a vector index.
         """
         if self._file.path is not None and self._clock() - self._saved_at >= SAVE_SECONDS:
-            # Wait for the whole interval again even if no position can be saved yet, because
-            # looking for a position takes time.
+            # Set the time even if no position can be saved yet: looking for a position takes time,
+            # so the next attempt must wait for the whole interval.
             self._saved_at = self._clock()
             self.save_unfinished_chunk()
 
     def save_unfinished_chunk(self) -> None:
         """Save a position in the middle of the current chunk, and the rows after it that are done.
 
-        The position is before the first row that is neither written nor failed. Requests in flight
-        may still be executed, but their rows do not count as written.
+        The position is before the first row that is not done. See `DoneRows` for what "done" means.
+        Requests in flight may still be executed, but their rows do not count as written.
         """
         if self.outcomes is None or self._file.path is None:
             return
@@ -229,9 +232,10 @@ class LoadCheckpoint:
             row = chunk.position.row - chunk.size + first_rows
             # Add the counts of this chunk to the counts of all earlier chunks, field by field.
             done = DoneRows(*map(sum, zip(self._done, counts, strict=True)))
-            # The chunks of an earlier run may have been longer than this chunk.
+            # Add the rows after this chunk that an earlier run has done: its chunk may have ended
+            # later.
             flags += self.ahead.after(chunk.position)
-            # Ignore an error of the disk: the error that ends the load is more important.
+            # Ignore an error of the disk here: it would hide the error that ends the load.
             with suppress(OSError):
                 self._save(Position(chunk.position.file, row), done, flags[first_rows:])
 
@@ -259,8 +263,9 @@ class LoadCheckpoint:
             if failed_rows is None
             else {"path": failed_rows.path, "size": self._failed_size, "load": self._load},
         }
-        # The checkpoint describes each file of the source. If there are thousands, replacing it
-        # would take longer than loading one of them.
+        # Append the state if the file is long, which it is if the source has thousands of files:
+        # the file describes each of them, so replacing it would take longer than loading a small
+        # file.
         if not (self._file.is_long and self._file.append(state)):
             self._file.save(**state)
 
@@ -270,7 +275,7 @@ class LoadCheckpoint:
 
     @property
     def resume_hint(self) -> str:
-        """The end of the error message of a load that has ended early: how to continue the load.
+        """Advice on how to continue the load, for the end of an error message.
 
         "" if the load has no checkpoint.
         """

@@ -1,8 +1,8 @@
 """Warns if a time of day is lost, because the column of the value is a date.
 
 A date column accepts a datetime and drops its time of day, as in cassandra-driver. In a load that
-is probably a mistake: the column was meant to be a timestamp. Tables are checked when their columns
-are selected (`select_columns`), and all other rows when they are bound (`Binder`).
+is probably a mistake: the column should be a timestamp. Tables are checked when their columns are
+selected (`select_columns`), and all other rows when they are bound (`Binder`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def value_in_row(row: Any, name: str, index: int) -> object:
     :param name: the name of the column.
     :param index: the position of the column's value in a tuple or list.
     """
-    # This runs for each row of a load, so it avoids the cost of a context manager.
+    # We use ``try`` and not ``contextlib.suppress``, because this runs for each row of a load.
     try:
         if isinstance(row, (tuple, list)):
             return row[index]

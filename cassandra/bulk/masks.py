@@ -1,8 +1,8 @@
-"""Warns if a role reads the masks of columns in place of their values.
+"""Warns if a session reads the masks of columns in place of their values.
 
-Cassandra 5.0 returns the mask of a column to roles without the permission UNMASK, and nothing in
-the response tells a mask from a value. A copy or an unload would store masks, and a load of such
-files would replace the values by their masks.
+If a role lacks the permission UNMASK, Cassandra 5.0 sends the mask of a column instead of its
+values, and nothing in the response shows which of the two it is. A copy or an unload would store
+masks, and a load of such files would replace the values in the table by masks.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def mask_steps(session: Any, name: str, columns: Sequence[str] | str | None, wor
 
     :param session: a blocking or asyncio session; only its metadata and settings are used.
     :param name: the table or view that is read.
-    :param columns: what is read: names, or selectors of CQL; None for all columns.
-    :param work: what reads the columns, for the warning.
+    :param columns: the columns that are read, as names, or as a string of CQL selectors; None for
+        all columns.
+    :param work: "the copy" or "the unload", for the warning.
     """
     table = yield from known_table_steps(session, name, with_views=True)
     masked = _masked_columns(table, columns)
@@ -64,7 +65,7 @@ def _masked_columns(table: TableMetadata, columns: Sequence[str] | str | None) -
     masked = [name for name, column in table.columns.items() if column.mask is not None]
     if not masked or columns is None:
         return masked
-    # In a string, names without quotes are in any case.
+    # `names_in` converts names without quotes to lower case, as servers do.
     names = names_in(columns) if isinstance(columns, str) else {*columns}
     is_all = isinstance(columns, str) and "*" in columns
     return [name for name in masked if is_all or name in names]
@@ -73,16 +74,17 @@ def _masked_columns(table: TableMetadata, columns: Sequence[str] | str | None) -
 def _lacks_permission(
     table: TableMetadata, role: str | None
 ) -> Generator[Callable[[Any], Any], Any, bool | None]:
-    """Ask a server if a role lacks the permission UNMASK for a table.
+    """Ask a server if a role lacks the permission UNMASK for a table; return True if it does.
 
     :param role: the role of the session; None if it is unknown, as with client certificates.
-    :returns: None if the server does not tell.
+    :returns: None if we cannot find out.
     """
     permissions = f"LIST UNMASK PERMISSION ON TABLE {full_name(table)}"
     try:
         if role is not None:
             with suppress(InvalidRequest):  # there is no such role
-                # These queries also return the permissions and rights of the role's own roles.
+                # Both queries also return what the role has inherited from roles that were granted
+                # to it.
                 page = yield system_query(f"{permissions} OF {cql_string(role)}")
                 # The result for no permissions has no columns.
                 if page.column_names and PlainRows().tuples(page):
@@ -90,12 +92,15 @@ def _lacks_permission(
                 page = yield system_query(f"LIST ROLES OF {cql_string(role)}")
                 is_superuser = (page.column_names or []).index("super")
                 return not any(row[is_superuser] for row in PlainRows().tuples(page))
-        # Only superusers, who read values, may list the permissions of everyone.
+        # The role is unknown. Only superusers, who always read values, may list all permissions. So
+        # if this query succeeds, the session reads values.
         yield system_query(permissions)
     except InvalidRequest:
         return False  # this server has no permissions: anyone reads values
     except Unauthorized as error:
-        # Without a login, there are no permissions either. Servers have no other code for this.
+        # If the cluster does not use authentication, the user is "anonymous", and everybody reads
+        # values. We look for this word, because the error code is the same as for a missing
+        # permission.
         return False if "anonymous" in str(error) else None
     except (DriverException, ValueError):
         return None

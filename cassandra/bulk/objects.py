@@ -1,9 +1,9 @@
 """Reads rows and values that are objects, and finds fields of them that would be lost.
 
-`Session.execute` reads only the attributes of an object that have the names of bind markers, as
-cassandra-driver does. A load is stricter: an object with a field that is not written is refused,
-so that a field with a misspelt or another name does not become null silently. The fields of an
-object are what its class declares (data classes, classes of attrs, pydantic, msgspec and
+`Session.execute` only reads those attributes of an object that have the names of bind markers, as
+cassandra-driver does. A load is stricter: it refuses an object with a field that would not be
+written. Otherwise a column would silently become null if its field had a misspelt name. The fields
+of an object are what its class declares (data classes, classes of attrs, pydantic, msgspec and
 SQLAlchemy), or else its slots and the public attributes of its ``__dict__``.
 """
 
@@ -90,9 +90,9 @@ def _fields_of_instance(cls: type[Any], attributes: tuple[str, ...]) -> tuple[st
 
 
 def stored_values(row: object) -> list[Any]:
-    """Return the values of an object's fields, without calling code of its class.
+    """Return the values of an object's fields, without running code of its class.
 
-    Values that only code of the class can get, such as those of properties, are left out.
+    Values that need such code, for example values of properties, are left out.
 
     :param row: an object.
     """
@@ -121,7 +121,7 @@ def _slots_of(cls: type[Any]) -> dict[str, MemberDescriptorType]:
 
 
 def _has_value(slot: MemberDescriptorType, row: object) -> bool:
-    """Return True if a slot of an object has a value, without calling code of its class."""
+    """Return True if a slot of an object has a value, without running code of its class."""
     try:
         slot.__get__(row)
     except AttributeError:
@@ -146,7 +146,8 @@ def attribute_of(row: object, name: str) -> Any:
         return getattr(row, name)
     except AttributeError as error:
         static = _static_attribute(type(row), name)
-        # A slot without a value is an absent attribute.
+        # The descriptor of a slot also raises AttributeError if the slot has no value. That is an
+        # absent attribute.
         if hasattr(static, "__get__") and not isinstance(static, MemberDescriptorType):
             raise ValueError(
                 f"the attribute {name!r} of {type(row).__name__} raises AttributeError: {error}"
@@ -155,7 +156,7 @@ def attribute_of(row: object, name: str) -> Any:
 
 
 class Attributes:
-    """The attributes of an object that a load writes, and the names that the object has.
+    """The values that a load writes from the attributes of an object, and the object's field names.
 
     :param row: the object.
     :param fields: the names of the fields that are written, which may be aliases of attributes.
@@ -185,12 +186,13 @@ class Attributes:
 def values_to_show(
     row: object, fields: Sequence[str], is_kept: Callable[[str], bool]
 ) -> dict[str, Any]:
-    """Return the values of the fields of an object by name, except those that it does not have.
+    """Return the values of an object's fields by name. Fields without a value are left out.
 
     :param row: an object for which `is_record` is True.
     :param fields: the names of the fields that are written, which may be aliases of attributes.
-    :param is_kept: returns False for a field that is left out. Its value is not read: a deferred
-        column of SQLAlchemy would be queried, or raise an error because the object is detached.
+    :param is_kept: returns False for a field to leave out. We do not read the value of such a
+        field: reading a deferred column of SQLAlchemy would send a query, or raise an error if the
+        object is detached.
     :returns: the values of the written fields first. Empty for an iterator, whose attributes are
         not its values.
     """
@@ -228,7 +230,7 @@ def _is_flat(cql_type: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _user_fields(cql_type: Any) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of a user-defined type that have user types themselves, as (name, type)."""
+    """Return (name, type) of the fields that are, or contain, user-defined types themselves."""
     fields = zip(cql_type.fieldnames, cql_type.subtypes, strict=True)
     return tuple((name, subtype) for name, subtype in fields if has_user_type(subtype))
 
@@ -239,12 +241,13 @@ def check_value(cql_type: Any, value: object) -> None:
     Objects of a class that the application has registered for a type are not checked.
 
     :param cql_type: the type, which may contain user-defined types.
-    :param value: the value of the application. A value that has a wrong type is accepted here: it
-        cannot be bound.
+    :param value: the value of the application. A value of a wrong type is accepted here, because
+        binding it will raise an error.
     """
     if value is None or not has_user_type(cql_type):
         return
-    # The usual case: the value is no object, and has none. This is called for each value of a load.
+    # Return early in the usual case: the value is not an object, and contains no objects. This
+    # function is called for each value of a load.
     if isinstance(value, (tuple, list, dict)) and _is_flat(cql_type):
         return
     cql_type = bare(cql_type)
@@ -259,7 +262,8 @@ def check_value(cql_type: Any, value: object) -> None:
         subtypes = cql_type.subtypes
         if len(subtypes) == 1 and _is_flat(subtypes[0]):
             value = [item for item in value if not isinstance(item, (tuple, list, dict))]
-        # A list, a set or a vector has one type for all elements, and a tuple one for each.
+        # Lists, sets and vectors have one type for all elements. Tuples have a type for each
+        # element.
         if len(subtypes) == 1:
             subtypes = subtypes * len(value)
         for subtype, item in zip(subtypes, value, strict=False):

@@ -23,12 +23,12 @@ from typing import Any, Protocol
 from cassandra.bulk import chunks
 from cassandra.errors import DependencyException
 
-# The ends of the names of compressed files.
+# The endings of the names of compressed files.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"  # the name that stands for standard input in place of a file
 MANIFEST = "_manifest.json"  # lists the files of an unload, in their folder
-# In the folder of an unload from its beginning until its manifest is written. Readers of folders
-# skip hidden files.
+# The name of a file that an unload creates in its folder at the beginning, and deletes when the
+# manifest is written. It is hidden, so that loads of the folder skip it.
 UNFINISHED = ".unfinished-unload"
 _STEP = 1 << 16  # the number of bytes to read at a time
 _LEAST_STEP = 512  # the minimum number of compressed bytes, for files that expand a lot
@@ -50,7 +50,7 @@ def bare_name(path: str) -> str:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name a file in errors of the system that name none, for example if the disk is full.
+    """Add the file's name to system errors that lack a name, for example if the disk is full.
 
     :param path: the file that the body of the ``with`` statement writes.
     """
@@ -107,7 +107,9 @@ def bad_byte(text: str) -> str | None:
 
 
 def _not_text(data: bytes) -> str | None:
-    """Return an error message if a file begins like another format; None if it may be UTF-8.
+    """Return an error message if the file is not UTF-8 text; None if it may be.
+
+    The first bytes show whether the file is compressed or has another encoding.
 
     :param data: the first bytes of the file.
     """
@@ -124,9 +126,9 @@ def _not_text(data: bytes) -> str | None:
     return None
 
 
-# Patterns of the first bytes of compressed files. No text begins like this. A .bz2 file begins with
-# ASCII letters, so its pattern also includes the mark of its first block (or of the end, if it is
-# empty).
+# Patterns of the first bytes of compressed files. No text file begins like this. A .bz2 file begins
+# with ASCII letters, so its pattern also includes the mark of its first block (or the end mark, if
+# the file is empty).
 _COMPRESSED_SIGNATURES = {
     rb"\x1f\x8b": ".gz",
     rb"\x28\xb5\x2f\xfd": ".zst",
@@ -393,8 +395,8 @@ class _Zstd:
             if self._frame.eof:
                 self._unread = self._frame.unused_data
                 self._frame = None
-            # If the result was smaller than `size`, read four times as much next time. After a
-            # result of more than 4 MiB, go back to the smallest step.
+            # If the result was smaller than `size`, decompress four times as many bytes next time.
+            # After a result of more than 4 MiB, go back to the smallest step.
             growth = 4 if len(unpacked) < size else 1
             self._step = min(max(self._step * growth, _LEAST_STEP), _STEP)
             if len(unpacked) > 4 << 20:
@@ -480,9 +482,9 @@ class Limited(io.BufferedIOBase):
 
     def _unpacked(self, size: int) -> bytes:
         """Read and decompress some bytes, and convert them to UTF-8; b"" at the end of the file."""
-        # If a compressed file has been cut, `read` loses the bytes that it has decompressed before
-        # the cut, and `read1` returns them. (`read1` of a pipe may return a single byte, which is
-        # not enough to recognize the encoding.)
+        # Use `read1` for compressed files: if such a file is truncated, `read` would discard what
+        # it has decompressed before the error. Use `read` for other files: `read1` of a pipe may
+        # return a single byte, which is not enough to recognize the encoding.
         is_compressed = type(self._file).__module__ in ("gzip", "bz2", "lzma")
         read = self._file.read1 if is_compressed else self._file.read
         while True:

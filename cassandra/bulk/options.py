@@ -156,7 +156,8 @@ class LoadOptions:
             raise TypeError(
                 f"columns is a list of names, and a set has no order: write {sorted(self.columns)}"
             )
-        # The class of a list is not checked: it may be the columns of a frame, for example.
+        # Do not check for `list`: any other sequence of names is fine, for example the columns of a
+        # frame.
         if (
             self.columns is not None
             and not isinstance(self.columns, Mapping)  # {} renames no field
@@ -343,7 +344,8 @@ def _check_header(header: object) -> None:
         isinstance(header, (list, tuple)) and all(isinstance(name, str) for name in header)
     ):
         return
-    # In pandas, None means that there is no header, and 0 that the first line is the header.
+    # Advise users of pandas, where None means that there is no header, and 0 that the first line is
+    # the header.
     instead = ""
     if header is None:
         instead = ": write header=False"
@@ -393,7 +395,7 @@ def _check_formats(name: str, value: object) -> None:
 
 
 def _check_format(name: str, format: str) -> None:
-    """Raise ValueError for a format that would make Python read wrong times, or none at all."""
+    """Raise ValueError for a format with which Python would read wrong times, or no times."""
     try:
         with warnings.catch_warnings():
             # Python 3.13 warns of a format without a year, which is refused below.
@@ -428,9 +430,9 @@ def _check_format(name: str, format: str) -> None:
         )
     is_kept = {part: getattr(parsed, part) == getattr(_MOMENT, part) for part in _PARTS}
     last_kept = max(index for index, part in enumerate(_PARTS) if is_kept[part])
-    # A part that is missing before a part that is there would be 1 for months and days, or 0 for
-    # times. So values would be changed silently. Missing parts at the end are no mistake: a format
-    # may have days without times.
+    # Refuse a format that lacks a part before its last part, for example the month before the day.
+    # Python would use 1 for a month or day, and 0 for a part of the time of day, so values would
+    # silently be changed. Parts may be missing at the end: a format may have days without times.
     lost_part = next((part for part in _PARTS[:last_kept] if not is_kept[part]), None)
     if lost_part is not None:
         advice = ""
@@ -440,8 +442,8 @@ def _check_format(name: str, format: str) -> None:
             f"{name}={format!r} has a {_PARTS[last_kept]}, and no {lost_part} that Python reads"
             f"{advice}"
         )
-    # The format may also have parts that Python does not use, such as the number of a week without
-    # a day of the week.
+    # Also refuse parts of the format that Python ignores, such as the number of a week without a
+    # day of the week.
     if parsed.replace(tzinfo=parsed.tzinfo or _MOMENT.tzinfo).strftime(format) != text:
         raise ValueError(
             f"{name}={format!r} has a part that Python does not use: {text!r} is read as {parsed}"
@@ -449,9 +451,9 @@ def _check_format(name: str, format: str) -> None:
 
 
 def _has_months_for_minutes(directives: Sequence[str]) -> bool:
-    """Return True if %m follows the hours of a format, which has its months or minutes elsewhere.
+    """Return True if a format has %m after its hours, where %M (minutes) was probably meant.
 
-    For example ``%d/%M/%Y %H:%m`` and ``%d/%b/%Y %H:%m``.
+    For example ``%d/%M/%Y %H:%m`` and ``%d/%b/%Y %H:%m``, which have the month elsewhere.
 
     :param directives: the directives of a format, without their "%".
     """
@@ -460,7 +462,7 @@ def _has_months_for_minutes(directives: Sequence[str]) -> bool:
         for directive, before in zip(directives[1:], directives, strict=False)
         if before in ("H", "I")
     }
-    # Months may follow hours that have no minutes, as in "%H h, %m/%d/%Y".
+    # The format must have months or minutes elsewhere: in "%H h, %m/%d/%Y", %m really means months.
     is_mistaken = "M" in directives or not {"b", "B", "j"}.isdisjoint(directives)
     return "m" in after_hours and "M" not in after_hours and is_mistaken
 

@@ -47,8 +47,9 @@ class Outcomes:
     def __init__(self, chunk: Chunk, done_before: Collection[int] = ()) -> None:
         self.chunk = chunk
         self._done_before = done_before
-        # Store the arguments of `note_group` unchanged. They are only evaluated if the load is
-        # interrupted, because evaluating them for every request would slow down every load.
+        # The arguments of the calls of `note_group`. We only evaluate them if a position in the
+        # middle of the chunk is saved, because evaluating them for every request would slow down
+        # every load.
         self._groups: list[tuple[Sequence[int], Sequence[int], bool]] = []
         self._failed: list[int] = []  # the indexes of failed rows in the chunk
 
@@ -71,7 +72,7 @@ class Outcomes:
     def done(self, are_first: bool = False) -> DoneInChunk:
         """Return which rows of the chunk are done, and how many this run has done.
 
-        :param are_first: True ends with the first row that is not done.
+        :param are_first: True only returns the done rows before the first row that is not done.
         """
         flags = bytearray(self.chunk.size)
         not_applied: set[int] = set()

@@ -46,8 +46,8 @@ class Pace:
             return
         if count < self.limit:
             return  # too few requests to measure the latency
-        # All `count` requests took `seconds` together, with `limit` requests in flight at a time.
-        # So one request took about this long.
+        # All `count` requests together took `seconds`, with `limit` requests in flight at a time.
+        # So a single request took about this long.
         latency = seconds * min(self.limit, count) / count
         best = self._best
         # Raise the best latency by 1 % per slice, so that a single exceptionally low latency does

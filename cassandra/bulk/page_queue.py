@@ -30,8 +30,8 @@ class Fetch:
 class PageQueue:
     """Keeps track of which pages are in flight, which page the scan waits for, and which were used.
 
-    A page is in flight from its request until the scan has taken its result. It is requested with
-    the paging state at the end of the previous page. If a node goes down, its pages can be
+    A page is in flight from its request until the scan has taken its result. The request has the
+    paging state that the previous page has returned. If a node goes down, its pages can be
     requested again with the same paging states, so no row is returned twice.
 
     :param ranges: the ranges of the scan.
@@ -48,8 +48,8 @@ class PageQueue:
         self._concurrency = concurrency
         self._max_bytes = max_bytes
         self._in_order = in_order
-        # The fetches that were requested, and the fetches that were not requested yet. At the
-        # beginning, that is the first page of each range.
+        # The pages that are in flight, and the pages that are not requested yet. At the beginning,
+        # the latter are the first pages of all ranges.
         self._in_flight: deque[Fetch] = deque()
         self._waiting = deque(Fetch(number, state=None) for number in range(len(ranges)))
         # The expected size of a page in bytes. It rises at once when a larger page arrives, and
@@ -71,7 +71,8 @@ class PageQueue:
             is_full = in_flight >= self._concurrency or (
                 (in_flight + 1) * self._page_bytes > self._max_bytes
             )
-            # The next page in order is always requested, or `oldest` would wait forever.
+            # Always request the page that comes next in order, even if the queue is full. Otherwise
+            # `oldest` would wait for this page forever.
             if in_flight and is_full and not self._is_next_in_order(self._waiting[0]):
                 return
             fetch = self._waiting.popleft()
@@ -115,9 +116,9 @@ class PageQueue:
             self._waiting.appendleft(Fetch(fetch.number, state))
 
     def pin(self, fetch: Fetch, address: str) -> None:
-        """Record that the other pages of a range must come from the host of a page.
+        """Record that all further pages of a range must come from the host that has sent this page.
 
-        The range gets this host as its only replica, also in a checkpoint.
+        The host becomes the only replica of the range, also in a checkpoint.
 
         :param fetch: the page.
         :param address: the address of the host.
@@ -149,9 +150,10 @@ class PageQueue:
     # -- checkpoints -------------------------------------------------------------------------------
 
     def save_used(self, checkpoint: Checkpoint, fetch: Fetch, state: bytes | None) -> None:
-        """Save in a checkpoint that the application has used a page, after `used`.
+        """Save in a checkpoint that the application has used a page. Call this after `used`.
 
-        The time that this takes does not depend on the number of ranges, except at times.
+        Usually this appends an entry, whose size does not depend on the number of ranges. From time
+        to time it replaces the whole file.
 
         :param checkpoint: the file of this scan.
         :param fetch: the page whose rows were used.

@@ -1,8 +1,8 @@
 """Decodes pages of rows regardless of the settings with which a session decodes values.
 
 A session may have a row factory, a protocol handler, converters (`Session.codecs`), and classes for
-user-defined types and vectors. They are meant for the application's own rows. A file or another
-table must get the values as they are stored, so bulk code avoids these settings:
+user-defined types and vectors. These settings are for rows that the application itself reads. A
+file or another table must get the values as they are stored, so bulk code avoids the settings:
 
 * `plain_session` returns a session whose results keep the bytes of their rows.
 * `PlainRows` decodes these bytes: user-defined types as dicts by field name, vectors as lists.

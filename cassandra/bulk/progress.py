@@ -29,7 +29,7 @@ class Progress:
         total: int | None = None,
         unit: str = "rows",
     ) -> None:
-        # None in a process without a standard error stream, such as one of pythonw.
+        # None if the process has no standard error stream, for example under pythonw.
         self._stream: TextIO | None = sys.stderr
         self._shown = self._stream is not None and (
             self._stream.isatty() if is_shown is None else is_shown
@@ -67,7 +67,7 @@ class Progress:
         rate = self._count / seconds
         line = f"{begin}{title}{self._count:,} {self._unit}, {rate:,.0f} a second{end}"
         assert self._stream is not None
-        # The work must not fail because nobody reads its progress any more.
+        # Ignore errors: the load or scan must not fail because its terminal was closed.
         try:
             self._stream.write(line)
             self._stream.flush()

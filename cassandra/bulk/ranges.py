@@ -52,8 +52,9 @@ class TokenRange(NamedTuple):
 class Estimate(NamedTuple):
     """A row of ``system.size_estimates``.
 
-    It says that the partitions with tokens after `start`, up to and including `end`, have about
-    `bytes` bytes. If `end` is not after `start`, the range wraps around the end of the ring.
+    The partitions with tokens after `start`, up to and including `end`, have about `bytes` bytes on
+    the node that was asked. If `end` is not after `start`, the range wraps around the end of the
+    ring.
     """
 
     start: int
@@ -80,7 +81,7 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
         return [TokenRange(FIRST, LAST)]
     # The loop below adds the bounds of the ring, so leave them out here.
     tokens = sorted({int(token.value) for token in token_map.ring} - {FIRST, LAST})
-    # The range that wraps around the end of the ring is split into the first and the last range.
+    # If a range wraps around the end of the ring, it becomes two ranges: the first and the last.
     ranges: list[TokenRange] = []
     start = FIRST
     for end in [*tokens, LAST]:
@@ -116,8 +117,8 @@ def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[f
     """
     bytes_by_range: dict[tuple[int, int], int] = {}
     for start, end, size in estimates:
-        # A range that wraps around the end of the ring becomes two pieces. Its bytes are divided
-        # between them in proportion to their widths.
+        # If a range wraps around the end of the ring, divide it into two pieces, and its bytes in
+        # proportion to the widths of the pieces.
         wraps = start >= end
         whole_width = (end - start) % (1 << 64) or 1  # "or 1" avoids a division by 0
         for piece in [(start, LAST), (FIRST, end)] if wraps else [(start, end)]:
@@ -191,8 +192,8 @@ def split_ranges(
 def key_of_token(token: int) -> bytes:
     """Return 16 bytes whose Murmur3 token is `token`.
 
-    If a statement has this routing key, load balancing policies send it to the replicas (and the
-    shard) of the token. So they need no support for ranges.
+    If a statement has this routing key, load balancing policies send the statement to the replicas
+    (and the shard) of the token. So the policies need no code for token ranges.
 
     :param token: a signed 64-bit number.
     """

@@ -31,8 +31,8 @@ def new_worker(name: str) -> Worker | Executor:
 class Reader:
     """Reads and binds the chunks of a source in a thread, one chunk ahead, and closes the source.
 
-    Each call of the thread is a step that the load waits for. The attribute `pipes` has the open
-    files that can be read only once.
+    The thread makes calls. For each call, the load gets a `Work` step, with which it waits for the
+    result. The attribute `pipes` has the open files that can be read only once.
 
     :param worker: the thread, which the reader shuts down. One thread is enough, because a source
         can only be read in order.

@@ -29,9 +29,9 @@ class RowFailure:
     def reason(self) -> str:
         """The message of the error, with its notes (`__notes__`).
 
-        A note says, for example, that a collection has a null inside. The beginning "row 0: " is
-        removed because it is misleading: a row that cannot be bound with others is bound alone in
-        the end, so it always has the number 0.
+        A note says, for example, that a collection has a null inside. We remove the beginning "row
+        0: ", which is misleading: a row that cannot be bound is finally bound alone, so the message
+        always calls it row 0.
         """
         return " ".join([str(self.error).removeprefix("row 0: "), *_notes_of(self.error)])
 
@@ -42,8 +42,7 @@ class RowFailure:
 def _notes_of(error: BaseException) -> list[str]:
     """Return the notes of an error that say more about the row.
 
-    The note with the host and the statement is left out, because the statement is the same for
-    all rows.
+    We leave out the note with the host and the statement: all rows have the same statement.
     """
     errors = [error, *(error.errors.values() if isinstance(error, NoHostAvailable) else ())]
     notes = [note for each in errors for note in getattr(each, "__notes__", ())]

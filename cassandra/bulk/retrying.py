@@ -29,7 +29,8 @@ from cassandra.protocol.messages.errors import PreparedQueryNotFound, ServerErro
 RETRIES = 10  # how often a single request is repeated at most
 LONGEST_DELAY = 5.0  # the maximum number of seconds before a request is repeated
 
-# Errors after which the same request may succeed, except for the subclasses in _LASTING.
+# Classes of errors after which the same request may succeed. Their subclasses in _LASTING are
+# exceptions.
 _PASSING = (
     ConnectionBusy, ConnectionException, NoConnectionsAvailable, NoHostAvailable, OperationTimedOut,
     RequestExecutionException, RequestThrottled, ServerError,
@@ -58,8 +59,8 @@ _PERMISSIONS_UNREAD = "Unable to perform authorization"
 # and the class RequestFailureReason of Cassandra.
 _LASTING_READ_CODES = frozenset({1, 4, 7})
 
-# Parts of the messages with which servers reject the values of a row. The code of such an error is
-# the code of an internal error or of a failed write. Cassandra sends the name of a Java exception,
+# Parts of the messages with which servers reject the values of a row. The error code is no help: it
+# also stands for internal errors or failed writes. Cassandra sends the name of a Java exception,
 # for example for a null in a list. ScyllaDB sends the message of a C++ exception, for example for a
 # key of more than 64 KB.
 _DATA_ERROR = re.compile(
@@ -72,10 +73,10 @@ _DATA_ERROR = re.compile(
 
 
 def _server_errors(error: BaseException) -> list[BaseException]:
-    """Return the server errors in an error.
+    """Return the errors of servers that an error consists of.
 
-    These are the errors of each host for `NoHostAvailable`, otherwise the error itself. Errors that
-    do not come from a server, such as timeouts, are left out.
+    For `NoHostAvailable`, these are the errors of the hosts; otherwise it is the error itself.
+    Errors that do not come from a server, such as timeouts, are left out.
     """
     if isinstance(error, NoHostAvailable) and isinstance(error.errors, Mapping) and error.errors:
         errors = error.errors.values()

@@ -1,7 +1,7 @@
 """Adds to an error which row of a table has a value that cannot be decoded or written.
 
-The errors of a page's decoder name a row by its number in the page, which does not help to find the
-row. This module adds the table, the primary key, and the token range.
+An error that is raised while a page is decoded names a row by its number in the page. That does not
+help to find the row, so this module adds the table, the primary key, and the token range.
 """
 
 from __future__ import annotations

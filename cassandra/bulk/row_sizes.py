@@ -17,7 +17,8 @@ _SIZE = 8  # the size in bytes of a value of constant size, or of the reference 
 _STRINGS = frozenset({str, bytes, bytearray})
 _FIXED = CONSTANTS - _STRINGS
 _ITEMS = 64  # how many items of a collection are measured to estimate the size of all of them
-# How many collections and objects of a row are measured: they may refer to any number of others.
+# The maximum number of collections and objects of a row to measure. Without a limit, a row that
+# refers to many other objects would take long.
 _COLLECTIONS = 500
 
 
@@ -51,7 +52,10 @@ def _values_of(row: Any) -> Collection[Any]:
 
 
 def _size_of_values(values: Collection[Any]) -> int:
-    """Return the size of all values of a row: one of many columns may have most of the bytes."""
+    """Return the size of all values of a row in bytes.
+
+    We cannot measure only some values: a single column may have most of the bytes.
+    """
     size = len(values) * _SIZE
     meter: _Meter | None = None
     for value in values:
@@ -91,7 +95,8 @@ class _Meter:
             return _SIZE + len(value) * value.itemsize
         size = getattr(value, "nbytes", None)
         if isinstance(size, int):  # an array or a view of memory
-            # An array of objects only has references to them.
+            # An array of Python objects only holds references, so `nbytes` does not include the
+            # objects.
             if getattr(getattr(value, "dtype", None), "hasobject", False):
                 return self.size_of_items(value.ravel().tolist())
             return _SIZE + size
@@ -102,7 +107,8 @@ class _Meter:
         count = len(items)
         if _FIXED.issuperset(map(type, items)):
             return count * _SIZE
-        # The fields of a user-defined type have different types, but there are few of them.
+        # Measure each item of a short collection. It may be a value of a user-defined type, whose
+        # fields have different types.
         if count <= _ITEMS:
             return sum(map(self.size_of, items))
         if _STRINGS.issuperset(map(type, items)):

@@ -1,6 +1,6 @@
-"""The rows after the position of a load's checkpoint that are done nevertheless.
+"""The rows after the position of a load's checkpoint that are already done.
 
-A checkpoint is a position in the source, and the rows before it are done. But rows are not done in
+A checkpoint has a position in the source, and all rows before it are done. But rows are not done in
 the order of the source: if a key occurs twice in a chunk, its second row waits until the first rows
 of all keys are written, and a request may have rows from anywhere in the chunk. So the checkpoint
 also says which rows after its position are done.
@@ -15,9 +15,9 @@ from cassandra.bulk.chunks import Chunk, Position
 
 
 class RowsAhead:
-    """Which rows are done after a position in the source. The object never changes.
+    """The rows after a position in the source that are done. The object never changes.
 
-    It is false if there are none.
+    `bool()` of the object is False if there are no such rows.
 
     :param position: the position.
     :param flags: a byte for each row from the position on: 1 if the row is done, else 0. The rows
@@ -30,15 +30,15 @@ class RowsAhead:
 
     @classmethod
     def from_text(cls, position: Position, text: str) -> RowsAhead:
-        """Return the rows that `as_text` has described; "" means none.
+        """Make an object from the string that `as_text` has returned; "" means no rows.
 
         :param position: the position of the checkpoint.
-        :param text: the description.
+        :param text: the string.
         """
         return cls(position, zlib.decompress(base64.b64decode(text)) if text else b"")
 
     def as_text(self) -> str:
-        """Describe the rows in a string, for a checkpoint."""
+        """Return the rows as a string, for a checkpoint."""
         if not self._flags:
             return ""
         return base64.b64encode(zlib.compress(self._flags, 1)).decode()
@@ -47,9 +47,9 @@ class RowsAhead:
         return bool(self._flags)
 
     def after(self, position: Position) -> bytes:
-        """Return a byte for each row from a later position on, as for the constructor.
+        """Return a byte for each row from another position on: see `flags` of the constructor.
 
-        :param position: a position after that of this object.
+        :param position: a position that is not before the position of this object.
         """
         if position.file != self._position.file:
             return b""

@@ -80,12 +80,13 @@ log = logging.getLogger(__name__)
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
 
-# The message of an error for a scan without ranges, whose columns are not known.
+# The error message for a scan with ``ranges=[]``. Such a scan reads no page, so we do not know the
+# types of its columns.
 NO_PAGE = "ranges= is empty, so there is no page that has the columns' types"
 
 
 class _UsedPage(NamedTuple):
-    """The page that the application uses.
+    """The page that the application currently uses.
 
     :param page: the result set.
     :param token_range: the token range of the page.
@@ -119,8 +120,8 @@ class _ScanBase:
         checked_options = scan_options(options or {})
         self.session = session
         self.table = table
-        # Copy the columns and the ranges: these may be iterators, and an application may change its
-        # lists before the scan reads them.
+        # Copy the columns and the ranges now: they may be iterators, or lists that the application
+        # changes before the scan reads them.
         self.columns = columns if columns is None else selected_columns(columns)
         self.condition = where
         if where is not None and not isinstance(where, str):
@@ -202,8 +203,8 @@ class _ScanBase:
             yield
         except (DecodeError, TypeError, ValueError) as error:
             token_range = None
-            # If two iterations of this scan alternate, the latest page may belong to the other
-            # iteration.
+            # Only add the range if it belongs to this page: if two iterations of this scan
+            # alternate, the latest page may be a page of the other iteration.
             if self._latest is not None and self._latest.page is page:
                 token_range = self._latest.token_range
             # The table may have been dropped since the scan began. Then raise the error unchanged.
@@ -286,8 +287,8 @@ class _ScanBase:
         table = self._table_metadata()
         subject: dict[str, Any] = {
             "work": "scan",
-            # In the subject of a copy, "cluster" is the target cluster, so the cluster that we read
-            # needs another key.
+            # In the subject of a copy, "cluster" is the target cluster. So the cluster that the
+            # copy reads gets another key.
             "source_cluster" if "cluster" in self.purpose else "cluster": describe_cluster(
                 metadata
             ),
@@ -304,17 +305,18 @@ class _ScanBase:
         return Checkpoint(self.checkpoint, subject, is_read_only=self.is_dry)
 
     def _queue(self, statement: ScanStatement) -> PageQueue:
-        """Return the queue of the pages to request, without pages that are used already.
+        """Return the queue of the pages to request.
 
-        The checkpoint says which pages are used.
+        Pages that the application has already used, according to the checkpoint, are not in the
+        queue.
         """
         # A statement that reads token ranges has two more bind markers, for the bounds of the
         # range. Their values come from the scan, not from the application.
         marker_count = len(statement.prepared.column_metadata) - 2 * statement.has_tokens
         value_count = len(self.parameters)
         if marker_count != value_count:
-            # If there are several values for one marker, they are probably the values of an IN:
-            # these must be passed as a single list.
+            # Several values for a single marker are probably the values of an IN: these must be
+            # passed as one list.
             has_too_many = marker_count == 1 < value_count
             example = (
                 "'column IN ?', parameters=[[1, 2]]"
@@ -376,9 +378,11 @@ class _ScanBase:
         fetch.handle = send(bound, paging_state=fetch.state, **execute_options)
 
     def _host_of(self, token_range: TokenRange) -> Host:
-        """Return the host that has sent the first page of a range of a node's own table.
+        """Return the host that has sent the first page of a range.
 
-        :raises ValueError: if the cluster has no such host any more.
+        If each node has its own rows of the table, all pages of the range must come from this host.
+
+        :raises ValueError: if that host is not in the cluster any more.
         """
         hosts: list[Host] = self.session.cluster.metadata.all_hosts()
         for host in hosts:
@@ -390,12 +394,13 @@ class _ScanBase:
         )
 
     def _arrived(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch, page: Page) -> Any:
-        """Record that a page has arrived, and return the paging state of the next page.
+        """Record that a page has arrived; return its paging state, which is None for the last page.
 
         :param page: the page, which was in flight.
         :raises DriverException: if the table was dropped and created again since the scan began.
         """
-        # The server prepares the statement again for the new table, without an error.
+        # Compare the ids, because servers do not report this: they prepare the statement again for
+        # the new table, without an error.
         table_id = self._current_table_id()
         if table_id != self._table_id and table_id is not None and self._table_id is not None:
             raise DriverException(
@@ -438,9 +443,10 @@ def _without_ellipsis(value: Any) -> object:
 def _description(value: Any) -> str:
     """Return a string that describes a parameter, and is the same in each process.
 
-    It is the `repr` of the value, with the items of sets and dicts in sorted order. The order of a
-    set's items differs between processes, and so does the `repr` of an object of a class that does
-    not define it.
+    It is similar to the `repr` of the value. But the items of sets and dicts are sorted, because
+    the order of a set's items differs between processes. And named tuples, data classes, and
+    objects whose class does not define `__repr__` are described by their fields, because the
+    default `repr` of an object has its address.
     """
     value = _without_ellipsis(value)
     if isinstance(value, Set):
@@ -460,12 +466,15 @@ def _description(value: Any) -> str:
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a value of a user-defined type; None for other values."""
+    """Return the fields of a named tuple, a data class, or an object without its own `repr`.
+
+    Return None for other values.
+    """
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return dict(value._asdict())
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
-    # The `repr` of such an object is its address.
+    # The default `repr` of an object is its address, so describe the object by its fields.
     if getattr(type(value), "__repr__", None) == object.__repr__:
         slots = [getattr(cls, "__slots__", ()) for cls in type(value).__mro__]
         names = {name for each in slots for name in ([each] if isinstance(each, str) else each)}
@@ -476,9 +485,10 @@ def _fields_of(value: Any) -> dict[str, Any] | None:
 
 
 def _are_readable(statement: ScanStatement, ranges: Iterable[TokenRange]) -> bool:
-    """Return True if a statement reads each row of these ranges once.
+    """Return True if a statement can read these ranges, so that it returns each row only once.
 
-    A statement without bind markers for the bounds of a range returns all rows for each range.
+    A statement without bind markers for the bounds of a range reads the whole table. So it would
+    return all rows for each range.
     """
     return statement.has_tokens or [token_range[:2] for token_range in ranges] in (
         [],
@@ -503,9 +513,9 @@ def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
 
 
 def _check_not_ignored(page: Page) -> None:
-    """Raise the error of a page if the application's retry policy has ignored it.
+    """Raise the error of a page if the application's retry policy has ignored that error.
 
-    The rows of such a page, and of all later pages of its range, would be missing.
+    Otherwise the rows of this page, and of all later pages of its range, would be missing.
     """
     error = ignored_error(page)
     if error is not None:
@@ -516,7 +526,8 @@ def _host_that_answered(page: Any) -> Host:
     """Return the host that has sent a page."""
     # On asyncio, the result has the attempts; in the blocking API, its future has them.
     attempts = getattr(page, "response_future", page).attempts
-    # The last attempt may be a speculative one, which was abandoned when another host answered.
+    # With speculative execution, the last attempt may have been abandoned when an earlier attempt
+    # got a response. So look for attempts with a response.
     answered = [
         attempt for attempt in attempts if attempt.latency is not None and attempt.error is None
     ]
@@ -590,7 +601,7 @@ class Batches:
 
 
 class Arrays:
-    """Collects pages as a dict of NumPy arrays, like `ResultSet.to_numpy`."""
+    """Collects pages, and joins them to a dict of NumPy arrays, like `ResultSet.to_numpy`."""
 
     def __init__(self) -> None:
         self._columnar = columnar_module()
@@ -626,7 +637,7 @@ class Arrays:
 
 
 class Frames:
-    """Collects pages as a pandas data frame, like `ResultSet.to_pandas`.
+    """Collects pages, and joins them to a pandas data frame, like `ResultSet.to_pandas`.
 
     :param options: see `cassandra.cluster.ResultSet.to_pandas`.
     """
@@ -634,7 +645,7 @@ class Frames:
     def __init__(self, options: dict[str, Any]) -> None:
         self._columnar = columnar_module()
         self._pyarrow = self._columnar.pyarrow_module("to_pandas")
-        # This raises an error if pandas is missing, before any page is read.
+        # Raise an error now if pandas is missing, and not only after the first page.
         self._columnar.pandas_module()
         check_pandas_options(self._pyarrow, options)
         self._options = dict(options)
@@ -677,8 +688,8 @@ class Frames:
 class _RowsBase:
     """An iteration over the rows of a scan.
 
-    If it is used again after it has failed, it raises an error. A generator would report the end
-    instead, so that missing rows would go unnoticed.
+    After the iteration has failed, each further use raises an error. A generator would end instead,
+    so the application would not notice that rows are missing.
     """
 
     __slots__ = ("_failure", "_page", "_rows", "_scan")
@@ -749,7 +760,7 @@ class _Rows(_RowsBase, Iterator[Any]):
                 # `__next__` takes the other rows.
                 for row in self._use(page):
                     return row
-                # The page has no rows: forget it, too, and go on with the next page.
+                # The page has no rows: forget this page, too, and go on with the next page.
                 self._page = None
         except BaseException as error:
             self._fail(error)  # always raises
@@ -799,7 +810,7 @@ class _AsyncRows(_RowsBase, AsyncIterator[Any]):
                 # `__anext__` takes the other rows.
                 for row in self._use(page):
                     return row
-                # The page has no rows: forget it, too, and go on with the next page.
+                # The page has no rows: forget this page, too, and go on with the next page.
                 self._page = None
         except BaseException as error:
             self._fail(error)  # always raises
@@ -890,8 +901,7 @@ class Scan(_ScanBase):
         self._check_collecting("reader")
         batch_maker = Batches(options)
         pages = self.pages()
-        # Even a range without rows has a page, which is empty. If there is no page, `ranges` is
-        # empty.
+        # There is a page even if no range has rows. Only if `ranges` is empty, there is no page.
         page = next(pages, None)
         if page is None:
             raise ValueError(NO_PAGE)

@@ -193,7 +193,7 @@ def scan_options(options: Mapping[str, Any]) -> ScanOptions:
                 "a scan does not have the option", name, sorted(_DEFAULTS), _INSTEAD
             )
             if "; there are " in error.args[0]:
-                # The user may have meant a condition on a column.
+                # Add advice: the user may have meant a condition on a column.
                 error.args = (
                     f"{error.args[0]}. A condition is written where='{name} = ?', "
                     "parameters=[value]",
@@ -233,7 +233,8 @@ def selected_columns(columns: Iterable[str]) -> list[str] | str:
             "columns is a list of column names, or a string of CQL selectors, but is "
             f"{columns!r} ({type(columns).__name__})"
         )
-    # The order of a set differs between processes, and a checkpoint records it.
+    # Sort the names of a set: a checkpoint records the columns, and the order of a set differs
+    # between processes.
     names = sorted(columns, key=str) if isinstance(columns, Set) else list(columns)
     for name in names:
         if not isinstance(name, str):
@@ -254,7 +255,7 @@ def ranges_of(ranges: Iterable[TokenRange] | None) -> list[TokenRange] | None:
     """
     if ranges is None:
         return None
-    # A token range is a tuple itself.
+    # Refuse a single token range: it is a tuple, and so an iterable, too.
     if isinstance(ranges, (TokenRange, str, bytes, Mapping)) or not isinstance(ranges, Iterable):
         instead = (
             "write ranges=[token_range]"
@@ -272,9 +273,9 @@ def ranges_of(ranges: Iterable[TokenRange] | None) -> list[TokenRange] | None:
                 f"returns them, and not {token_range!r} ({type(token_range).__name__})"
             )
         start, end = token_range[:2]
-        # The first token as the end of a range means the end of the ring, for servers, too.
+        # Allow FIRST as the end of a range: for servers, too, it then means the end of the ring.
         if start >= end != FIRST:
-            # Servers return no rows for such a range.
+            # Servers would return no rows for such a range.
             advice = (
                 f"write a range that wraps around the ring as two, TokenRange({start}, {LAST}) "
                 f"and TokenRange({FIRST}, {end})"

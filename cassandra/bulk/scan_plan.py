@@ -38,9 +38,10 @@ _ESTIMATES = (
 )
 # The query of the names of a table's columns: see `current_table_steps`.
 _COLUMN_NAMES = "SELECT column_name FROM {}.columns WHERE keyspace_name = {} AND table_name = {}"
-# The name of a marker that is compared with a token, in the server's description of a statement.
+# The name that servers give to a bind marker which is compared with a token.
 _TOKEN_MARKER = "partition key token"
-# Returns True if a keyspace (None for the keyspace of the table) has an aggregate of this name.
+# A function that takes a keyspace (None for the keyspace of the table) and a name. It returns True
+# if the keyspace has an aggregate with this name.
 IsAggregate = Callable[[str | None, str], bool]
 
 BYTES_OF_A_RANGE = 32 << 20  # the size of a range in bytes, unless the application sets `splits`
@@ -55,7 +56,7 @@ class ScanStatement:
 
     :param prepared: the statement.
     :param ranges: the ranges to read, in order.
-    :param has_tokens: True if the first two parameters of the statement are the bounds of a range.
+    :param has_tokens: True if the statement has two bind markers for the bounds of a token range.
         False if the statement reads the whole table at once.
     :param parameters: the values of the application's bind markers, which are in its selectors and
         in its `where`.
@@ -76,7 +77,8 @@ class ScanStatement:
         self.has_tokens = has_tokens
         self.parameters = tuple(parameters)
         self.is_local = is_local
-        # The index of the first marker of the range: the number of markers in the selectors.
+        # The markers of the selectors come first, so the index of the range's first marker is their
+        # number.
         names = [column.name for column in prepared.column_metadata]
         self._bounds_index = names.index(_TOKEN_MARKER) if _TOKEN_MARKER in names else 0
 
@@ -90,7 +92,8 @@ class ScanStatement:
         """
         values = list(self.parameters)
         if self.has_tokens:
-            # The markers of the range are between those of the selectors and of the condition.
+            # The markers of the range are after the markers of the selectors, and before the
+            # markers of the condition.
             values[self._bounds_index : self._bounds_index] = token_range[:2]
         bound = self.prepared.bind(values)
         if self.has_tokens:
@@ -130,7 +133,7 @@ def plan_steps(
     :param name: the table.
     :param columns: column names, or a string of selectors; None for all columns.
     :param where: a condition in CQL, with ``?`` for `parameters`; None for all rows.
-    :param parameters: the condition's values.
+    :param parameters: the values for the ``?`` markers of the selectors and of `where`.
     :param splits: the approximate number of ranges; None for ranges of about 32 MiB.
     :param concurrency: the maximum number of pages in flight.
     """
@@ -142,7 +145,7 @@ def plan_steps(
     keyspace, table_name = table.keyspace_name, table.name
     token_map = metadata.token_map
     # Each node computes the rows of a virtual table, and has its own rows of a table like
-    # system.peers. If several nodes sent ranges of such a table, their rows would be mixed.
+    # system.peers. If the pages came from several nodes, rows of different nodes would be mixed.
     is_local = metadata.keyspaces[keyspace].virtual or isinstance(
         metadata.keyspaces[keyspace].replication_strategy, LocalStrategy
     )
@@ -150,7 +153,7 @@ def plan_steps(
 
     def is_aggregate(function_keyspace: str | None, name: str) -> bool:
         functions_of = metadata.keyspaces.get(function_keyspace or keyspace)
-        # An aggregate's signature is its name with the types of its arguments.
+        # Aggregates are stored by signature: the name, followed by the types of the arguments.
         return functions_of is not None and any(
             signature.partition("(")[0] == name for signature in functions_of.aggregates
         )
@@ -171,7 +174,8 @@ def plan_steps(
         try:
             estimates_page = yield _estimates_of(host, keyspace, table_name)
         except DriverException:
-            # The scan works without this node's estimates, but the sizes of its ranges differ more.
+            # Ignore the error: without this node's estimates, the scan works, but its ranges are
+            # less equal in size.
             continue
         estimates += [
             Estimate(int(start), int(end), int(mean_size) * int(partition_count))
@@ -203,10 +207,11 @@ def performer(session: Any) -> Callable[[Callable[[Any], Any]], Any]:
 def known_table_steps(
     session: Any, name: str, with_views: bool = True
 ) -> Generator[Callable[[Any], Any], Any, TableMetadata]:
-    """Return the metadata of a table; if the driver does not know it, ask a server once.
+    """Return the metadata of a table; if the driver does not know the table, ask a server once.
 
     The driver does not know a table that another client has created a moment ago. If schema events
-    or the schema metadata are disabled, it does not know tables at any time.
+    are disabled, it knows no table that was created since it has connected. If the schema metadata
+    is disabled, it knows no tables.
 
     This is a generator without I/O, like `plan_steps`.
 
@@ -223,8 +228,8 @@ def known_table_steps(
     keyspace, table = unknown.keyspace, unknown.table
     knows_keyspace = keyspace in metadata.keyspaces
     try:
-        # Do not wait until all nodes have the same schema: the server that is asked has the table,
-        # or the application is told that it has not.
+        # Do not wait for schema agreement: if the server that we ask does not have the table, we
+        # raise an error.
         yield (
             lambda session: (
                 session.cluster.refresh_table_metadata(keyspace, table, max_schema_agreement_wait=0)
@@ -255,10 +260,10 @@ def current_table_steps(
 ) -> Generator[Callable[[Any], Any], Any, TableMetadata]:
     """Return the metadata of a table, with the columns that the table has now.
 
-    The driver's metadata may lack columns that were added a moment ago, or, if schema events are
-    disabled, at any time since the cluster connected. All values of these columns would be missing
-    in a scan of all columns. So we ask a server for the columns, and read the metadata of the table
-    again if the columns differ.
+    The driver's metadata may lack columns that were added a moment ago. If schema events are
+    disabled, it lacks all columns that were added since the driver has connected. A scan of all
+    columns would not return the values of these columns. So we ask a server for the columns, and
+    read the metadata of the table again if the columns differ.
 
     This is a generator without I/O, like `plan_steps`.
 
@@ -268,8 +273,8 @@ def current_table_steps(
     """
     metadata = session.cluster.metadata
     table = yield from known_table_steps(session, name)
-    # The schema of a table with compact storage has columns that CQL cannot read, which the
-    # metadata leave out.
+    # Do not compare the columns of a table with compact storage: its schema has columns that CQL
+    # cannot read, and the driver's metadata leaves these columns out.
     if getattr(table, "is_compact_storage", False):  # views do not have the attribute
         return table
     is_virtual = metadata.keyspaces[table.keyspace_name].virtual
@@ -287,8 +292,8 @@ def current_table_steps(
             table.keyspace_name, table.name, max_schema_agreement_wait=0
         )
     except DriverException:
-        # Cassandra 2 has no such table, or this user may not read it, or the metadata cannot be
-        # read at the moment.
+        # Use the metadata as it is: Cassandra 2 has no table with the columns, or the role may not
+        # read that table, or the metadata cannot be refreshed at the moment.
         return table
     return table_of(metadata, name, session.keyspace, with_views=True)
 
@@ -314,14 +319,16 @@ def _query_of(
         if not isinstance(columns, AggregateOfRanges):
             _refuse_aggregates(columns, where, is_aggregate)
         elif where and _GROUPS.search(_unquoted_words(where)):
-            # A range would have a value for each group, instead of one value.
+            # A count adds up one value per range, but with GROUP BY a range has a value for each
+            # group.
             raise ValueError(
                 "a count has no GROUP BY, because it returns one number: write session.scan(table, "
                 f"'{columns}', where={where!r}) for a count of each group"
             )
     else:
         for column in columns:
-            # We quote each name in a list, so a server would look for a column named "count(*)".
+            # This is probably a selector. We quote each name in a list, so a server would look for
+            # a column with the name "count(*)".
             if "(" in column and column not in table.columns:
                 _refuse_aggregates(column, where, is_aggregate)
                 raise ValueError(
@@ -332,7 +339,7 @@ def _query_of(
                 _refuse_unknown_name(table, column, columns)
         selectors = ", ".join(escape_name(column) for column in columns)
     conditions, clause = [], ""
-    # The condition for a token range, then the condition of the application.
+    # Put the condition for the token range before the condition of the application.
     if has_tokens:
         key = ", ".join(escape_name(column.name) for column in table.partition_key)
         conditions = [f"token({key}) > ? AND token({key}) <= ?"]
@@ -346,7 +353,7 @@ def _query_of(
                 f"where has {marker[0]}, but the markers of a condition are written ?, and "
                 f"parameters= has their values; where is {where!r}"
             )
-        # `where` may have no condition, but a clause that follows the conditions.
+        # `where` may be only a clause that normally follows the conditions, such as GROUP BY.
         if _CLAUSE.match(where):
             clause = f" {where}"
         else:
@@ -356,8 +363,8 @@ def _query_of(
         query += f" WHERE {' AND '.join(conditions)}"
     query += clause
     if where:
-        # The scan reads the whole table anyway, so servers need not protect it from a slow
-        # condition.
+        # Without ALLOW FILTERING, servers refuse conditions that make them read many rows. A scan
+        # reads the whole table anyway.
         query += " ALLOW FILTERING"
     return query
 
@@ -386,16 +393,18 @@ def _refuse_unknown_name(table: TableMetadata, name: str, columns: Sequence[str]
 _QUOTED = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|/\*.*?\*/|(?:--|//)[^\n]*""", re.DOTALL
 )
-# Patterns of what a scan refuses in its condition: markers of simple statements, LIMIT (group 1 has
-# PER PARTITION, which is allowed) and a vector search. With GROUP BY, aggregates are allowed.
+# Patterns of what a scan refuses in `where`: markers of simple statements, LIMIT (group 1 matches
+# PER PARTITION, with which a LIMIT is allowed) and a vector search. `_GROUPS` finds GROUP BY, with
+# which aggregates are allowed.
 _PERCENT_MARKER = re.compile(r"%s|%\(\w+\)s")
 _LIMIT = re.compile(r"(\bper\s+partition\s+)?\blimit\b", re.IGNORECASE)
 _SEARCH = re.compile(r"\border\s+by\b.*\bann\s+of\b", re.IGNORECASE | re.DOTALL)
 _GROUPS = re.compile(r"\bgroup\s+by\b", re.IGNORECASE)
 # The beginning of a clause that follows the conditions.
 _CLAUSE = re.compile(r"\s*(group\s+by|per\s+partition\s+limit)\b", re.IGNORECASE)
-# A name in CQL, with or without quotes; and a call of a function (its name is group 1) or a name
-# without a call, which is matched so that the search does not begin inside its quotes.
+# `_NAMES` matches a name in CQL, with or without quotes. `_CALLS` matches a call of a function (its
+# name is group 1), or a name without a call. It also matches the latter so that the search does not
+# start inside the quotes of a name.
 _NAMES = re.compile(r'"(?:[^"]|"")*"|\w+')
 _CALLS = re.compile(
     rf"((?:{_NAMES.pattern})(?:\s*\.\s*(?:{_NAMES.pattern}))?)\s*\(|(?:{_NAMES.pattern})"
@@ -417,7 +426,7 @@ def _name_or_blank(quoted: re.Match[str]) -> str:
 def _is_condition(selectors: str) -> bool:
     """Return True if a string for `columns` compares a column with a value."""
     text = _unquoted_words(selectors)
-    # The type of a literal may have angle brackets in a selector, as in (list<int>)[1].
+    # A selector with "(" may have angle brackets in the type of a literal, as in (list<int>)[1].
     return "=" in text or ("(" not in text and re.search(r"[<>]", text) is not None)
 
 
@@ -453,7 +462,8 @@ def _refuse_aggregates(selectors: str, where: str | None, is_aggregate: IsAggreg
     A scan executes a SELECT for each token range, and each SELECT would return an aggregate of its
     range only.
     """
-    # GROUP BY groups rows of the same partition, and a partition is in one range.
+    # Allow GROUP BY: it groups rows of the same partition, and all rows of a partition are in one
+    # range.
     if where and _GROUPS.search(_unquoted_words(where)):
         return
     for name in _CALLS.findall(_QUOTED.sub(_name_or_blank, selectors)):

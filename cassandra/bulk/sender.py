@@ -9,9 +9,10 @@ The session's retry policy decides first whether a failed request is repeated. I
 fails, or the policy ignores the error although no replica has the rows, the sender decides what
 happens to the rows of the request:
 
-* If the throttler of this `Cluster` object refused the request, it was never sent. It goes into the
-  next round of the wave, without counting as a try. After MOST_WAITS successive slices in which the
-  throttler refused each request, the error is treated like other errors.
+* If the throttler of this `Cluster` object refused the request, it was never sent. The sender sends
+  the request again in the next round of the wave, and does not count this as a try. After
+  MOST_WAITS successive slices in which the throttler refused each request, the sender treats this
+  error like other errors.
 * An idempotent request is repeated if `delay_before_retry` returns a delay. If no server can be
   reached after all of these tries, the load ends, whatever `max_errors` is. Otherwise, if the
   request has several rows and one of them may have caused the error, each row is sent alone. If the
@@ -73,9 +74,10 @@ LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests a
 
 
 def _has_reached_a_replica(error: BaseException) -> bool:
-    """Return True if at least one replica has the write.
+    """Return True if at least one replica has acknowledged the write.
 
-    The other replicas get the write by hints or repair, so a retry policy may ignore the error.
+    The other replicas will get the write by hints or repair, so a retry policy may ignore the
+    error.
     """
     return isinstance(error, WriteTimeout) and bool(error.received_responses)
 
@@ -111,7 +113,7 @@ class Sender:
     def send(self, bound: Bound) -> Generator[Step, Any, None]:
         """Send the requests of a chunk, and repeat failed requests.
 
-        It ends when each request is acknowledged, or must not be repeated any more.
+        It ends when each request was acknowledged, or will not be repeated any more.
 
         :param bound: the chunk.
         :raises LoadError: if too many rows have failed, or no server can be reached.
@@ -244,9 +246,9 @@ class Sender:
             statement.block = group.block.row(0)
         else:
             statement = batch_of_block(prepared, group.block)
-        # The driver's engine repeats a request with the same write time, which would add the
-        # elements of lists again. A request that this sender repeats has a new write time, and so
-        # replaces the list. So the engine must not repeat requests that write lists.
+        # The driver's engine must not repeat requests that write lists: it repeats a request with
+        # the same write time, which would add the elements of the lists again. The sender itself
+        # may repeat them: its request gets a new write time, and so replaces the lists.
         statement.is_idempotent = self._traits.is_idempotent and not self._traits.has_lists
         if self._consistency_level is not None:
             statement.consistency_level = self._consistency_level

@@ -1,8 +1,8 @@
-"""Describes, as `typing.Protocol`, what scans, loads and unloads use of sessions and results.
+"""Describes which attributes and methods of sessions and results this package uses.
 
-Methods of the blocking and asyncio sessions, for example `Session.load`, call this package. So its
-modules refer to these protocols, and not to the classes of the sessions. Only type checkers import
-this module.
+The classes are protocols (`typing.Protocol`). The modules of this package refer to them, and not to
+the classes of the sessions, because methods of these classes, for example `Session.load`, call this
+package. Only type checkers import this module.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BulkSession(Protocol):
     def execution_profile_clone_update(
         self, ep: ExecutionProfile | str, **kwargs: Any
     ) -> ExecutionProfile:
-        """Return a copy of a profile with changes."""
+        """Return a copy of an execution profile with changes."""
 
 
 class Session(BulkSession, Protocol):

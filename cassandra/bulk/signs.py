@@ -1,8 +1,9 @@
-"""The sign of an unfinished unload in its folder, which also keeps other unloads out.
+"""The sign: a file in the folder of an unfinished unload, which also keeps other unloads out.
 
-The running unload holds a lock on the file. The system releases the lock when the process ends, so
-the sign of a killed unload does not block its folder: process ids in the file could not tell this,
-because another process may have the same number, for example in a container that was restarted.
+The running unload holds a lock on this file. The system releases the lock when the process ends, so
+the sign of an unload that was killed does not block its folder. The process id in the file could
+not show this, because another process may have the same id, for example in a container that was
+restarted.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from cassandra.bulk.opened import UNFINISHED
 if sys.platform == "win32":
     import msvcrt
 
-    # No process can read a locked byte, so lock one beyond the end of the file.
+    # On Windows, no other process can read a locked byte. So lock a byte beyond the end of the
+    # file.
     _LOCKED_BYTE = 1 << 30
 
     def _is_locked(descriptor: int) -> bool:
@@ -44,13 +46,14 @@ else:
         except BlockingIOError:
             return True
         except OSError:
-            # Some network file systems have no locks. There, an unload only notices another one by
-            # the files that it did not write: see `_Writer.end`.
+            # Some network file systems have no locks. There, an unload only notices another unload
+            # by files in the folder that it has not written itself: see `_Writer.end`.
             return False
         return False
 
 
-# A sign is opened at most this often, until it is the file that has the name. Twice is rare.
+# How often to open the sign until the open file is the file with the sign's name. More than two
+# attempts are rare.
 _ATTEMPTS = 10
 
 
@@ -60,8 +63,9 @@ class Sign:
     The attribute `was_there` is True if an unload that was killed has left the sign.
 
     :param folder: the folder.
-    :param check: called before the sign is made, and again when the folder is locked: another
-        unload may have ended in between. It raises an error if the folder cannot be used.
+    :param check: raises an error if the folder cannot be used. It is called before the sign is
+        created, and again when the sign is locked, because another unload may have ended in
+        between.
     :raises FileExistsError: if another unload is writing into the folder.
     """
 
@@ -81,7 +85,7 @@ class Sign:
             raise
 
     def _locked(self) -> FileIO:
-        """Create the sign, or take over a sign that was left, and return its file, locked."""
+        """Create the sign, or take over the sign of a killed unload; return the locked file."""
         self.was_there = True
         attempts = 0
         while True:
@@ -100,9 +104,10 @@ class Sign:
                         f"another unload{self._owner()} is writing into the folder "
                         f"{os.fspath(self._path.parent)!r}: an unload needs a new or empty folder"
                     )
-                # The other unload may have deleted the file after we have opened it. Then the lock
-                # is on a file without a name, which keeps nobody out. Some file systems of networks
-                # number a file anew each time, so that no file is ever the same.
+                # After we have opened the file, the other unload may have deleted it. Then our lock
+                # is on a file without a name, and keeps no other unload out: try again. On some
+                # network file systems a file gets a new number each time, so this check would
+                # always fail: after several attempts, use the file.
                 with suppress(FileNotFoundError):
                     named = os.stat(self._path)
                     if os.path.samestat(os.fstat(file.fileno()), named) or attempts >= _ATTEMPTS:
@@ -113,7 +118,7 @@ class Sign:
             file.close()
 
     def _describe(self) -> None:
-        """Write into the sign which process unloads, for the error of another unload."""
+        """Write into the sign which process runs the unload, for the errors of other unloads."""
         begun_at = datetime.datetime.fromtimestamp(wall_time_ns() / 1e9, datetime.timezone.utc)
         description = {
             "host": socket.gethostname(),
@@ -125,7 +130,7 @@ class Sign:
         self._file.write(f"{json.dumps(description)}\n".encode())
 
     def _owner(self) -> str:
-        """Return which process has written the sign, for an error; "" if the sign does not say."""
+        """Return which process has written the sign, for an error; "" if it cannot be read."""
         try:
             owner = json.loads(self._path.read_text(encoding="utf-8"))
             return f" (process {owner['pid']} on {owner['host']}, since {owner['since']})"
@@ -133,25 +138,28 @@ class Sign:
             return ""
 
     def remove(self) -> None:
-        """Delete the sign, and let other unloads into the folder."""
+        """Delete the sign, and let other unloads use the folder."""
         if self._file.closed:
             return
         try:
             self._path.unlink(missing_ok=True)
         except OSError:
-            # Windows cannot delete an open file, nor can some folders that it shares.
+            # Windows cannot delete an open file, and neither can some network file systems. So
+            # close the file first.
             self.release()
-            # On Windows, another unload may have opened the file meanwhile: then it is its sign.
+            # On Windows, another unload may have opened the file in the meantime. Then the file is
+            # the sign of that unload, and stays.
             with suppress(*([PermissionError] if sys.platform == "win32" else [])):
                 self._path.unlink(missing_ok=True)
         self.release()
 
     def release(self) -> None:
-        """Let other unloads into the folder, and leave the sign that files are missing."""
+        """Let other unloads use the folder, but keep the sign, because files are missing."""
         if self._file.closed:
             return
         if sys.platform != "win32":
-            # A forked process may have inherited the file, and the lock would last as long as it.
+            # Unlock the file, and do not only close it: a forked process may have inherited the
+            # open file, and the lock would last as long as that process.
             with suppress(OSError):
                 fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
         self._file.close()

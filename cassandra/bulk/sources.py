@@ -157,11 +157,11 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
     ) -> None:
         """Convert values of Arrow and NumPy when rows are iterated over, for these columns.
 
-        Arrow's values are converted as those of an Arrow table. Of NumPy's values, datetime64 and
-        timedelta64 become values of the column's type. For blob columns, strings and numbers become
-        Python objects, which blobs refuse. Codecs accept NumPy's scalars as well, but more slowly.
-        Besides, codecs of floats would wrongly accept datetime64, and codecs of blobs would accept
-        the memory of any scalar.
+        Arrow's values are converted like the values of an Arrow table. NumPy's datetime64 and
+        timedelta64 become values of the column's type. In blob columns, NumPy's strings and numbers
+        become Python objects, which cannot be bound to blobs. We convert NumPy's scalars although
+        codecs accept them, for two reasons: codecs are slower with them, and would accept wrong
+        values (datetime64 as a float, and the memory of any scalar as a blob).
 
         :param types: for each field that is written, its column and CQL type.
         :param lost_times: warns of times of day that a date column would lose; None does not warn.
@@ -205,7 +205,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         cql_type = self._converted_types.get(name)
         if _is_arrow_column(values):
             part = values[numbers.start : numbers.stop]
-            # A column with a converter, or one that is not written, has no type here.
+            # The type is None if the column has a converter or is not written.
             if cql_type is not None:
                 return arrow_values(without_views(part), cql_type)
             items: list[Any] = part.to_pylist()
@@ -243,15 +243,15 @@ def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
     return ""
 
 
-# The kinds of NumPy's types for numbers and strings. A blob must not store their memory.
+# The kinds of NumPy's types for numbers and strings, whose memory must not be stored in a blob.
 _NO_BYTES = frozenset("biufcU")
 
 
 def _by_position(name: object, values: Any) -> Sequence[Any]:
     """Return the values of a column in a form whose items are accessed by position.
 
-    `values[i]` of a pandas Series means the item with the label `i`. If the Series was sorted or
-    filtered, that is another item than the item at position `i`.
+    `values[i]` of a pandas Series means the item with the label `i`. In a sorted or filtered
+    Series, this is not the item at position `i`.
     """
     if isinstance(values, (KeysView, ItemsView)):
         return list(values)
@@ -282,9 +282,9 @@ def rows_of_columns(source: object) -> object:
 
 
 def _advice_on_column(mapping: Mapping[Any, Any]) -> str:
-    """Return advice for a mapping of columns that has a single value for a column.
+    """Return advice for a mapping that mixes columns and single values; "" if it is a row.
 
-    "" if the mapping certainly is a row.
+    Such a mapping has a list or tuple for one name, and a single value for another.
     """
     lists = [value for value in mapping.values() if isinstance(value, (list, tuple))]
     for name, value in mapping.items():
@@ -381,8 +381,8 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     for path, count in Counter(paths).items():
         if count > 1 and is_pipe(path):
             raise ValueError(f"{path} stands twice among the files, and can be read once")
-    # Two arguments, such as "c*.csv" and "c.csv", may name the same file. Reading it twice would
-    # add its counters twice.
+    # Two arguments, such as "c*.csv" and "c.csv", may name the same file. If the file were read
+    # twice, a load of counters would add its values twice.
     first_paths: dict[str, str] = {}
     for path in paths:
         first_paths.setdefault(path if is_pipe(path) else os.path.realpath(path), path)
@@ -447,9 +447,9 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
 
     :param folder: the folder, with or without a manifest.
     :param names: the names of the files in the folder.
-    :raises FileNotFoundError: for the first missing file. A file is not missing if it was
-        compressed or decompressed after the unload. Also if an unload into the folder was stopped
-        or is running, so that it has written no manifest.
+    :raises FileNotFoundError: for the first missing file. A file that was compressed or
+        decompressed after the unload does not count as missing. The error is also raised if an
+        unload into the folder was stopped or is still running, so that there is no manifest.
     """
     if _is_unfinished(folder):
         raise FileNotFoundError(
@@ -470,15 +470,15 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
 
 
 def _is_unfinished(folder: str) -> bool:
-    """Return True if an unload into a folder was stopped or is running, so it lacks files."""
+    """Return True if a folder lacks files, because its unload was stopped or is running."""
     has_manifest = os.path.exists(os.path.join(folder, MANIFEST))
     return not has_manifest and os.path.exists(os.path.join(folder, UNFINISHED))
 
 
 def _rows_in_manifest(folder: str) -> dict[str, Any]:
-    """Return the number of rows of each file of an unload, by file name.
+    """Return the number of rows in each file of an unload, by file name.
 
-    {} if the folder has no manifest, or if another tool has written the manifest.
+    {} if the folder has no manifest, or a manifest that another tool has written.
     """
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
@@ -566,16 +566,21 @@ def _chunks(
         raise ValueError(f"the checkpoint says that {skip} rows were read, and there are {row}")
 
 
-# How many of the first "rows" to check: somebody may have passed a tuple of columns by mistake.
+# How many of the first items to check: somebody may have passed a tuple of columns instead of rows.
 _COLUMNS_TO_CHECK = 10
 
 
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
-    """Yield the application's rows in parts."""
-    # A generator may yield the same dict or array for each row, but rows are bound only when a part
-    # is full. So copy its rows. Lists and mappings of columns need no copies, because they hold all
-    # of their rows. `AsyncRows` has already made copies. The generators below end when the source
-    # ends for the first time: a consumer of a queue could go on later, and the load never end.
+    """Yield the application's rows in parts.
+
+    A part is a list of rows. The parts end when `rows` ends for the first time.
+    """
+    # Copy the rows of a generator: it may yield the same dict or array for each row, but rows are
+    # bound only when a part is full. Lists and mappings of columns need no copies, because they
+    # hold all of their rows, and `AsyncRows` has already made copies. We wrap the rows in a
+    # generator, which ends for good when the source ends for the first time. Otherwise a source
+    # such as a consumer of a queue could yield more rows after its end, and the load would never
+    # end.
     if isinstance(rows, (list, tuple, RowsOfColumns, AsyncRows)):
         iterator: Iterator[Any] = (row for row in rows)
     else:
@@ -600,16 +605,16 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     while chunk_rows := _next_rows(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS), count):
         count += len(chunk_rows)
         _check_row(chunk_rows[0])
-        # A tuple of columns looks like a tuple of rows. Its first item may be a list of ids, so
-        # check the next items, too.
+        # Somebody may have passed a tuple of columns, which looks like a tuple of rows. The first
+        # column may be a list of ids, so check the next items, too.
         if not has_rows:
             for row in chunk_rows[1:_COLUMNS_TO_CHECK]:
                 if is_array(row):
                     _check_row(row)
         has_rows = True
         yield Part(len(chunk_rows), partial(make_chunk, chunk_rows))
-    # Only warn of other iterators: `Load` refuses a generator that was read before, so a generator
-    # without rows is really empty.
+    # Do not warn of generators: `Load` has refused a generator that was already read, so a
+    # generator without rows is really empty.
     if not has_rows and isinstance(rows, Iterator) and not isinstance(rows, Generator):
         _warn_of_no_rows(rows)
 
@@ -656,12 +661,12 @@ def _next_rows(iterator: Iterator[Any], limit: int, first: int) -> list[Any]:
         # look after 64 rows at the latest, because the next rows may be slower.
         rows_per_second = len(rows) / max(seconds, 1e-3)
         count = min(int(rows_per_second / 2) + 1, 64, limit - len(rows))
-        # Measure some of the rows. Their distance does not divide 64, so if the sizes of rows
-        # alternate, all sizes are measured.
+        # Measure one of MEASURED rows. 64 is not a multiple of MEASURED, so if large and small rows
+        # alternate, we measure both.
         sizes = [size_of_row(row) for row in rows[earlier_count::MEASURED]]
         size += sum(sizes) * (len(rows) - earlier_count) // len(sizes)
         largest = max(largest, *sizes)
-        # The next rows may all be as large as the largest one.
+        # Read only as many rows as fit if all of them are as large as the largest row so far.
         count = min(count, (chunks.CHUNK_BYTES - size) // largest)
         if count <= 0 or seconds >= chunks.OBJECT_SECONDS:
             break
@@ -822,14 +827,14 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
 
 
 def _state_of_file(path: str) -> os.stat_result | None:
-    """Return the state of a file before it is read; None for a pipe."""
+    """Return the state of a file before the file is read; None for a pipe."""
     return None if is_pipe(path) else os.stat(path)
 
 
 def _is_changed(state: os.stat_result, path: str) -> bool:
     """Return True if a file was changed after it had this state.
 
-    False if the file was removed or replaced: an open file is still read as it was.
+    False if the file was removed or replaced, because an open file then still has its old content.
     """
     try:
         present = os.stat(path)
@@ -845,8 +850,8 @@ def _is_changed(state: os.stat_result, path: str) -> bool:
 def _check_text_options(source: object, paths: Sequence[str] | None, reading: Reading) -> None:
     """Raise ValueError for an option of text files that no file of the source can use.
 
-    The option would silently have no effect: the strings that ``null=`` names, for example, would
-    be written as strings.
+    Otherwise the option would silently have no effect. For example, the strings of ``null=`` would
+    be written as strings, and not as nulls.
     """
     formats = reading.formats
     differs_from_default = {

@@ -48,8 +48,8 @@ class Traits(NamedTuple):
     :param is_idempotent: True if a request may be executed twice.
     :param is_counter: True if the statement changes counters.
     :param is_conditional: True if the statement has a condition (IF), so a row may not be applied.
-    :param has_lists: True if the statement writes lists that `lists_in` returns. Then a request may
-        only be repeated with another write time.
+    :param has_lists: True if the statement writes lists that are not frozen (see `lists_in`). Then
+        a request may only be repeated with another write time.
     :param has_static_lists: True if one of these lists is a static column.
     """
 
@@ -74,7 +74,8 @@ class Traits(NamedTuple):
 LONGEST_TTL = 20 * 365 * 24 * 60 * 60
 """The longest time to live in seconds that servers accept: 20 years."""
 
-# The beginning of a query, and the clause that gives a write its write time.
+# `_SELECT` matches the beginning of a SELECT statement. The other pattern matches the clause of a
+# write that sets its write time.
 _SELECT = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 _WRITE_TIME = pattern(r"\bUSING\s+(?:TTL\s+\S+\s+AND\s+)?TIMESTAMP\b", re.IGNORECASE)
 
@@ -82,13 +83,14 @@ _WRITE_TIME = pattern(r"\bUSING\s+(?:TTL\s+\S+\s+AND\s+)?TIMESTAMP\b", re.IGNORE
 def names_of_columns(table: TableMetadata | MaterializedViewMetadata) -> list[str]:
     """Return the names of a table's columns, in the order of ``SELECT *``.
 
-    Rows without names have their values in this order, in loads and in scans. The server has the
-    static columns before the regular ones, and `TableMetadata.columns` has both by name.
+    Rows without names have their values in this order, in loads and in scans. Servers return static
+    columns before regular columns, but `TableMetadata.columns` sorts both together by name.
 
     :param table: the metadata of the table or view.
     """
     key = {column.name for column in table.primary_key}
-    # Sorting keeps the order of columns of the same rank: the key has the rank 0.
+    # `sorted` is stable, so columns of the same rank keep their order. All columns of the key have
+    # the rank 0.
     return sorted(
         table.columns,
         key=lambda name: 0 if name in key else 1 if table.columns[name].is_static else 2,
@@ -235,8 +237,8 @@ def table_of(
         table = keyspace_metadata.views.get(name)
     if table is None:
         hint = _similar_name_hint(name, keyspace_metadata.tables)
-        # CQL converts names without quotes to lower case, and so do we. So a name with capitals
-        # must be quoted.
+        # CQL converts names without quotes to lower case. So a name with capitals only fits if it
+        # is quoted: say so.
         quoted = next((each for each in keyspace_metadata.tables if each.lower() == name), None)
         if quoted is not None:
             hint = f" (a name with capitals is written in double quotes, '\"{quoted}\"')"
@@ -255,14 +257,13 @@ def written_table(metadata: Metadata, prepared: PreparedStatement) -> TableMetad
 
 
 def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[str | None]:
-    """Return, for each bind marker, the name of its column; None if the column is not known.
+    """Return, for each bind marker, the name of its column; None if the column is unknown.
 
-    The result is also None for a marker that is only a part of the value of a key column, as in
-    ``c = :x % 10`` and ``c IN (?, 5)``. Rows with different values of such a marker may have the
-    same key.
+    The name is also None if the marker is only a part of the value of a key column, as in ``c = :x
+    % 10`` and ``c IN (?, 5)``: rows with different values of the marker may have the same key.
 
-    Markers for the time to live, the write time, and several columns of the primary key have the
-    names that servers give to them: ``[ttl]``, ``[timestamp]``, ``in(a,b)``.
+    Markers for the TTL, the write time, or several columns of the primary key keep the names that
+    servers give to them: ``[ttl]``, ``[timestamp]``, ``in(a,b)``.
 
     :param prepared: the statement.
     :param table: the table that it writes.
@@ -284,10 +285,10 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
     def name_of(number: int, marker: str) -> str | None:
         """Return the name for a marker.
 
-        :param number: how many markers precede it.
-        :param marker: the name that servers give to it.
+        :param marker: the name that servers give to the marker.
         """
-        # Look at named markers first: `marker` may be the name of another column.
+        # Look for named markers first: the name of such a marker may also be the name of a column
+        # to which the marker does not belong.
         if marker in words and marker not in named:
             word = words[marker]
             return f"[{word.lower()}]" if word in ("TTL", "TIMESTAMP") else None
@@ -301,7 +302,8 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
             return name
         composed = _PART_OF_A_COLUMN.fullmatch(name)
         if composed is None:
-            # A field of a user-defined type, ``column.field``. Names may have points themselves.
+            # This may be a field of a user-defined type, ``column.field``. The names of columns may
+            # contain points, too, so only use a column if no other column fits.
             columns = [column for column in table.columns if name.startswith(f"{column}.")]
             return columns[0] if len(columns) == 1 else None
         columns = _names_in_brackets(composed[1], table)
@@ -324,7 +326,7 @@ def _names_in_brackets(text: str, table: TableMetadata) -> list[str]:
     """
     if text in table.columns:
         return [text]
-    # CQL only compares consecutive clustering columns with one marker.
+    # The clustering columns that CQL compares with one marker are always consecutive.
     clustering = [column.name for column in table.clustering_key]
     for begin in range(len(clustering)):
         for end in range(begin + 2, len(clustering) + 1):
@@ -338,13 +340,13 @@ def _names_in_brackets(text: str, table: TableMetadata) -> list[str]:
 
 
 def _partial_values(tokens: Sequence[str]) -> set[str | int]:
-    """Return the markers that are not the whole value of a column at each of their places.
+    """Return the markers that, at some place in the statement, are not the whole value of a column.
 
-    A marker is the whole value of a column on the right side of ``=``, and in the brackets of
+    A marker is the whole value of a column on the right side of ``=``, and between the brackets of
     VALUES.
 
     :param tokens: the tokens of a statement.
-    :returns: the names of named markers; for each ``?``, how many precede it.
+    :returns: the names of named markers; for a ``?``, the number of ``?`` that precede it.
     """
     partial: set[str | int] = set()
     words: list[str] = []  # the token before each open bracket, in upper case
@@ -372,7 +374,7 @@ def _partial_values(tokens: Sequence[str]) -> set[str | int]:
             end = index + 2
         else:
             continue
-        # ``>=`` and ``+=`` are two tokens each.
+        # The operators ``>=`` and ``+=`` are two tokens each, so check the token before ``=``.
         is_whole = (before == "=" and tokens[index - 2] not in _BEFORE_EQUAL) or (
             before in ("(", ",") and words[-1:] == ["VALUES"]
         )
@@ -383,7 +385,9 @@ def _partial_values(tokens: Sequence[str]) -> set[str | int]:
 
 
 def names_in(query: str) -> set[str]:
-    """Return all names in a statement as servers return them, and its other words and numbers.
+    """Return all names in a statement, in the form in which servers store them.
+
+    The result also has all other words of the statement, and its numbers.
 
     :param query: the query string.
     """
@@ -560,7 +564,8 @@ def _counter_plan(
         raise ValueError("counters have no time to live")
     counter_names = [name for name in names if name not in key]
     sets = ", ".join(f"{protect_name(name)} = {protect_name(name)} + ?" for name in counter_names)
-    # Rows that only have static counters lack the clustering columns.
+    # Rows that only have static counters do not have all columns of the key: they lack the
+    # clustering columns.
     where = " AND ".join(f"{protect_name(name)} = ?" for name in key if name in names)
     text = (
         f"UPDATE {protect_name(table.keyspace_name)}.{protect_name(table.name)} "
@@ -575,24 +580,25 @@ def check_static_counters(
     is_unloaded: bool,
     fields: Sequence[tuple[str, list[str] | None]] = (),
 ) -> None:
-    """Warn if each row of a partition would add to a static counter.
+    """Warn, or raise an error, if each row of a partition would add to a static counter.
 
     :param table: the table that is written.
     :param plan: the statement, which changes counters.
-    :param is_unloaded: True if an unload has written the rows. Each row of a partition then
-        contains the value of the static counter, so the load would add it once for each row.
+    :param is_unloaded: True if an unload has written the rows. Then each row of a partition has the
+        value of the static counter, so the load would add the value once for each row.
     :param fields: (name of the file, its field names) of each file. The field names are None if
         they are not known before the rows are read.
-    :raises ValueError: if `is_unloaded` is True, also if the statement leaves out the clustering
-        columns. The exception are files that have no clustering columns.
+    :raises ValueError: if `is_unloaded` is True. If the statement does not write the clustering
+        columns, this is only an error if a file has clustering columns.
     """
     counter = next((name for name in plan.names if table.columns[name].is_static), None)
     clustering = {column.name for column in table.clustering_key}
     if counter is None:
         return
     if clustering.isdisjoint(plan.names):
-        # A file with clustering columns has one row for each of their values, and not one for each
-        # partition. A file of JSON has them unless the unload left them out.
+        # The statement is right for files with one row per partition. But a file with clustering
+        # columns has several rows per partition. If the names are unknown (JSON lines), the file
+        # probably has all columns of the table.
         file = next(
             (file for file, names in fields if names is None or not clustering.isdisjoint(names)),
             None,
@@ -622,8 +628,8 @@ def static_plan(
 ) -> str | None:
     """Return the CQL for rows that only have static columns; None if no such CQL is needed.
 
-    If a partition has static columns but no rows, a SELECT returns a row for the partition whose
-    clustering columns are null. So unloaded files may have such rows.
+    If a partition has static columns but no rows, a SELECT returns one row for the partition, in
+    which the clustering columns are null. So the files of an unload may have such rows.
 
     :param table: the metadata of the table.
     :param plan: the statement for all other rows.
@@ -632,8 +638,8 @@ def static_plan(
     partition = [column.name for column in table.partition_key]
     clustering = [column.name for column in table.clustering_key]
     static = [name for name in plan.names if table.columns[name].is_static]
-    # If the source lacks the first clustering column, its rows only have static columns. `plan`
-    # already inserts such rows, so no second statement is needed.
+    # Without the first clustering column, all rows only have static columns. `plan` already inserts
+    # such rows, so no second statement is needed.
     if plan.is_counter or not static or not clustering or clustering[0] not in plan.names:
         return None
     names = [*partition, *static]
@@ -642,10 +648,10 @@ def static_plan(
 
 
 def short_key_widths(table: TableMetadata) -> range:
-    """Return how many clustering columns a row may have that lacks its last clustering columns.
+    """Return how many clustering columns a row may have that lacks some at the end.
 
     Only dense tables with compact storage have such rows: the server accepts an INSERT without the
-    last clustering columns there, and a SELECT returns null for them. The range is empty for any
+    last clustering columns, and a SELECT returns null for these columns. The range is empty for any
     other table, and for a view.
 
     :param table: the metadata of the table.
@@ -662,7 +668,7 @@ def short_key_plans(
     :param table: the metadata of the table.
     :param plan: the statement for all other rows.
     :param using: see `LoadOptions.using`.
-    :returns: the statement for each number of clustering columns.
+    :returns: a statement for each number of clustering columns in `short_key_widths`.
     """
     if plan.is_counter:
         return []
@@ -713,8 +719,8 @@ def order_of_statement(
     """Return the columns of a prepared statement, in the order of values in a row without names.
 
     If the application has selected columns, this is the order of `selected`, otherwise the order of
-    the bind markers. If ``columns=`` is a mapping that lacks some columns of the statement, it only
-    renames fields. Then the order is also the order of the bind markers.
+    the bind markers. If ``columns=`` is a mapping that lacks some columns of the statement, the
+    mapping only renames fields. Then, too, the order is the order of the bind markers.
 
     :param prepared: the statement, which binds all columns in its text.
     :param mapping: field names by column name.
@@ -761,10 +767,10 @@ def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]
     """
     positions: list[int] = []
     for index, name in enumerate(names):
-        # The positions of all values with this name.
+        # The positions of all values whose column has this name.
         same_name = [position for position, column in enumerate(source_order) if column == name]
-        # The n-th bind marker of a name gets its n-th value. If there are fewer values, it gets the
-        # last value of this name.
+        # The n-th bind marker with a name gets the n-th value with this name. If there are fewer
+        # values, the marker gets the last of them.
         positions.append(same_name[min(names[:index].count(name), len(same_name) - 1)])
     return positions
 

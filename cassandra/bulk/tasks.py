@@ -1,4 +1,4 @@
-"""Splits the scan of a table into tasks that other processes or machines can run."""
+"""Splits the scan of a table into tasks, which other processes or machines can run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _sessions: dict[tuple[int, bytes], Session] = {}
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """The task to read a token range of a table. It can be pickled, and run any number of times.
+    """A task that reads a token range of a table. It can be pickled, and run any number of times.
 
     :param table: ``keyspace.table``.
     :param columns: column names, or a string of selectors; None for all columns.
@@ -164,7 +164,8 @@ def worker_session(settings: Mapping[str, Any]) -> Session:
     return session
 
 
-# The advice for methods that only a scan has. The name of the method is inserted.
+# The advice that the error has if a method was called on a task, but only scans have the method.
+# The name of the method is inserted.
 _WITH_SESSION = "write task.scan(session).{}(), with a session of this process"
 add_habits(
     ScanTask,

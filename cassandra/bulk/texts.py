@@ -40,7 +40,7 @@ Reader = Callable[[Any], Any]  # converts a field of a file to a value of a colu
 # A reader raises one of these for a value that it does not accept.
 READING_ERRORS = (ValueError, TypeError, OverflowError)
 
-# The strings for True and False, in lower case.
+# The strings that mean True, and the strings that mean False, in lower case.
 _TRUE = frozenset({"true", "t", "yes", "y", "1"})
 _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -68,8 +68,8 @@ _TIMESTAMP = re.compile(
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
 )
-# What `datetime.fromisoformat` accepts after the seconds. It accepts less before Python 3.11, so
-# these versions have another pattern.
+# Matches the part after the seconds if `datetime.fromisoformat` accepts that part. It accepts less
+# before Python 3.11, so there are two patterns.
 _BEHIND_SECONDS = re.compile(
     r"(?:\.[0-9]{3}|\.[0-9]{6})?(?:[+-][0-9]{2}:[0-5][0-9])?"
     if sys.version_info < (3, 11)
@@ -197,7 +197,8 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
     :param formats: how values are written.
     """
     type_name = _form_of(cql_type)
-    # The type of a server class that the driver does not know is a blob, also if it has subtypes.
+    # Types with subtypes are written as JSON. The exception are types of servers that the driver
+    # does not know: they are blobs, even if they have subtypes.
     if type_name in _CONTAINERS or (cql_type.subtypes and type_name not in _SCALARS):
         return json_reader(cql_type, formats)
     if type_name == "date" and formats.date is not None:
@@ -226,10 +227,10 @@ def usual_kind(cql_type: Any, formats: Formats) -> str:
 
 
 def json_reader(cql_type: Any, formats: Formats) -> Reader:
-    """Return a function that converts a JSON value to a CQL value; None is null.
+    """Return a function that converts a JSON value to a CQL value. JSON's null becomes None.
 
     :param cql_type: the column's type.
-    :param formats: how values that are strings in JSON are written.
+    :param formats: the formats of values that are strings in JSON.
     """
     type_name = _form_of(cql_type)
     if type_name in _SCALARS:
@@ -267,7 +268,7 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _NegativeZero(Decimal):
-    """The JSON number ``-0``, of which an int would lose the sign."""
+    """The JSON number ``-0`` as a Decimal, because an int would lose the sign."""
 
     __slots__ = ()
 
@@ -354,7 +355,8 @@ _OMITTED_NUMBERS = re.compile(r"\d\.?\s+\.\.\.\s+[-+]?\d")
 _NUMBERS_WITHOUT_BRACKETS = re.compile(
     r"\s*[-+]?[.\d][-+.\deE]*(?:(?:\s*,\s*|\s+)[-+]?[.\d][-+.\deE]*)+\s*"
 )
-# The first element of a set is a string, a number, a word, or a call such as Decimal('1').
+# Matches the str() of a Python set. The first element of the set is a string, a number, a word, or
+# a call such as Decimal('1').
 _SET_OF_PYTHON = re.compile(
     r"\s*(?:set\(\)|\{(?:['\"]|[-+.\d]|[A-Za-z_.]+\(|None\b|True\b|False\b)[^:]*\})\s*", re.DOTALL
 )
@@ -429,8 +431,8 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
     elif isinstance(value, float):
         if type_name in _REALS:
             return value  # the JSON parser returns a float only for NaN and infinity
-        # Refuse NaN and infinity, which decimals do not have. For these, the difference is NaN; for
-        # finite numbers it is 0.
+        # Refuse NaN and infinity, which CQL decimals do not have. If `value` is finite, the
+        # difference is 0; otherwise it is NaN.
         if type_name == "decimal" and value - value == 0:
             return Decimal(repr(value))
     if type_name not in _SCALARS and type_name not in _TEXTS:
@@ -494,7 +496,7 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> dict[Any, Any] | _P
     if len(result) == len(pairs_read):
         return result
     # Keys that are equal in Python, such as -0.0 and 0.0, may be different keys for a server. Such
-    # keys have different reprs. If two reprs are equal too, the map has the same key twice, which
+    # keys have different reprs. If two keys also have the same repr, the map has a key twice, which
     # is an error.
     if len({repr(key) for key, _ in pairs_read}) == len(pairs_read):
         return _Pairs(pairs_read)
@@ -526,10 +528,10 @@ def _tuple(readers: Sequence[Reader], value: object) -> tuple[Any, ...]:
 
 
 def _dynamic(readers: Mapping[str, Reader], value: object) -> object:
-    """Convert a dynamic composite: its bytes in hexadecimal digits, or a JSON array of pairs.
+    """Convert hexadecimal digits, or a JSON array of pairs, to a value of a dynamic composite.
 
-    A pair has the alias of a part, and its value. An unload writes the bytes, because the values
-    that a server returns have no aliases.
+    A pair has the alias of a part, and the value of the part. An unload writes the bytes of the
+    value in hexadecimal digits, because the values that a server returns have no aliases.
 
     :param readers: the reader of each alias.
     """
@@ -662,8 +664,8 @@ _ERA_YEARS, _ERA_DAYS = 400, 146_097
 def _day(year: int, month: int, day: int) -> Date:
     """Return a day of the Gregorian calendar, also for years that `datetime` does not support."""
     eras, rest = divmod(year, _ERA_YEARS)
-    # `rest` may be 0, which is no year of `datetime`. So take the same day one era later, and count
-    # one era less.
+    # `rest` may be 0, and `datetime` has no year 0. So take the same day one era later, and
+    # subtract one era.
     days = datetime.date(rest + _ERA_YEARS, month, day).toordinal() + (eras - 1) * _ERA_DAYS
     return Date(days - datetime.date(1970, 1, 1).toordinal())
 
@@ -708,7 +710,7 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
         and text[4:5] == text[7:8] == "-"
         and text[13:14] == text[16:17] == ":"
         and text[10:11] in (" ", "T")
-        # Only some versions read a week ("W") or the hour 24, so exclude these.
+        # Only some versions of Python read a week ("W") or the hour 24, so exclude these.
         and text[5:6] != "W"
         and text[11:13] != "24"
         and (len(text) == 19 or _BEHIND_SECONDS.fullmatch(text, 19) is not None)
@@ -756,7 +758,7 @@ def _iso_timestamp(text: str) -> datetime.datetime:
         zone = datetime.timezone.utc if utc else None
         try:
             if sign is not None:
-                # `timedelta` would accept more minutes than an hour has.
+                # Refuse such an offset: `timedelta` would accept more than 59 minutes.
                 if int(minutes or 0) > 59:
                     raise ValueError("an hour has 60 minutes")
                 offset = datetime.timedelta(hours=int(hours), minutes=int(minutes or 0))
@@ -868,7 +870,8 @@ def _duration(text: str) -> Duration:
     return Duration(sign * months, sign * days, sign * nanoseconds)
 
 
-# CQL types, by the form of their values in files: strings, containers, and two kinds of numbers.
+# These sets group CQL types by the form of their values in files: strings, containers, and two
+# kinds of numbers.
 _TEXTS = frozenset({"ascii", "text", "varchar", "inet"})
 _CONTAINERS = frozenset({"list", "set", "map", "tuple"})
 _INTEGERS = frozenset({"int", "bigint", "smallint", "tinyint", "varint", "counter"})
@@ -950,12 +953,12 @@ def json_of(
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, int):
-        # Python refuses to write integers of more than 4300 digits by default. Decimal has no such
-        # limit, and readers accept an integer as a string, so write a string.
+        # By default, Python refuses to write integers of more than 4300 digits. Decimal has no such
+        # limit, so write a string. Readers also accept an integer as a string.
         return value if value.bit_length() < _LONG_INTEGER_BITS else str(Decimal(value))
     if isinstance(value, float):
-        # JSON has no NaN or infinity, so write strings. The difference is 0 only for finite
-        # numbers.
+        # JSON has no NaN or infinity, so write these as strings. The difference is 0 only for
+        # finite numbers.
         return value if value - value == 0 else str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"0x{bytes(value).hex()}"
@@ -975,8 +978,8 @@ def json_of(
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value, strict=True)
         return {name: json_of(item, other, writers) for name, item in fields}
-    # If `other` is str (the default), other iterables become arrays, too. Any other function
-    # decides about them.
+    # Other iterables become arrays, too, unless the caller has passed `other`: then that function
+    # decides.
     if isinstance(value, _ELEMENTS) or (other is str and isinstance(value, Iterable)):
         return [json_of(element, other, writers) for element in value]
     return other(value)
@@ -1000,13 +1003,12 @@ def _json_key(
     writers: Mapping[type[Any], Callable[[Any], Any]] | None,
 ) -> str:
     """Return a key of a map as the name of a field in a JSON object."""
-    # The names in a JSON object must be strings. A load converts them back to the type of the map's
-    # keys.
+    # The names in a JSON object must be strings. A load converts them back to keys of the map.
     json_value = json_of(key, other, writers)
     return json_value if isinstance(json_value, str) else json.dumps(json_value, ensure_ascii=False)
 
 
-# Values of these classes are written by str(), because `text_reader`, or a server, can read that.
+# Values of these classes are written by str(). `text_reader`, or a server, can read the result.
 _WRITTEN_BY_STR = (
     *(Date, Time, Duration, Decimal, UUID),
     *(Point, LineString, Polygon, DateRange),

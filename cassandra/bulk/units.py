@@ -38,13 +38,14 @@ class UnitWatch:
 
     def __init__(self, reading: Reading) -> None:
         self._nulls = reading.formats.nulls
-        # Digits in strings are milliseconds, unless `timestamp_format` has other formats only.
-        # Numbers in JSON and in tables are always milliseconds.
+        # Strings of digits are read as milliseconds, unless `timestamp_format` only has other
+        # formats. Numbers in JSON and in tables are always milliseconds.
         formats = formats_of(reading.formats.timestamp)
         self._reads_digits = not formats or "ms" in formats
         # The formats that are tried before digits are read as milliseconds.
         self._earlier_formats = formats[: formats.index("ms")] if "ms" in formats else ()
-        # Maps field names to timestamp columns, for columns that have not had a value yet.
+        # Maps field names to timestamp columns. A column is removed when its first value was
+        # checked.
         self._pending = {
             reading.field(column): column
             for column in reading.columns
@@ -126,7 +127,7 @@ class UnitWatch:
             for index, value in enumerate(values):
                 if value is not None and value == value:  # neither null nor NaN
                     del self._pending[field]
-                    # A float may be infinite, which binding refuses.
+                    # Skip infinite floats, because binding refuses them.
                     if type(value) is not float or math.isfinite(value):
                         self._check(chunk, index, column, int(value))
                     break
@@ -197,7 +198,8 @@ def _advice_for_digits(millis: int, is_text: bool) -> str | None:
     if timestamp_format is None:
         return None
     try:
-        # The digits must be a valid date of our time, or they probably mean something else.
+        # Only give advice if the digits are a date of our time. Otherwise they probably mean
+        # something else.
         moment = datetime.datetime.strptime(digits, timestamp_format)
     except ValueError:
         return None

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 
 from cassandra._misspelt import nearest
 
-# What to write instead of option names of other APIs: in all calls, in calls that read tables, and
-# in calls for text files.
+# For option names of other APIs, what to write instead. There is a dict for all calls, for calls
+# that read tables, and for calls that use text files.
 IN_ALL_CALLS = {
     **dict.fromkeys(("workers", "threads", "parallelism", "max_workers"), "write concurrency=n"),
     **dict.fromkeys(

@@ -138,8 +138,8 @@ class _Writer:
         positive("file_bytes", file_bytes)
         _check_folder(target, format)
         self._form = form
-        # Parquet has no type for a duration of months, days and nanoseconds. So we write structs,
-        # which `load` can read.
+        # Parquet has no type for a duration of months, days and nanoseconds. So write durations as
+        # structs, which `load` can read.
         self._batches: Batches | None = None
         if format == "parquet":
             _check_parquet(compression, parquet_options)
@@ -152,9 +152,9 @@ class _Writer:
                 f"new one, for example {_name_beside(self.folder)!r}"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        # A load of the folder raises an error until the manifest is written, and other unloads into
-        # the folder are refused until then. If an unload into the folder has been killed, the sign
-        # is there already.
+        # Create the sign. As long as the sign exists and the folder has no manifest, loads of the
+        # folder raise an error, and other unloads into the folder are refused. An unload that was
+        # killed may have left its sign.
         try:
             self._sign = Sign(self.folder, self._check_empty)
         except BaseException:
@@ -165,7 +165,7 @@ class _Writer:
         self.report = UnloadReport()
         self.row_counts: dict[str, int] = {}  # the number of rows by file name, for the manifest
         self._sizes: dict[Path, int] = {}  # the size of each complete file in bytes
-        # Distinguishes the temporary files of this unload from those of any other one.
+        # A part of the names of temporary files, so that no other unload uses the same names.
         self._run = uuid4().hex[:12]
         self._format = format
         self._compression = compression
@@ -175,15 +175,19 @@ class _Writer:
         self._is_complete = False  # True when the manifest is written
         # The names of CSV columns that have an empty string, which a load would read as null.
         self.empty_text_columns: dict[str, None] = {}
-        # The clustering columns that rows may lack: see `_short_keys`.
+        # The clustering columns that may be missing in a row: see `_short_keys`.
         self.short_keys: Mapping[str, bool] = {}
-        # Decodes pages, and keeps the bytes of these columns; None before the first page.
+        # Decodes pages, but keeps the values of the columns in `short_keys` as bytes; None before
+        # the first page.
         self._key_rows: PlainRows | None = None
-        # The columns of the primary key; empty if none can have values without their last fields.
+        # The columns of the primary key, while they are still checked for values without their last
+        # fields. Empty if no column can have such values, or one was found.
         self.key_names: Sequence[str] = ()
-        # The columns of the key that have such values: see `_note_values_without_fields`.
+        # The columns of the key in which values without their last fields were found: see
+        # `_note_values_without_fields`.
         self.completed_keys: dict[str, None] = {}
-        # Decodes pages, and keeps the bytes of columns that can have such values.
+        # Decodes pages, but keeps the values of key columns that can lack fields as bytes; None
+        # before the first page.
         self._field_rows: PlainRows | None = None
         self._names: list[str] | None = None  # the columns of the first page
         # The current file: its final path, its number of rows, and the bytes of its pages.
@@ -232,7 +236,8 @@ class _Writer:
     def _check_short_keys(self, result: Page) -> None:
         """Raise ValueError if a load of the files would write a row of a page with another key.
 
-        Files cannot tell an empty number from null, and CSV may not tell an empty text from null.
+        The files cannot tell an empty number from null, and CSV may not tell an empty string from
+        null.
         """
         names = result.column_names or []
         if self._key_rows is None:
@@ -254,10 +259,10 @@ class _Writer:
                 raise ValueError(f'row {number}, column "{names[position]}" of the key: {problem}')
 
     def _note_values_without_fields(self, result: Page) -> None:
-        """Remember columns of the key with values that lack their last fields.
+        """Look for values of key columns that lack their last fields; stop once a page has some.
 
-        These are tuples and values of user-defined types. Files have nulls for the fields. To a
-        server, a key with nulls is another key.
+        These are tuples and values of user-defined types. The files have nulls for the missing
+        fields, but for a server, a key with nulls is another key.
         """
         names = result.column_names or []
         if self._field_rows is None:
@@ -313,7 +318,8 @@ class _Writer:
         file_text = FileText(self._form, names)
         if self._form.header:
             file.write(file_text.line(names))
-        # How many more rows to check for empty strings; 0 if a load can tell them from nulls.
+        # The number of further rows to check for empty strings. It is 0 if `null` is set: then a
+        # load can tell an empty string from null.
         unseen = 0 if self._form.null else _EMPTY_TEXT_ROWS
 
         def write_rows(page: Page) -> int:
@@ -332,7 +338,8 @@ class _Writer:
             # The compiled function below only writes the default form, in UTF-8.
             return write_rows
 
-        # True after the first line of the file. Only the first line may need `_with_quoted_mark`.
+        # True once the file has content. Only the first field of a file may need
+        # `_with_quoted_mark`.
         is_begun = self._form.header
 
         def write(page: Page) -> int:
@@ -484,10 +491,10 @@ class _Writer:
             )
 
     def _check_own_files(self) -> None:
-        """Raise FileExistsError if the folder has files that this unload has not written.
+        """Raise FileExistsError if another program has written or changed files of the folder.
 
-        Where the folder cannot be locked, these are probably of another unload, which may also have
-        replaced files of this one.
+        This happens if the folder cannot be locked, so that another unload could write to it as
+        well.
         """
         others = {path.name for path in self.folder.iterdir()} - self.row_counts.keys()
         foreign = sorted(name for name in others if name.startswith(("part-", ".part-", MANIFEST)))
@@ -517,7 +524,7 @@ class _Writer:
             # Clean up even if the file cannot be closed, for example because the disk is full.
             if self._path is not None:
                 Path(self._temporary_path(self._path)).unlink(missing_ok=True)
-            # Complete files remain, and the sign that the folder lacks others.
+            # If complete files remain, keep the sign, which says that other files are missing.
             if self._has_files() or self._sign.was_there:
                 self._sign.release()
             else:
@@ -564,10 +571,10 @@ def _key_names(scan: Scan | AsyncScan) -> list[str]:
 
 
 def _short_keys(scan: Scan | AsyncScan) -> dict[str, bool]:
-    """Return the clustering columns that rows of the table may lack, by name.
+    """Return the clustering columns that may be missing in a row of the table, by name.
 
-    The values are True for columns in which a load of CSV reads an empty field as an empty value,
-    and not as null.
+    The value is True if a load of CSV reads an empty field of the column as an empty value, and
+    False if it reads null.
 
     :param scan: the scan, which knows the table.
     """
@@ -578,7 +585,8 @@ def _short_keys(scan: Scan | AsyncScan) -> dict[str, bool]:
     return {}
 
 
-# The types of which an empty value differs from null in all files.
+# The types whose values may be empty. In a key column of one of these types, a load reads an empty
+# field as an empty value.
 _EMPTY_TYPES = ("ascii", "blob", "text", "varchar")
 
 
@@ -605,7 +613,7 @@ def _check_folder(target: str | Path, format: str) -> None:
             "path of the folder; session.scan(table) has the rows"
         )
     name = os.fspath(target)
-    # A URL, or a path that only a shell would expand.
+    # Refuse a URL, or a path that only a shell would expand.
     scheme, colon, _ = name.partition("://")
     if colon and scheme.isalnum():
         raise ValueError(
@@ -618,13 +626,13 @@ def _check_folder(target: str | Path, format: str) -> None:
             f"a folder called {name!r} is probably not meant: write os.path.expanduser({name!r}), "
             "because only a shell replaces ~"
         )
-    # A pipe or a terminal is not a folder, and nobody means a folder called "-".
+    # Refuse a pipe, a terminal, and "-", which certainly does not mean a folder.
     if name == "-" or _is_device(name):
         raise ValueError(
             f"unload writes a folder of files, and not to {name!r}: name a folder, then read its "
             "files, for example by cat folder/part-*; in Python, session.scan(table) has the rows"
         )
-    # A name that ends like the name of a file.
+    # Refuse a name that ends like the name of a file.
     ending = os.path.splitext(name)[1].lower()
     if ending in OTHER_ENDINGS:
         raise ValueError(
@@ -669,7 +677,7 @@ _ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "par
 
 
 def _check_parquet(compression: str | None, number_options: dict[str, Any]) -> None:
-    """Raise an error for invalid Parquet options now, and not only at the first page."""
+    """Raise an error for invalid Parquet options before the first page is read."""
     columnar = columnar_module()
     pyarrow = columnar.pyarrow_module("unload to Parquet")
     columnar.ColumnOptions(**number_options).checked()  # raises an error for an invalid value
@@ -830,12 +838,12 @@ def _warn_of_completed_keys(columns: Iterable[str]) -> None:
 
 
 def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None:
-    """Warn if empty strings were written like nulls.
+    """Warn if the CSV files have empty strings, which look the same as nulls.
 
     :param scan: the scan, which knows the primary key.
-    :param columns: the columns that have empty strings. Columns of the primary key are left out,
-        because a key is never null, so a load reads its empty strings correctly. But in a table
-        with static columns, a row may lack its clustering columns: these are not left out.
+    :param columns: the columns that have empty strings. We do not warn of columns of the primary
+        key, because a key is never null, so a load reads their empty strings correctly. The
+        exception are clustering columns of a table with static columns, because rows may lack them.
     """
     with suppress(KeyError, ValueError):  # the table may have been dropped
         table = scan._table_metadata()
@@ -846,7 +854,8 @@ def _warn_of_empty_texts(scan: Scan | AsyncScan, columns: Iterable[str]) -> None
             if column not in key_names:
                 effect = "a load reads both as null"
                 if getattr(table, "is_compact_storage", False):
-                    # Null deletes a row of such a table if it has no other value.
+                    # A load would write null, which deletes a row of such a table if the row has no
+                    # other value.
                     effect += " and, with COMPACT STORAGE, refuses rows without any value"
             elif has_static and column in clustering_names:
                 effect = (

@@ -58,7 +58,7 @@ class FileForm:
             if form == "ms":
                 raise ValueError(f"{name} is a format of strftime in an unload, not {form!r}")
             if form == "iso":
-                # The default form is ISO 8601.
+                # "iso" means the same as no format.
                 object.__setattr__(self, name, None)
         if not isinstance(self.header, bool):
             raise TypeError(f"header is True or False in an unload, but is {self.header!r}")
@@ -178,7 +178,7 @@ class FileText:
         return text
 
     def _date(self, value: Date) -> str:
-        """Write a date by ``date_format``; raise ValueError if a part of it is lost."""
+        """Format by ``date_format``; raise ValueError if a part of the value would be lost."""
         form = self._form.date_format or ""
         day = value.date()
         text = day.strftime(form)
@@ -187,7 +187,7 @@ class FileText:
         return text
 
     def _timestamp(self, value: Any) -> str:
-        """Write a timestamp by ``timestamp_format``; raise ValueError if a part of it is lost."""
+        """Format by ``timestamp_format``; raise ValueError if a part of the value would be lost."""
         form = self._form.timestamp_format or ""
         if isinstance(value, MillisTimestamp):
             raise ValueError(f"a timestamp outside the years 1 to 9999 has no text by {form!r}")
@@ -195,7 +195,7 @@ class FileText:
         # A datetime without a time zone is in UTC.
         moment = value if value.tzinfo is not None else value.replace(tzinfo=utc)
         text: str = moment.strftime(form)
-        # Parse the string and compare, because the format may lack the day or the fraction.
+        # Parse the string and compare: the format may lack the day or the fraction, for example.
         parsed = _strptime(text, form)
         if (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=utc)) != moment:
             raise ValueError(f"the format {form!r} does not hold all of a timestamp")

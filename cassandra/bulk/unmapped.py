@@ -25,7 +25,7 @@ class UnmappedWatch:
     """Warns once if the mapping ``columns=`` seems to omit a field of the source by mistake.
 
     :param mapping: column names by field name.
-    :param ignored: names to ignore, and fields that are not for columns.
+    :param ignored: the fields to ignore, and the fields with the TTL or the write time of rows.
     :param table: the metadata of the table that is written.
     """
 
