@@ -2,10 +2,10 @@
 
 No module of this package uses a socket, an event loop or a clock.
 
-A name is only imported from the module that defines it when it is first used (PEP 562), to avoid a
-circular import: the compiled modules import parts of this package while `cassandra._impl` still
-chooses between the Python and the compiled implementation. If this module imported everything at
-once, the compiled modules would see partly initialised modules.
+A public name is imported from the module that defines it only when the name is first used (PEP
+562). This avoids a circular import: the compiled modules import parts of this package while
+`cassandra._impl` still chooses between the Python and the compiled implementation. If this module
+imported everything at once, the compiled modules would see partly initialised modules.
 """
 
 from __future__ import annotations
@@ -214,7 +214,8 @@ _HOME = homes_of(
 )
 _RENAMED = {"_MessageType": "MessageType", "_ProtocolHandler": "ProtocolHandlerBase"}
 
-# Type checkers must not see `__all__`: they export the names that are imported above with "as".
+# Set `__all__` indirectly, so that type checkers do not see it. They already export the names that
+# are imported above with "as".
 globals()["__all__"] = [*_HOME]
 
 __getattr__ = lazy_names(__name__, _HOME, _RENAMED)

@@ -102,7 +102,8 @@ class ValuesBlock:
         ]
         if target is None:
             return bodies
-        # `target` may be a `SentValues`, whose own method `extend` would also change its statement.
+        # Call `list.extend` directly: `target` may be a `SentValues`, whose own `extend` would also
+        # change the statement.
         list.extend(target, bodies)
         return target
 
@@ -225,7 +226,8 @@ def composite_key(parts: Sequence[bytes]) -> bytes | None:
 class BindPlan:
     """Binds values to the markers of one prepared statement; immutable and shared by threads.
 
-    As in the compiled version, its methods do not call methods that a subclass overrides.
+    As in the compiled version, the methods call each other as methods of `BindPlan`, so a subclass
+    cannot change them by overriding one.
 
     :param columns: the `ColumnMetadata` of each bind marker.
     :param routing_key_indexes: positions of the markers of the partition key, in key order.
@@ -257,8 +259,8 @@ class BindPlan:
         self._cql_names: tuple[str, ...] = tuple(
             column.type.codec().cql_name for column in self.columns
         )
-        # The names of the markers in order. A name may occur twice, as in ``WHERE a = :x AND b =
-        # :x``.
+        # The names of the markers, in order. A name occurs twice if its marker does, as in ``WHERE
+        # a = :x AND b = :x``.
         self._names = tuple(column.name for column in self.columns)
         self.strict = strict
 
@@ -326,7 +328,8 @@ class BindPlan:
         row_type = type(row)
         if row_type is not tuple and row_type is not list:
             row = values_of(row, self._names, version, key_indexes, self.strict)
-        # If the row ends before the last key column, name the first key column without a value.
+        # If the row ends before the last column of the partition key, the error names the first key
+        # column without a value.
         if key_indexes and len(row) <= max(key_indexes):
             refuse_missing(
                 self._names,
@@ -336,7 +339,8 @@ class BindPlan:
             )
         block = BindPlan.bind(self, row, version)
         if key_indexes and block.has_unset:
-            # Without its whole key, the server cannot find the row's partition.
+            # Refuse an unset value in the partition key: without the whole key, the server cannot
+            # find the row's partition.
             values = block.values()
             for index in key_indexes:
                 if values[index] is UNSET_VALUE:

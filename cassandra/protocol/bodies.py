@@ -56,7 +56,7 @@ _LENGTHS = tuple(int32_pack(size) for size in range(1024))
 def _integer(number: SupportsIndex, complaint: str) -> int:
     """Return `number` as an int; raise TypeError for a float, even for a whole one such as 2.0.
 
-    :param complaint: the beginning of the error message.
+    :param complaint: the beginning of the error's message.
     """
     try:
         # operator.index() accepts only integers. int() would turn 1.9 into 1, and would accept a
@@ -511,7 +511,7 @@ def batch_of_fields(
 
 
 def _finish_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
-    """Write the number of statements into `parts[1]`, append the body's end, and join the parts."""
+    """Store the number of statements in `parts[1]`, and return the body with its last fields."""
     # Check the number only here, because each row of a RowsBlock counts as a statement. Without
     # this check, struct would raise an error that does not mention statements.
     if count > MAX_SHORT:

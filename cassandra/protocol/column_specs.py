@@ -38,7 +38,8 @@ _KIND_FLAGS_AND_COUNT = struct.Struct(">iii")
 # The maximum number of characters of a type's name in an error message.
 _MAX_SHOWN_NAME = 200
 
-# Schemas nest types a few levels deep. The limit keeps a hostile server from exhausting the stack.
+# The maximum depth of nested types. Real schemas nest types a few levels deep. The limit keeps a
+# hostile server from exhausting the stack.
 _MAX_DEPTH = 64
 
 
@@ -61,8 +62,8 @@ class ColumnMetadata(NamedTuple):
     type: Any
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # cloudpickle, which joblib, Dask, Ray and Spark use, would pickle the class of a type with
-        # all its attributes. So pickle what `pickle` itself uses to make the class again.
+        # By default, cloudpickle (which joblib, Dask, Ray and Spark use) would pickle the class of
+        # a type with all its attributes. So return what `pickle` uses to make the class again.
         if isinstance(self.type, CassandraTypeType):
             reduced_type = pickled_type(self.type)
             if not isinstance(reduced_type, str):
@@ -141,7 +142,8 @@ class TypeReader:
         try:
             cql_type = lookup_casstype(name)
             if "UserType" in name:
-                # The name may describe a vector (a custom type) whose elements are UDTs.
+                # The name may describe a vector, which is a custom type, and the vector's elements
+                # may be UDTs.
                 self.has_user_types = True
                 cql_type = with_registered_classes(cql_type, self._user_types)
             # codec() raises an error if the type lacks its parameters. Call it now, so that the
@@ -281,9 +283,9 @@ def _unpickled(*parts: Any) -> ResultMetadata:
 class ResultMetadata:
     """The columns of a result; immutable.
 
-    `names` has the columns' names. `vectors` says as which class the vectors in rows are decoded:
-    see `with_vectors`. `column_plans` is a cache of the decoders that turn pages of these columns
-    into arrays (see `cassandra.protocol.columnar.pages`).
+    `names` has the columns' names. `vectors` names the class of decoded vectors in rows: see
+    `with_vectors`. `column_plans` is a cache of the decoders that turn pages of these columns into
+    arrays (see `cassandra.protocol.columnar.pages`).
 
     :param columns: a `ColumnMetadata` for each column.
     :param raw: the bytes of the column specs, from the global table spec on. Empty if this object
@@ -325,10 +327,10 @@ class ResultMetadata:
         self.metadata_id = metadata_id
         self.has_user_types = has_user_types
         self._global = is_global
-        # `rows_at` compares these bytes with the beginning of a RESULT. A RESULT begins with
-        # `_head` if the server has sent the column specs. It begins with one of the other byte
-        # strings if the server has set the flag No_metadata instead. If further pages follow, the
-        # flags differ, so none of these byte strings match.
+        # `rows_at` compares the byte strings in `_heads` with the beginning of a RESULT. A RESULT
+        # begins with `_head` if the server has sent the column specs. It begins with one of the
+        # other byte strings if the server has set the flag No_metadata instead. If further pages
+        # follow, the flags differ, so none of these byte strings match.
         flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
         # Cassandra sets the flag Global_tables_spec even together with No_metadata.
         skipped_heads = [
@@ -400,13 +402,14 @@ class ResultMetadata:
 
     @property
     def page_columns(self) -> Sequence[ColumnMetadata]:
-        """The columns from which a `ColumnPlan` is made: see `page_reader`."""
+        """The columns from which a `ColumnPlan`, the decoder of pages into arrays, is made."""
         return self.columns
 
     def page_reader(self, column_plan: PagePlan) -> PagePlan:
         """Return the object that decodes pages into arrays; here it is `column_plan` itself.
 
-        If the metadata has encrypted columns, this is a reader that wraps the plan and decrypts.
+        For metadata with encrypted columns, a subclass returns a reader that decrypts each page
+        before the plan decodes it.
 
         :param column_plan: a `ColumnPlan` that was made from `page_columns`.
         """

@@ -191,8 +191,9 @@ def compression(algorithm: str) -> BodyCompression:
             f"install it with: pip install turbocql[{algorithm}]",
             [error],
         ) from None
-    # Allocate a large block of memory and free it at once. From then on, glibc keeps freed blocks
-    # up to this size, so that later compressed responses reuse them; see `_FREED_ONCE`.
+    # Allocate a large block of memory. It is freed at once, because nothing refers to it. From then
+    # on, glibc keeps freed blocks up to this size, so that later compressed responses reuse them;
+    # see `_FREED_ONCE`.
     bytes(_FREED_ONCE)
     # Two threads may both get here. Their objects are equal, so either object may stay.
     _instances[algorithm] = functions

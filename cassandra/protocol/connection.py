@@ -264,8 +264,7 @@ class ProtocolConnection:
 
         After the action `VersionRefused` or `Failed`, the connection cannot be used any more.
         """
-        # In these states the handshake waits for no response, so it is a mistake of the caller to
-        # pass a message.
+        # In these states no response is expected, so the caller must not pass a message.
         if self.state in (State.NEW, State.READY, State.CLOSED):
             raise RuntimeError(
                 f"the handshake does not wait for a message: it is {self.state.value}"
@@ -389,8 +388,8 @@ class ProtocolConnection:
 
     def _handle_error(self, message: ErrorMessage, version: int) -> list[Action]:
         """Process an ERROR of the server; `version` is the protocol version of its envelope."""
-        # With AUTHENTICATE, the server has accepted the version. Any later error is about the
-        # login.
+        # Once the server has sent AUTHENTICATE, it has accepted the protocol version. So any later
+        # error is about the login.
         waited_for_auth = self.state in (State.AUTH_SENT, State.AUTH_WANTED)
         if not waited_for_auth and _refuses_version(message, version, self.version):
             self.state = State.CLOSED

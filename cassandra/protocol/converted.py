@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 # "[limit]", "[ttl]" and "partition key token" (of ``token(key) > ?``). Result columns are
 # "[applied]" of conditional writes, and "[json]" of ``SELECT JSON``.
 _NOT_OF_COLUMN = pattern(r"\[.*\]\Z|partition key token\Z", re.DOTALL)
-# Compare whole names, not the prefix "system": applications have keyspaces such as "system_data".
+# The keyspaces whose names begin with "system" and belong to the server. We compare whole names,
+# because applications have keyspaces such as "system_data".
 SERVER_KEYSPACES = frozenset(
     {
         "system",
@@ -245,7 +246,8 @@ class _Types:
         """Return the converting type of `column`, or its own type if nothing is converted."""
         if not self._is_bound:
             return self._type_of_values(column)
-        # The values of a marker may consist of values of several columns.
+        # A marker such as that of ``(a, b) IN ?`` takes values that consist of values of several
+        # columns.
         return type_of_marker(
             column.name,
             column.type,
@@ -369,8 +371,8 @@ class ConvertedMetadata(SubstituteMetadata):
         return ConvertedMetadata(source, self.columns, self.converters)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Converters are functions, which may not be picklable. The other process uses its
-        # converters.
+        # Leave out the converters: they are functions, which may not be picklable. The other
+        # process uses the converters that it has registered.
         return self.source.__reduce__()
 
     @property

@@ -95,8 +95,8 @@ def _make_encoder(
         try:
             data = plain_codec.encode(value)
         except (EncodeTypeError, EncodeValueError) as error:
-            # Do not chain the plain codec's error: its message shows the value, which must stay
-            # secret.
+            # Do not chain the error of the plain codec: its message shows the value, which must
+            # stay secret.
             raise type(error)(
                 f"{place_of(column)} is encrypted and takes {plain_codec.cql_name}: this "
                 f"{type(value).__name__} does not fit (values of encrypted columns are not shown)"
@@ -137,7 +137,8 @@ def _make_decoder(
         try:
             return plain_codec.decode_nullable(decrypted)
         except DecodeError:
-            # Do not chain the plain codec's error: its message may show bytes of the secret value.
+            # Do not chain the error of the plain codec: its message may show bytes of the secret
+            # value.
             raise DecodeError(
                 f"{place_of(column)} was decrypted to {len(decrypted)} bytes that are not a value "
                 f"of {plain_codec.cql_name}: it was written with another type or another key"
@@ -338,7 +339,9 @@ def bound_columns(
             cql_type = _encrypted_type_of(policy, description, server_type)
             if cql_type is None:
                 return server_type if is_complete else guarded(description, server_type)
-            # An encrypted column is a blob. So a tuple of one blob is an element of ``(a) IN ?``.
+            # The column is encrypted, so its own type on the server is blob. If the server's type
+            # here is a tuple of one blob, the statement has ``(a) IN ?``: then encrypt the item of
+            # the tuple.
             single_type = _type_of_tuple(name, server_type, type_of, composed_type, least=1)
             if single_type is not None:
                 return single_type
@@ -371,6 +374,8 @@ def bound_columns(
 
 def _type_of_ambiguous(column: ColumnMetadata, names: Sequence[str]) -> CqlType:
     """Return a type that raises an error for each value of a named marker.
+
+    The columns of the marker are not all encrypted in the same way, so no value fits all of them.
 
     :param column: the marker.
     :param names: the columns of the marker. Some of them are encrypted, but not all.
@@ -429,14 +434,15 @@ def type_of_marker(
         return type_of(name, cql_type)
     is_list, inner_name = match.groups()
     if not is_list:
-        # ``(a) = ?`` has a tuple of one value.
+        # The value of the marker in ``(a) = ?`` is a tuple of one item.
         tuple_type = _type_of_tuple(inner_name, cql_type, type_of, with_subtypes, least=1)
         return type_of(name, cql_type) if tuple_type is None else tuple_type
     if not issubclass(cql_type, ListType) or not cql_type.subtypes:
         return type_of(name, cql_type)
     element_type = cql_type.subtypes[0]
-    # The marker of ``a IN ?`` has the same name as the marker of ``(a) IN ?``. So if the elements
-    # are tuples of one value, treat them as plain values of the column.
+    # Servers give the markers of ``a IN ?`` and ``(a) IN ?`` the same name. So only treat the
+    # elements as tuples of columns if there are at least two columns; otherwise `type_of` decides
+    # about the element.
     new_type = _type_of_tuple(inner_name, element_type, type_of, with_subtypes, least=2)
     if new_type is None:
         new_type = type_of(inner_name, element_type)
@@ -452,7 +458,8 @@ def _type_of_tuple(
 ) -> CqlType | None:
     """Return the type of a tuple of values of the columns in `name`, such as "a,b".
 
-    None if the values are not tuples of these columns. See `type_of_marker`.
+    Return None if `cql_type` is not a tuple with an item for each of these columns. See
+    `type_of_marker`.
 
     :param least: the minimum number of columns.
     """
@@ -645,7 +652,8 @@ class DecryptedPages:
                     # The page is truncated. Return the rest unchanged, because the column plan will
                     # raise a clear error for it.
                     return b"".join((*parts, body[copied_until:]))
-                # Nulls are never encrypted, because the server must know that there is no value.
+                # Copy nulls unchanged: they are never encrypted, because the server must know that
+                # there is no value.
                 if decrypt is None or size < 0:
                     continue
                 try:

@@ -66,7 +66,8 @@ ALLOWED: dict[int, frozenset[Answer]] = {
     },
     opcodes.PREPARE: frozenset({(RESULT, RESULT_KIND_PREPARED)}),
     opcodes.BATCH: _DATA,
-    # `is_allowed` decides by the statement which of these are allowed.
+    # These are the responses to any statement. `is_allowed` also checks which of them are allowed
+    # for this statement.
     opcodes.QUERY: _SCHEMA | {_SET_KEYSPACE},
     opcodes.EXECUTE: _SCHEMA | {_SET_KEYSPACE},
 }
@@ -108,7 +109,7 @@ def check_answer(
 ) -> None:
     """Raise an error if the protocol does not allow a response for a request.
 
-    The first four parameters are described at `is_allowed`.
+    For the first four parameters, see `is_allowed`.
 
     :param endpoint: the node that responded.
     :raises ProtocolError: if the response is not allowed. The message names the request, the

@@ -191,7 +191,8 @@ class FrameReader:
         out: list[Envelope] = []
         try:
             self._raise_if_dead()
-            # If the count were too large, bytes of an earlier read would be taken for new bytes.
+            # Refuse a wrong count: with a count that is too large, bytes of an earlier read would
+            # be taken for new bytes.
             if not 0 <= nbytes <= self._offered_size():
                 raise ValueError(f"{nbytes} bytes cannot have been written to the buffer")
             # What the bytes are depends on the memory that `get_buffer` has returned: the rest of a
@@ -261,7 +262,8 @@ class FrameReader:
         )
         if self._pending_start == self._pending_end:
             self._pending_start = self._pending_end = 0
-            # Free a large block (about 200 KiB), so that idle connections do not keep it.
+            # Free a large block (about 200 KiB), so that the connection does not keep it while it
+            # is idle.
             if len(block) > BLOCK_SIZE:
                 self._block = None
 
@@ -314,9 +316,9 @@ class FrameReader:
             version = first & 0x7F  # the highest bit of the first byte is the direction
             if (
                 # Almost every header passes this quick check. `_check_header` decides about the
-                # other headers, and its error says what is wrong.
-                # Version 0 is invalid. Without `not version`, a reader that accepts any version
-                # (its `_version` is 0) would accept it.
+                # other headers, and its error says what is wrong. `not version` refuses version 0,
+                # which is invalid: otherwise a reader that accepts any version (its `_version` is
+                # 0) would accept it.
                 not version
                 or version != self._version
                 or first != version | self._direction

@@ -4,9 +4,9 @@ To do so, subclass `_ProtocolHandler` or `ProtocolHandler`. Override the class m
 `encode_message` or `decode_message`, or set another `message_types_by_opcode`. Then assign your
 class to `Session.client_protocol_handler`.
 
-A session with the default handler does not call this module: the engine encodes and decodes
-messages to the same bytes and objects. But if an application has replaced a method of the default
-handler before the session is created, the session calls that method (`called_handler`).
+A session with the default handler does not call this module: the engine itself encodes and decodes
+messages, with the same results. But if an application has replaced a method of the default handler
+before the session is created, the session calls the handler's methods (see `called_handler`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class ProtocolHandlerBase:
     which this attribute is set.
     """
 
-    # True if the class overrides `_adapt`, so that its results differ from the engine's results.
+    # True if the class overrides `_adapt`. Then `decode_message` must call `_adapt` for each
+    # message.
     _overrides_adapt: ClassVar[bool] = False
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -131,8 +132,9 @@ class ProtocolHandlerBase:
         :raises ProtocolError: for malformed bytes.
         """
         if result_metadata is _NOT_GIVEN:
-            # The last parameter got no argument, so this is a call without `protocol_features`.
-            # Move each argument to the parameter after the one that received it.
+            # The last parameter has no value, so this is a call without `protocol_features`. Each
+            # argument was received by the parameter before its own, so move it to the next
+            # parameter.
             shifted: tuple[Any, ...] = (
                 protocol_features, user_type_map, stream_id, flags, opcode, body, decompressor,
             )  # fmt: skip
@@ -150,8 +152,8 @@ class ProtocolHandlerBase:
             return cls._decode_with_own_class(
                 custom, context, stream_id, flags, opcode, body, result_metadata
             )
-        # The usual case, for the driver's message classes. It is not in `_decode_with_own_class`,
-        # to save a call for each response.
+        # This is the usual case, the driver's own message classes. Decode here, and not in
+        # `_decode_with_own_class`, to save a call for each response.
         if result_metadata is not None:
             result_metadata = _as_metadata(result_metadata)
         message = decode_response(

@@ -135,7 +135,8 @@ def values_of(
         aliases = attributes_by_alias(cls)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
         values = [getattr(row, name, _ABSENT) for name in attributes]
-        # An object with none of the attributes is an iterator of values, or was passed by mistake.
+        # If the object has none of the attributes, it may be an iterator of values. Otherwise it
+        # was passed by mistake.
         if all(value is _ABSENT for value in values):
             if isinstance(row, Iterable):
                 return _values_in_order(row, names)
@@ -167,7 +168,8 @@ def _values_in_order(row: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...
             "mapping of values by name"
         )
     labels, conversion = _labels_of(row)
-    # If some names belong to no marker (they may be aliases), we cannot tell what the user means.
+    # Only warn if each name belongs to a marker. Other names may be aliases, so we cannot tell what
+    # the user means.
     if labels != tuple(names[: len(labels)]) and set(labels) <= set(names):
         warn(
             f"the values of a {type(row).__name__} are bound by position, and its names "
@@ -178,7 +180,7 @@ def _values_in_order(row: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...
 
 
 def _labels_of(row: Any) -> tuple[tuple[str, ...], str]:
-    """Return the names of the values of a named tuple or pandas Series, and how to convert it.
+    """Return the names of the values of a named tuple or pandas Series, and how to convert the row.
 
     :returns: (names, the expression that converts the row to a mapping); the names are () for other
         rows.
@@ -186,7 +188,8 @@ def _labels_of(row: Any) -> tuple[tuple[str, ...], str]:
     fields = getattr(type(row), "_fields", ())
     if isinstance(fields, tuple) and fields:
         return fields, "row._asdict()"
-    # NumPy's arrays and polars' columns do not have both attributes.
+    # This is a pandas Series. NumPy arrays and polars columns lack at least one of the two
+    # attributes.
     if hasattr(row, "iloc") and hasattr(row, "to_dict"):
         labels = tuple(row.index)
         if all(isinstance(label, str) for label in labels):
@@ -339,8 +342,8 @@ def _refuse(row: object, names: Sequence[str], why: str = "") -> NoReturn:
     elif not why and len(names) == 1:
         value = repr(row)
         why = f"; write ({value if len(value) <= _MAX_SHOWN else 'value'},)"
-    # EncodeTypeError is also a ValueError, which cassandra-driver raises if a string is passed in
-    # place of the values of one marker.
+    # The class EncodeTypeError is also a ValueError, as cassandra-driver raises ValueError if a
+    # string is passed in place of a sequence of values.
     raise EncodeTypeError(
         f"values are {row!r} ({type(row).__name__}); they have to be a sequence, "
         f"one for each bind marker, (value,) for a single one, a mapping or an object{why}"

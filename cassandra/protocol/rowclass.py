@@ -21,7 +21,7 @@ _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
 # Returns the cached class for a tuple of names, or None.
 known_row_class = _classes.get
 
-# Attributes for names that rows of other libraries have, such as ``keys``. They raise an
+# For attribute names that rows of other libraries have, such as ``keys``: objects that raise an
 # AttributeError with advice.
 _ROW_HABITS = {name: Habit(name, advice) for name, advice in ROW.items()}
 
@@ -82,7 +82,7 @@ def _raise_missing(row: Any, name: str) -> None:
         # differs in case or underscores.
         advice = f"; write row.{similar[0]}" if similar else ""
         columns = ", ".join(row._fields)
-        # With these arguments, Python suggests a similar name in tracebacks.
+        # With the arguments `name` and `obj`, Python can suggest a similar name in tracebacks.
         raise AttributeError(
             f"'Row' object has no attribute {name!r}; its columns are {columns}{advice}",
             name=name,

@@ -60,9 +60,9 @@ class EncodedRows:
         self.body = body
         self.offset = offset
         self.count = count
-        # The decoded rows by the name of the row plan's method; at most one entry, but for a
-        # moment. There is no lock: a signal handler may decode the same rows while the thread that
-        # it interrupts holds the lock.
+        # Maps the name of a method of the row plan to the rows that this method has decoded. Only
+        # the latest method stays in the dict. We use no lock: a signal handler may decode the rows
+        # while the thread that it interrupts holds the lock, and would wait forever.
         self._rows: dict[str, list[Any]] = {}
         self._error: DecodeError | None = None  # if decoding failed
 
@@ -88,7 +88,7 @@ class EncodedRows:
             self._rows.clear()
             raise
         rows = self._rows.setdefault(method, rows)
-        # Drop the rows that another method has made.
+        # Drop the rows that were decoded by other methods.
         for other in list(self._rows):
             if other != method:
                 self._rows.pop(other, None)
@@ -101,7 +101,8 @@ class EncodedRows:
             raise self._error.with_traceback(None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The rows are decoded again, because their class may not exist in the other process.
+        # Pickle the encoded rows, because the class of decoded rows may not exist in the other
+        # process.
         return remade, ("rows", "EncodedRows", self.body, self.offset, self.count)
 
 
@@ -224,7 +225,8 @@ class RowPlan:
         except Exception as error:
             if not self._fails_again(error, body, offset, len(rows), make_row):
                 raise
-            # The lengths of the two lists tell which row and column failed.
+            # `rows` and `row` have the values that were decoded before the error, so their lengths
+            # are the numbers of the row and the column that failed.
             raise self._decode_error(len(rows), len(row), error) from error
         return rows
 
@@ -236,7 +238,7 @@ class RowPlan:
         row: int,
         make_row: Callable[[list[Any]], Any],
     ) -> bool:
-        """Return True if `error` is an error of a value of a row, and not a signal handler's.
+        """Return True if a value of a row has caused `error`, and not a signal handler, say.
 
         :param offset: the offset of the first row.
         :param row: the number of the row at which the error was raised.
@@ -254,14 +256,15 @@ class RowPlan:
                 values.append(decode(data) if is_decoded else None)
             make_row(values)
 
-        # Only the codecs raise these errors.
+        # Errors of these two classes always come from the data, so the row need not be decoded
+        # again.
         return isinstance(error, (DecodeError, struct.error)) or fails_again(error, convert)
 
     def _decode_error(self, row: int, column: int, error: Exception) -> DecodeError:
         """Return an error that names the row and column at which `error` was raised."""
         if isinstance(error, struct.error):
             error = DecodeError("its length goes past the end of the page")
-        # If all values of the row were decoded, the function that makes the row has failed.
+        # All values of the row were decoded, so the function that makes the row has failed.
         if column >= len(self.names):
             return DecodeError(f"row {row}: {error}")
         return DecodeError(
@@ -361,10 +364,10 @@ def shared_columns(
 def columns_end(body: bytes, pos: int) -> int:
     """Return the offset after the column specs of the RESULT at `pos`, or 0.
 
-    A cache of metadata uses the bytes up to this offset as its key, because they determine the
-    columns. The offset is 0 if the bytes do not determine the columns: if the result has a paging
-    state or a new metadata id, if a column contains a UDT (which depends on the registered
-    classes), if the result is not ROWS, or if it is malformed.
+    A cache of metadata uses the bytes up to this offset as its key, so these bytes must determine
+    the columns. The offset is 0 if they do not: if the result has a paging state or a new metadata
+    id, or if a column contains a UDT (which depends on the registered classes). It is also 0 if the
+    result is not ROWS, or is malformed.
 
     :param body: the body of a RESULT.
     :param pos: the offset of its <kind>.
@@ -424,8 +427,8 @@ def check_row_count(size: int, offset: int, row_count: int, column_count: int) -
     :param row_count: the number of rows.
     :param column_count: the number of columns.
     """
-    # Rows without columns would take no bytes, so the size of the body would not limit their
-    # number.
+    # Refuse rows without columns: they would take no bytes, so the size of the body would not limit
+    # their number.
     if (
         offset < 0
         or row_count < 0

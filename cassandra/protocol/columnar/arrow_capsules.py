@@ -9,10 +9,10 @@ no consumer takes the struct out of its capsule, the capsule's destructor releas
 
 This is the reference implementation, in ctypes; the compiled version is
 ``cassandra._accel.arrow_capsules``. A ctypes callback has one weakness: if it runs while an
-exception is being raised, the exception is lost and the callback may not complete. (An example is a
-frame that is being left, and drops the last reference to an object.) `RELEASES_SAFELY` is False
-because of this. Then `cassandra.protocol.columnar.pages` lets pyarrow, if it is installed, own the
-exported data.
+exception is being raised, the exception is lost and the callback may not complete. For example,
+this happens if an exception ends a function that holds the last reference to an exported object.
+`RELEASES_SAFELY` is False because of this. Then `cassandra.protocol.columnar.pages` lets pyarrow,
+if it is installed, own the exported data.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _Callback = TypeVar("_Callback", bound="CFuncPtr")
 RELEASES_SAFELY = False  # the module's docstring explains why
 
 _NULLABLE = 2  # ARROW_FLAG_NULLABLE
-# A failed call must return an errno. Any number will do, because get_last_error returns the
-# message.
+# The errno that a failed call returns. Any errno would do, because consumers show the message of
+# get_last_error.
 _EIO = 5
 
 _pointer = ctypes.c_void_p
@@ -103,8 +103,8 @@ _Release = ctypes.CFUNCTYPE(None, _pointer)
 _Fill = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, _pointer)
 _Text = ctypes.CFUNCTYPE(_pointer, _pointer)
 
-# Make new prototypes: setting argtypes on the functions of ctypes.pythonapi would change them for
-# all other code in the process.
+# Make new prototypes of the C functions: setting argtypes on the functions of ctypes.pythonapi
+# would change them for all other code in the process.
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _pointer, ctypes.c_char_p, _pointer)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
@@ -362,8 +362,9 @@ _KINDS: dict[Any, tuple[bytes, Any]] = {
 def _capsule(content: ctypes.Structure) -> object:
     """Return a capsule that owns the struct `content`.
 
-    Until the capsule is destroyed, `_held` keeps the struct alive under its address. Addresses are
-    far larger than the numbers that `_hold` uses as keys.
+    Until the capsule is destroyed, `_held` keeps the struct alive, with the struct's address as the
+    key. Addresses are far larger than the numbers that `_hold` uses as keys, so the keys cannot
+    clash.
     """
     name, destructor = _KINDS[type(content)]
     address = ctypes.addressof(content)

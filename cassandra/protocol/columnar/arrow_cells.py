@@ -73,8 +73,9 @@ def _has_moments(layout: Layout) -> bool:
 def bounds(array: pyarrow.Array) -> tuple[int, list[int]]:
     """Return where the elements of the lists or maps in `array` are in its child array.
 
-    :returns: (first, ends). `first` is the index of the first element in the child array. The
-        list with number i has the elements ends[i] to ends[i + 1] - 1, counted from `first`.
+    :returns: (first, ends). `first` is the index of the first element in the child array. The other
+        indexes are relative to `first`: the list with number i has the elements from ends[i] up to,
+        but not including, ends[i + 1].
     """
     if type(array).__name__ == "FixedSizeListArray":
         # Such an array has no offsets: all lists have the same size.

@@ -46,8 +46,8 @@ from cassandra.util.temporal import Time
 Cells = list[Any]  # the bytes of each value, or None if it is null
 
 # A null vector adds elements of zero to the buffer of its column. This object counts such elements
-# in the page that this thread is decoding: they may not exceed `limits.null_cells`, because a small
-# page could otherwise use much memory.
+# in the page that this thread is decoding. Their number is limited by `limits.null_cells`, because
+# a small page could otherwise use much memory.
 _nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from
@@ -108,7 +108,8 @@ class ColumnPlan:
             raise
         except Exception as error:
             located = self._error_to_raise(body, offset, row_count, columns, len(arrays), error)
-            # The error of a signal handler is raised unchanged.
+            # `None` means that no value is the cause, for example if a signal handler has raised
+            # the error. Then raise the error unchanged.
             if located is None:
                 raise
             raise located from error
@@ -152,7 +153,8 @@ class ColumnPlan:
                 self._build(column, [cell])
             except DecodeError:
                 return DecodeError(f"row {row}, {where}: {error}")
-        # Without columns, the page was still being split.
+        # If the error was raised while the page was split into cells, `columns` is empty. Then
+        # nothing can be built again, and only a DecodeError is certainly caused by the page.
         if not isinstance(error, DecodeError) and not (
             columns and fails_again(error, lambda: self._build(column, columns[column]))
         ):
@@ -378,7 +380,10 @@ def _build_nothing(layout: Layout, cells: Cells, null_count: int) -> Built:
 
 
 def _read_items(cell: bytes, offset: int, count: int) -> Cells:
-    """Return `count` [bytes] of `cell` from `offset` on; raise DecodeError if others follow."""
+    """Return `count` [bytes] of `cell` from `offset` on.
+
+    Raise DecodeError if `cell` is too short, or has further bytes.
+    """
     items: Cells = []
     for _ in range(count):
         start, size = take(cell, offset)
@@ -467,7 +472,8 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
         raise too_large(layout)
     holds_numbers = element_size >= 0 and child.kind == "number"
     if null_count:
-        # Count eight numbers as one cell, because the memory of null vectors is never written to.
+        # Null vectors of numbers cost less memory: it is reserved, but never written to. So count
+        # eight numbers as one cell.
         _nulls.charge(null_count * dimension // (8 if holds_numbers else 1), layout.cql_name)
     # For vectors of numbers, swap the bytes of all elements at once.
     if holds_numbers:

@@ -162,8 +162,9 @@ _DURATION_PARTS = (
 def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Layout:
     """Return the layout of columns of `cqltype`, a class of `cassandra.cqltypes`.
 
-    If we do not know how the values are encoded, they become a binary column with their bytes. This
-    applies to custom types, composites, and classes that override the serialization methods.
+    If we do not know how values of the type are encoded, the column is a binary column with the
+    bytes of the values. This applies to custom types, composites, and classes that override the
+    serialization methods.
     """
     # Frozen and reversed types have the layout of the type that they wrap.
     while issubclass(cqltype, _Wrapper):
@@ -178,7 +179,8 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
         for base, layout_of_container in _CONTAINERS:
             if issubclass(cqltype, base):
                 return layout_of_container(cqltype, options, common)
-        # A type that inherits this `_build` is a scalar: its codec depends only on `_factory`.
+        # A class that inherits `_build` from `_CassandraType` is a scalar type: its codec only
+        # depends on `_factory`.
         if is_own(cqltype._build, _CassandraType.__dict__["_build"].__func__):
             return _layout_of_scalar(cqltype, options, common)
     return Layout("blob", format="z", **common)
@@ -312,7 +314,8 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
     """
     precision, scale = layout.decimal
     unscaled = int.from_bytes(data[4:], "big", signed=True)
-    # The number of zeros to append to the number to get the Arrow scale; if negative, to remove.
+    # The number of zeros to append to the unscaled number, so that it has the scale of the Arrow
+    # type. If negative, the number of digits to remove.
     missing_digits = scale - int.from_bytes(data[:4], "big", signed=True)
     remainder = 0
     if unscaled and missing_digits > 0:

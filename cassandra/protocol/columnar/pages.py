@@ -66,9 +66,9 @@ def _is_numeric(layout: Layout) -> bool:
 
 
 def _is_matrix(layout: Layout) -> bool:
-    """Return True for vectors of numbers, booleans, dates or times.
+    """Return True if the column becomes a two-dimensional array.
 
-    Their column becomes a two-dimensional array.
+    This is so for vectors of numbers, booleans, dates or times.
     """
     return layout.kind == "vector" and _is_numeric(layout.children[0])
 
@@ -95,7 +95,7 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
     """
 
     def make_layouts() -> list[Layout]:
-        """Return the layout of a buffer, or of Python objects, for each column."""
+        """Return the layout of each column: its own layout, or the layout of Python objects."""
         layouts = []
         for column in metadata.page_columns:
             layout = layout_of(column.type)
@@ -328,8 +328,9 @@ def pandas_of_arrow(
     check_types_mapper(pyarrow, layout, options)
     table = arrow_table(pyarrow, layout, pages)
     names = list(layout.names)
-    # pyarrow finds columns by their names. If several columns have one name, it converts each of
-    # them to text if one of them is text. So number the columns, and set their names afterwards.
+    # pyarrow finds columns by their names. If several columns have the same name and one of them
+    # has strings, pyarrow converts all of them to strings. So use numbers as names, and set the
+    # real names afterwards.
     is_numbered = len(set(names)) < len(names)
     if is_numbered:
         table = table.rename_columns([str(index) for index in range(len(names))])
@@ -483,7 +484,7 @@ def page_arrays(
     arrays = arrays_of_page(numpy, column_plan.read(body, offset, row_count))
     if typed:
         return arrays
-    # Return numbers as masked arrays, even if there are no nulls: then nothing is masked.
+    # With `typed` False, return numbers as masked arrays even if there are no nulls.
     return {
         name: array
         if array.dtype == object or isinstance(array, numpy.ma.MaskedArray)

@@ -53,10 +53,10 @@ def messages_of(module: ModuleType) -> list[Any]:
 
 
 class MessageType:
-    """Base of all messages.
+    """Base class of all messages.
 
-    On a response, `stream_id`, `trace_id`, `warnings` and `custom_payload` hold what was in its
-    envelope. On a request, you may set `tracing` and `custom_payload`.
+    On a response, `stream_id`, `trace_id`, `warnings` and `custom_payload` have what the envelope
+    had. On a request, you may set `tracing` and `custom_payload`.
     """
 
     opcode: ClassVar[int]

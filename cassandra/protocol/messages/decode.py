@@ -85,8 +85,8 @@ def decode_response(
             f"this driver does not know a part of a {OPCODE_NAMES.get(opcode, opcode)} message: "
             f"{error}"
         ) from error
-    # Handle ProtocolError next, because it is also a DriverException, which is handled below. Its
-    # message is clear without the name of the class.
+    # Handle ProtocolError before DriverException, its base class. The message of a ProtocolError is
+    # clear without the name of the class.
     except ProtocolError as error:
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}"

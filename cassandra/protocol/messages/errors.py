@@ -114,7 +114,7 @@ class RequestValidationException(ErrorMessageSub, errors.RequestValidationExcept
 
 
 class ServerError(ErrorMessageSub):
-    """The server had an unexpected internal error."""
+    """The server had an internal error that it did not expect."""
 
     summary = "Server error"
     error_code = 0x0000
@@ -246,7 +246,7 @@ class WriteTimeoutErrorMessage(RequestExecutionException):
         if (
             protocol_version >= 5
             and info["write_type"] == WriteType.CAS
-            # Some servers may leave out this field. Accept that instead of a protocol error.
+            # Some servers may leave out this field. Accept that, and do not raise a protocol error.
             and len(cursor.data) - cursor.pos >= 2  # bytes of a [short]
         ):
             info["contentions"] = cursor.short()

@@ -247,7 +247,7 @@ class ResultMessage(StreamedResult):
         return column_plan.read(encoded.body, encoded.offset, encoded.count)
 
     def _encoded_rows(self) -> EncodedRows:
-        """Return the encoded rows. If an application has created this message, it has no rows."""
+        """Return the encoded rows; zero rows for a message that an application has created."""
         encoded = self._encoded
         if encoded is None:
             encoded = self._encoded = EncodedRows(b"", 0, 0)
@@ -385,8 +385,8 @@ def _read_result_metadata(
     is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
     if flags & ROWS_NO_METADATA:
         metadata = _skipped_metadata(count, user_types, cached)
-    # The response has metadata, which we must use. If its bytes equal the bytes of the cached
-    # metadata, it need not be parsed.
+    # The response has metadata, so the cached metadata must not be used blindly. But if the bytes
+    # equal the bytes of the cached metadata, we need not parse them.
     elif cached is not None and cached.same_specs(
         cursor.data, cursor.pos, is_global, count, user_types
     ):
@@ -413,7 +413,7 @@ def _skipped_metadata(
             f"but {len(cached)} columns are remembered for it "
             f"({', '.join(cached.names)})"
         )
-    # The application may have registered a class for a UDT after it prepared the statement.
+    # The application may have registered a class for a UDT after it had prepared the statement.
     return cached.for_user_types(user_types)
 
 

@@ -45,7 +45,7 @@ _Result = TypeVar("_Result")
 
 _VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; importing inspect would slow down the start
 
-# If a subclass overrides one of these, its results must be read by its methods.
+# If a subclass overrides one of these methods, its results must be read by its own methods.
 _READING_METHODS = frozenset(
     {
         "read_type",
