@@ -69,7 +69,8 @@ from cassandra.marshal import (
 from cassandra.sentinels import EMPTY, EmptyValue
 
 if TYPE_CHECKING:
-    # At run time, the import from `cassandra.cqltypes.scalars` above has bound this name here.
+    # Only type checkers need this import: at run time, the imports from
+    # `cassandra.cqltypes.scalars` above have already made `scalars` an attribute of this package.
     from cassandra.cqltypes import scalars
 
 cassandra_empty_type = "org.apache.cassandra.db.marshal.EmptyType"

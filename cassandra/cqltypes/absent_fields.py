@@ -25,7 +25,7 @@ _MIN_LETTERS = 4  # minimum length of a name that counts as misspelt
 def report_absent(
     value: Any, name: str, attributes: Sequence[str], absent: tuple[str, ...]
 ) -> None:
-    """Report the attributes that `value` lacks, once for each class and CQL type.
+    """Report the attributes in `absent`, once for each class of `value` and CQL type.
 
     This is a warning if the object has an attribute with the same letters, such as ``strete`` or
     ``zipCode`` for the fields ``street`` and ``zip_code``. Otherwise it is only logged, because the
@@ -41,7 +41,8 @@ def report_absent(
     if _reported.get(key):
         return
     _reported.keep(key, True, text_size(key))
-    # The object's other attributes, by their letters.
+    # The other attributes of the object. The key is the attribute's letters, so that names with the
+    # same letters are found.
     others = {
         letters_of(other): other
         for other in dir(value)

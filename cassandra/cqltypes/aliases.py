@@ -15,7 +15,7 @@ def attributes_by_alias(cls: type) -> dict[str, str]:
     The dict is empty for all other classes.
     """
     attributes: dict[str, str] = {}
-    # Only classes of attrs have `__attrs_attrs__`, and only those of pydantic have `model_fields`.
+    # `__attrs_attrs__` only exists in attrs classes, and `model_fields` only in pydantic classes.
     for field in getattr(cls, "__attrs_attrs__", ()):
         alias = getattr(field, "alias", None)
         if alias and alias != field.name:

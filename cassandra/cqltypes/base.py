@@ -77,7 +77,7 @@ if TYPE_CHECKING:
             self, element: Codec, dimension: int, /, *, as_: str, empty: object
         ) -> Codec: ...
 else:
-    # At run time, `typing.get_type_hints` needs a class of this name.
+    # At run time, `CodecModule` must still be a class, because `typing.get_type_hints` looks it up.
     from types import ModuleType as CodecModule
 
 
@@ -149,8 +149,8 @@ class CassandraTypeType(type):
         """
         dct.setdefault("cassname", name)
         cls = super().__new__(mcs, name, bases, dct)
-        # A user-defined type may have the same name as one of our classes. If the user-defined type
-        # were registered, it would replace our class.
+        # Do not register classes with `_registered = False`: for example, a user-defined type may
+        # have the same name as one of our classes, and would replace our class.
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
             cql_type = cast("type[_CassandraType]", cls)
             _by_cassname[name] = cql_type
@@ -167,8 +167,8 @@ class CassandraTypeType(type):
             # invalid, because the codecs of other classes may contain this class's codec.
             _CodecCache.current += 1
             calls.withdraw()
-            # An application may assign the original method again, after it had replaced it. Then
-            # remove the attribute from the class, so that the class inherits the original method.
+            # If an application assigns the original method again, after it had replaced the method,
+            # remove the attribute from the class. Then the class inherits the original method.
             if name in calls.NAMES and calls.is_stock(cls, value):
                 inherited = getattr(super(cls, cls), name, None)
                 if name in cls.__dict__ and calls.is_stock(cls, inherited):
@@ -180,7 +180,7 @@ class CassandraTypeType(type):
         if name in _PLAN_ATTRIBUTES:
             _CodecCache.current += 1
             was_there = name in cls.__dict__
-            # `withdraw` may already delete the attribute, if it is one of our fast methods.
+            # If the attribute is one of our fast methods, `withdraw` deletes it.
             calls.withdraw()
             if was_there and name not in cls.__dict__:
                 return
@@ -203,7 +203,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     cassname: ClassVar[str] = ""
 
     # True if zero bytes are an ordinary value of the type, as for text and blob. For other types,
-    # zero bytes are a "legacy empty value", which is neither null nor an ordinary value.
+    # zero bytes are a "legacy empty value": it is neither null nor an ordinary value.
     empty_binary_ok: ClassVar[bool] = False
 
     # How a legacy empty value is decoded: True means as EMPTY, False as None, which most
@@ -287,7 +287,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._install_fast_methods()
-        # Outside a page of rows, each decoded value counts as a separate page for
+        # A value that is decoded outside a page of rows counts as a page of its own for the limit
         # `limits.null_cells`.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
@@ -304,12 +304,13 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _install_fast_methods(cls) -> None:
-        """Install faster methods for later calls, unless the class overrides the methods.
+        """Install faster methods for later calls, unless the class overrides one of the methods.
 
-        See `calls`.
+        See `cassandra.cqltypes.calls`.
         """
-        # Install the methods once, and again after a codec has changed. In an application's class,
-        # nothing is installed, so this method is called for each value.
+        # Install the methods at the first call, and again after a codec has changed. A class of an
+        # application that overrides a method gets no fast methods, so there this check runs for
+        # each value.
         if cls.__dict__.get("_methods_generation") != _CodecCache.current:
             # Read the number before the installation. If a codec changes during the installation,
             # the next call then installs the methods again.
@@ -322,7 +323,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def serial_size(cls) -> int | None:
         """Return the size in bytes of each value in a vector; None if the size varies."""
-        # If an application overrides the methods, return the size that the driver's own codec uses.
+        # If an application overrides the methods, use the size of the driver's own codec, because
+        # the codec that calls the application's methods does not know it.
         size: int = (
             cls.codec().fixed_size
             if not cls._overridden()
@@ -365,7 +367,8 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param vectors: how vectors of numbers are decoded: "list", "array" or "numpy".
         """
         if cls._overridden():
-            # This is an application's type, whose own methods encode and decode the values.
+            # This is an application's type that overrides the methods, so its codec calls these
+            # methods.
             return codecs.from_class(
                 cls,
                 protocol_version,
@@ -403,8 +406,9 @@ class _CassandraType(metaclass=CassandraTypeType):
     def _overridden(cls) -> bool:
         """Return True if the class overrides how values are encoded or decoded.
 
-        A class does so if it overrides serialize, deserialize, to_binary or from_binary, or if it
-        sets `empty_binary_ok`, so that zero bytes are an ordinary value.
+        A class does so if it overrides serialize, deserialize, to_binary or from_binary. It also
+        does so if it sets `empty_binary_ok` although zero bytes are not an ordinary value for the
+        driver's codec.
         """
         return not (
             calls.is_stock(cls, cls.serialize)
@@ -415,19 +419,20 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _sort_key(cls) -> SortKey | None:
-        """Return a function by which the bytes of elements of this type are sorted.
+        """Return a function that makes the sort key of a value of this type from the value's bytes.
 
-        None if we do not know how servers sort them.
+        The key sorts values as servers do. Return None if we do not know how servers sort them.
         """
         key: SortKey | None = cls._sorted_by
         return key
 
     @classmethod
     def _server_order(cls) -> ServerOrder | None:
-        """Return a function that brings the sets and maps in a value into the order of servers.
+        """Return a function that puts the sets and maps in a value into the order of servers.
 
-        None if there are none. The codecs of tuples, user-defined types and vectors order the
-        sets and maps in them, see `codec_in_order`.
+        Return None if values of the type contain no sets or maps. Tuples, user-defined types and
+        vectors also return None, because their codecs already order the sets and maps in them: see
+        `codec_in_order`.
         """
         return None
 
@@ -570,8 +575,8 @@ def sub_codec(
 ) -> Codec:
     """Return the codec of a type that is inside another type.
 
-    If `codecs` is the codec module that the driver uses, return the cached codec; otherwise make a
-    new codec.
+    The codec is cached if `codecs` is the codec module that the driver uses. Otherwise, this makes
+    a new codec.
     """
     if codecs is implementations.codecs:
         return cls.codec(protocol_version, vectors)
@@ -579,13 +584,14 @@ def sub_codec(
 
 
 def codec_in_order(codec: Codec, cls: Any, codecs: CodecModule | None = None) -> Codec:
-    """Return a codec that sends the sets and maps of a value in the order of servers.
+    """Return a codec that encodes the sets and maps of a value in the order of servers.
 
-    The codecs of partition keys, and of fields of tuples, user-defined types and vectors do so: see
-    `cassandra.cqltypes.server_order`.
+    The driver uses such codecs for partition keys, and for fields of tuples, user-defined types and
+    vectors: see `cassandra.cqltypes.server_order`.
 
-    :param codec: the codec of `cls`. It is returned if there are no sets and maps.
-    :param cls: a class of `cassandra.cqltypes`; or another object with a codec, which has none.
+    :param codec: the codec of `cls`. It is returned unchanged if values contain no sets or maps.
+    :param cls: a class of `cassandra.cqltypes`; or another object with a codec, whose values
+        contain no sets or maps.
     :param codecs: the module of the codec; None for the module that the driver uses.
     """
     is_type = isinstance(cls, type) and issubclass(cls, _CassandraType)
@@ -609,7 +615,7 @@ def public(*classes: Any) -> None:
 
 
 CassandraType = _CassandraType
-# Makes a codec: called with the module of codecs, the protocol version, and the form of vectors.
+# A function that makes a codec from (module of codecs, protocol version, class of decoded vectors).
 Builder: TypeAlias = "Callable[[CodecModule, int, str], Codec]"
 
 public(CassandraTypeType, _CassandraType)

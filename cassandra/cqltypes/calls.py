@@ -81,7 +81,8 @@ def is_stock(cls: type[Any], method: object) -> bool:
 def _depends_on_version(cls: type[Any]) -> bool:
     """Return True if `cls` or a type inside it overrides how values are encoded or decoded.
 
-    Such methods get the protocol version, so one codec for all versions would not be enough.
+    An overriding method gets the protocol version as an argument, so a codec for all versions would
+    not be enough.
     """
     return cls._overridden() or any(
         isinstance(subtype, type) and _depends_on_version(subtype)
@@ -91,7 +92,7 @@ def _depends_on_version(cls: type[Any]) -> bool:
 
 
 def install(cls: type[Any], generation: Callable[[], int]) -> None:
-    """Set the fast methods in `cls`, unless `cls` or a type inside it overrides one of them.
+    """Set the fast methods in `cls`, unless `cls` or a type inside it overrides one of the methods.
 
     :param generation: returns the number of changes so far (see `_CodecCache`).
     """
@@ -101,7 +102,8 @@ def install(cls: type[Any], generation: Callable[[], int]) -> None:
             return
         codec = cls._native_codec(5, "list")
         methods = implementations.codecs.TypeCalls(cls, codec, cls.empty_binary_ok, cls._empty())
-        # Subclasses would inherit the fast methods, which use the codec of `cls`.
+        # Give subclasses their own attributes first. Otherwise they would inherit the fast methods,
+        # which use the codec of `cls`.
         for child in cls.__subclasses__():
             _pin_stock_methods(child)
         for name in NAMES:
@@ -126,8 +128,8 @@ def protect(cls: type[Any]) -> None:
         if defining_class is None or defining_class is cls:
             continue
         fast_methods = getattr(defining_class.__dict__[name], "__self__", None)
-        # An unbound method has no `__self__`. Continue early in this case: while the package's own
-        # types are created, `implementations.codecs` is not set yet.
+        # Continue early if the attribute has no `__self__`, and so is not a fast method: while the
+        # package's own types are created, `implementations.codecs` is not set yet.
         if fast_methods is None:
             continue
         if (
@@ -143,7 +145,8 @@ def withdraw() -> None:
     with _lock:
         for cls, originals in list(_replaced.items()):
             for name, method in originals.items():
-                # Keep a method that an application has set after us.
+                # If an application has set a method after we set the fast method, keep the
+                # application's method.
                 if name not in cls.__dict__ or not is_stock(cls, cls.__dict__[name]):
                     continue
                 if method is _NOT_DEFINED:  # the class inherited the method

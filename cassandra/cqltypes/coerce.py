@@ -53,7 +53,7 @@ from cassandra.util.temporal import (
 
 _Result = TypeVar("_Result")
 
-# How the names of types begin whose elements have an order by which they are told apart.
+# The beginnings of the names of types in which the order of the elements is a part of the value.
 _ORDERED_TYPES = ("vector<", "tuple<", "CompositeType(", "DynamicCompositeType(")
 
 _SETS = frozenset({set, frozenset})
@@ -132,10 +132,11 @@ def real_number(value: Any, name: str) -> float:
         or getattr(value, "ndim", False)
         or not (hasattr(cls, "__float__") or hasattr(cls, "__index__"))
     ):
-        # Only an enum member can still be valid: convert its value. Anything else is an error.
+        # Only an enum member can still be valid: convert the member's value. Anything else is an
+        # error.
         return member_or_refuse(real_number, value, "a number", name)
-    # `__float__` of NumPy's complex numbers drops the imaginary part. `__float__` of its moments
-    # and durations drops the unit.
+    # NumPy's complex numbers and its datetime64 and timedelta64 have `__float__`, too. It would
+    # drop the imaginary part, or the unit.
     kind = _numpy_kind(value)
     if kind == "c":
         refuse_type(value, "a real number")
@@ -207,8 +208,8 @@ def inet_bytes(value: object) -> bytes:
     refuse_zone(value)
     # Recognise objects of `ipaddress` by an attribute, so as not to import the module.
     packed = getattr(value, "packed", None)
-    # An interface of `ipaddress` is an address with the prefix length of its network. If the
-    # network consists of that address only, nothing is lost.
+    # An interface of `ipaddress` is an address with the prefix length of its network. Accept it
+    # only if the network consists of that address, because then nothing is lost.
     network = getattr(value, "network", None)
     prefix_length = getattr(network, "prefixlen", None)
     if prefix_length is not None and prefix_length != getattr(network, "max_prefixlen", None):
@@ -238,7 +239,7 @@ def inet_text(data: bytes) -> str:
 
 
 def truncated(why: str) -> NoReturn:
-    """Raise `DecodeError` for an item of a container.
+    """Raise `DecodeError` for an item of a container whose bytes are not complete.
 
     The container's codec adds the position of the item to the error.
     """
@@ -323,8 +324,8 @@ def timestamp_millis(value: object) -> int:
     return millis
 
 
-# The topic of the warnings of `_warn_of_unit`. If a load has warned of this topic, with the column
-# and the row, these warnings are suppressed.
+# The topic of the warnings of `_warn_of_unit`. A load gives a warning of this topic that names the
+# column and the row, and then suppresses these warnings.
 TIMESTAMP_UNIT = "units of timestamps"
 
 
@@ -370,7 +371,8 @@ def _warn_of_day(number: int) -> None:
     month, day = number // 100 % 100, number % 100
     is_of_digits = number >= _FIRST_OF_CALENDAR and 1 <= month <= 12 and 1 <= day <= 31
     if is_of_digits or _DAYS_OF_2000 <= number <= _DAYS_OF_2100:
-        # For example, 20240131 was meant as 2024-01-31.
+        # Numbers such as 20240131 were meant as 2024-01-31. Other numbers were meant as days since
+        # 1970.
         advice = (
             f"datetime.date({number // 10_000}, {month}, {day})"
             if is_of_digits
@@ -491,7 +493,8 @@ def varint_bytes(value: object) -> bytes:
         # Only an enum member can still be valid: convert its value. Anything else is an error.
         return member_or_refuse(varint_bytes, value, "an integer")
     number = _index(value)
-    # Add a bit for the sign: a number of 8 * n bits needs n + 1 bytes.
+    # A negative number has as many bits as its complement. A number of 8 * n bits needs n + 1
+    # bytes, because a bit for the sign is added.
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
     return number.to_bytes(size, "big", signed=True)
@@ -653,7 +656,7 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         return value.copy()
     if type(value) is tuple:
         return value
-    # The usual values of sets need none of the checks below.
+    # Sets are the usual values here, and need none of the checks below.
     if type(value) in _SETS and not name.startswith(_ORDERED_TYPES):
         return list(value)
     what = f"a collection of elements for {name}"
@@ -667,8 +670,8 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         # Iterating over a frame yields the names of its columns.
         if is_table(value):
             refuse_type(value, f"{what}: write a column of it, such as frame['name']")
-        # NumPy's void has no elements, but an iteration over it does not fail. A record, which is
-        # also a void, has its fields.
+        # Refuse NumPy's void: it has no elements, but iterating over it does not fail. A record is
+        # also a void, but its fields are its elements.
         if (
             getattr(value, "ndim", None) == 0
             and getattr(getattr(value, "dtype", None), "names", ()) is None
@@ -690,9 +693,9 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
 def _refuse_without_order(value: object, name: str) -> None:
     """Raise `EncodeTypeError` for sets of several elements, and for mappings.
 
-    A set would be stored in the order of its hashes, which differs from process to process. Of a
-    mapping, the keys would be stored. Views of mappings have an order, and so do the sets of some
-    libraries, which can be indexed or reversed.
+    The elements of a set would be stored in the order of their hashes, which differs from process
+    to process. Of a mapping, only the keys would be stored. Views of mappings are accepted, because
+    they have an order. So are sets of other libraries that can be indexed or reversed.
 
     :param value: the value for a type whose elements have an order.
     :param name: the CQL type.
@@ -738,10 +741,10 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
 def tuple_items(value: object, name: str, count: int) -> list[Any] | tuple[Any, ...]:
     """Return the items of a tuple.
 
-    A tuple with fewer items than the type has fields is not extended. With nulls at the end, it
-    would be a different partition key than the one that CQL literals and other drivers write. CQL
-    has no tuples without items, and its tools cannot read them, so an empty tuple gets a null for
-    each field.
+    A tuple may have fewer items than the type has fields. We do not add nulls at its end: in a
+    partition key, the result would differ from the key that CQL literals and other drivers write.
+    But an empty tuple gets a null for each field, because CQL has no tuples without items, and its
+    tools cannot read them.
 
     :param name: the CQL type, for error messages.
     :param count: the number of fields of the type. More items are an error.
@@ -791,8 +794,8 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
     object_class: type = value.__class__
     aliases = attributes_by_alias(object_class)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields
-    # A scalar, or an object that has none of the fields, is an error. But the value of an enum
-    # member may be suitable.
+    # If the value is a scalar, or an object that has none of the fields, it is an error. The
+    # exception is an enum member whose value is suitable.
     if isinstance(value, (str, bytes, int, float, enum.Enum)) or not any(
         hasattr(value, attribute) for attribute in attributes
     ):

@@ -1,4 +1,4 @@
-"""The composite types of compact tables. The value of a composite consists of several parts."""
+"""The composite types of tables with compact storage. A value consists of several parts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ class CompositeType(_ParameterizedType):
             values: list[Any] = []
             offset = 0
             while offset < len(data):
-                # A value may have fewer parts than its type, but not more.
+                # The value has more parts than its type, which is an error. (It may have fewer
+                # parts.)
                 if len(values) == len(part_codecs):
                     malformed(
                         name, f"{len(data) - offset} bytes left over after {len(part_codecs)} parts"
@@ -102,18 +103,18 @@ class CompositeType(_ParameterizedType):
 class DynamicParts(tuple[Any, ...]):
     """The values of the parts of a dynamic composite, without their aliases.
 
-    The attribute `encoded` has the bytes of the value. They have the aliases, so that a value that
-    was read can be bound again.
+    The attribute `encoded` has the bytes of the whole value, with the aliases. So a value that was
+    read can be bound again.
     """
 
     encoded: bytes
 
     @classmethod
     def of(cls, values: Sequence[Any], encoded: bytes) -> DynamicParts:
-        """Return the parts.
+        """Return an object with these values and bytes.
 
-        :param values: the values.
-        :param encoded: the bytes that have these values.
+        :param values: the values of the parts.
+        :param encoded: the bytes of the whole value.
         """
         parts = cls(values)
         parts.encoded = encoded
@@ -153,8 +154,8 @@ class DynamicCompositeType(_ParameterizedType):
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         """Make the codec.
 
-        Each part names its type by an alias or by a class name. A sequence of pairs (alias, value)
-        is encoded; the decoded value is a tuple of values without the aliases (`DynamicParts`).
+        The codec encodes a sequence of pairs (alias, value). It decodes to a tuple of values
+        without the aliases (`DynamicParts`).
         """
         name = cls.cassname
         codecs_by_alias = {
@@ -218,7 +219,7 @@ class DynamicCompositeType(_ParameterizedType):
 
 
 class ColumnToCollectionType(_ParameterizedType):
-    """The part of a compact table's comparator that has the types of its collections.
+    """The component of a table's comparator that has the types of the table's collections.
 
     Values are bytes.
     """

@@ -57,7 +57,7 @@ def _first_parameter(cls: type[_CassandraType]) -> type[_CassandraType]:
 
 
 def _sort_keys(subtypes: Sequence[type[_CassandraType]]) -> list[SortKey] | None:
-    """Return the sort key of each type; None if one of them has none, or if there are no types."""
+    """Return the sort key of each type; None if a type has none, or if there are no types."""
     keys = [subtype._sort_key() for subtype in subtypes]
     known_keys = [key for key in keys if key is not None]
     return known_keys if keys and len(known_keys) == len(keys) else None
@@ -264,8 +264,8 @@ class _Wrapper(_SimpleParameterizedType):
     def _server_order(cls) -> ServerOrder | None:
         return cls.subtypes[0]._server_order() if cls.subtypes else None
 
-    # Always False: if the parameter is an application's type, the codec of that type is used
-    # anyway.
+    # This is always False. If the parameter is an application's type, the wrapper's codec uses the
+    # codec of that type, which calls the application's methods.
     @classmethod
     def _overridden(cls) -> bool:
         return False

@@ -16,7 +16,8 @@ from cassandra.errors import DecodeError
 
 _SHOWN_LENGTH = 60  # maximum length of a value in a message
 _SHOWN_ELEMENTS = 8  # maximum number of array elements in a message
-# The width of narrow floats in bits, by the number of bits of the integers that they hold exactly.
+# For narrow floats: maps the number of bits of the integers that they represent exactly to the
+# width of the float in bits.
 _WIDTHS = {24: 32, 11: 16}
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
@@ -102,9 +103,10 @@ def locate(error: BaseException, where: str) -> None:
 def fails_again(error: Exception, convert: Callable[[], object]) -> bool:
     """Return True if a conversion that has failed with `error` fails again in the same way.
 
-    If not, the value was not the cause: a handler of a signal (as of job queues with time limits),
-    or another thread, has raised the error while our code was running. Then the caller must raise
-    the error unchanged. The same holds for a lack of memory or stack.
+    If it does not fail again, the value was not the cause: a signal handler (for example of a job
+    queue with time limits), or another thread, has raised the error while our code was running.
+    Then the caller must raise the error unchanged. For MemoryError and RecursionError, this also
+    returns False.
 
     :param error: the error of the first conversion.
     :param convert: converts the same value again.

@@ -233,7 +233,8 @@ def _decode_range(data: bytes) -> DateRange:
         if not 0 <= precision < len(DateRangePrecision.PRECISIONS):
             malformed(name, f"{precision} does not stand for a precision")
         bounds.append(DateRangeBound(millis, DateRangePrecision.from_int(precision)))
-    # A range with one bound has it at index 0, whether it is the lower or the upper bound.
+    # If the range has one bound, this bound has the index 0, whether it is the lower or the upper
+    # bound.
     kind = data[0]
     if kind == BoundKind.SINGLE_VALUE:
         return DateRange(value=bounds[0])

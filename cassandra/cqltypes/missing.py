@@ -1,7 +1,7 @@
 """Recognises the missing values of NumPy and pandas, which are bound as null.
 
-These are NumPy's masked values, and NaT and NA of pandas. This module does not import the
-libraries: an application that has such a value has already imported its library.
+These are masked values of NumPy, and NaT and NA of pandas. This module does not import these
+libraries: if an application has such a value, it has already imported the library.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Converts NumPy's scalars datetime64 and timedelta64 to integers, without floats.
 
-This module does not import NumPy: an application that has such a value has already imported NumPy.
+This module does not import NumPy: if an application has such a value, it has already imported
+NumPy.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ _NANOS = {
 _FRACTIONS = {"ps": 1000, "fs": 10**6, "as": 10**9}
 # For units that have no fixed length: how many months each of them is.
 _MONTHS = {"M": 1, "Y": 12}
-# Up to this number of months since 1970, NumPy can convert a moment to days without an overflow.
+# If a moment is at most this number of months from 1970, NumPy can convert it to days without an
+# overflow.
 _MOST_MONTHS = 10**10
 
 
@@ -41,8 +43,8 @@ def nanos_since_1970(value: object) -> int | None:
     if unit not in _MONTHS:
         return _in_nanos(number, unit)
     if abs(number * _MONTHS[unit]) > _MOST_MONTHS:
-        # No CQL type has such years. Return a number that is too small, but still so large that
-        # callers reject it.
+        # No CQL type can hold such a year. Return a number of nanoseconds that is not exact, but so
+        # large that callers reject it.
         return number * 28 * NANOS_OF_DAY
     # Use the first day of the month or year.
     moment: Any = value

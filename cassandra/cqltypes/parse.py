@@ -96,8 +96,8 @@ class _Reader:
             node = self._read_node(depth + 1)
             if self._peek() in (":", "=>"):
                 self._next()
-                # The separator shows that the node which we have just parsed is the name of a
-                # field. The field's type follows.
+                # The separator shows that the node which we have just parsed is only the name of a
+                # field. Parse the field's type.
                 field, node = node[0], self._read_node(depth + 1)
             parameters.append((field, node))
             if self._peek() == ",":
@@ -237,7 +237,7 @@ def cqltype_to_python(cql_string: str) -> list[Any]:
     :param cql_string: the name of the type.
     :raises ValueError: if the brackets do not match, or are nested too deeply.
     """
-    # The last list of the stack is the list of the innermost open bracket.
+    # The last list of the stack belongs to the innermost bracket that is still open.
     stack: list[list[Any]] = [[]]
     for token in _CQL_TOKEN.findall(cql_string):
         if token == "<":

@@ -80,7 +80,8 @@ class DecimalType(_CassandraType):
 
     @classmethod
     def _sort_key(cls) -> SortKey:
-        # Decimals are compared exactly, whatever their exponents are.
+        # Sort by the decoded numbers: servers compare decimals by value, whatever their exponents
+        # are.
         return cls._native_codec(DEFAULT_PROTOCOL_VERSION, "list").decode
 
 
@@ -205,7 +206,8 @@ class CounterColumnType(LongType):
     _option = 0x0005
 
 
-# Applications may import this name from cassandra-driver. Our own parser accepts more formats.
+# This name exists for applications that import it, as from cassandra-driver. Our own parser accepts
+# more formats.
 cql_timestamp_formats = (
     "%Y-%m-%d %H:%M",
     "%Y-%m-%d %H:%M:%S",
@@ -246,7 +248,8 @@ class TimestampType(DateType):
     typename = "timestamp"
 
 
-# This is a subclass of DateType, as in cassandra-driver, but only inherits `interpret_datestring`.
+# This is a subclass of DateType, as in cassandra-driver, but only uses `interpret_datestring` of
+# it.
 class TimeUUIDType(DateType):
     """The CQL type timeuuid. Values are `uuid.UUID` objects of version 1."""
 
@@ -264,8 +267,8 @@ class TimeUUIDType(DateType):
         # steps until 1970.
         return (ticks - 0x01B21DD213814000) / 1e7
 
-    # An application that replaces these methods of DateType wants to change timestamps, not
-    # timeuuids. So restore the methods of `_CassandraType`.
+    # If an application replaces these methods of DateType, it wants to change timestamps, and not
+    # timeuuids. So use the methods of `_CassandraType` here.
     to_binary = vars(_CassandraType)["to_binary"]
     from_binary = vars(_CassandraType)["from_binary"]
     serialize = vars(_CassandraType)["serialize"]

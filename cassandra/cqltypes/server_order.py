@@ -1,13 +1,14 @@
 """The order in which servers keep the elements of sets and the entries of maps.
 
-A server sorts the sets and maps that it receives as a column, or within lists, sets and maps of a
-column. It keeps the bytes of tuples, user-defined types and vectors as they are. If a set in a
-tuple had another order than the set in the table, the server would take the two tuples for
-different values. It also computes the token of a partition key from the sorted bytes. So the driver
-sorts the sets and maps in these places before it sends them.
+If a server receives a set or map as the value of a column, or inside lists, sets and maps of a
+column, it sorts the elements. But it keeps the bytes of tuples, user-defined types and vectors as
+they are. If a set in a tuple had another order than in the table, the server would take the two
+tuples for different values. And the server computes the token of a partition key from sorted bytes.
+So the driver sorts the sets and maps in tuples, user-defined types, vectors and partition keys
+before it sends them.
 
-The functions for sorting take the bytes of an element, and return a value that is comparable with
-the values of the other elements. The types in `cassandra.cqltypes` choose these functions.
+A sort key function takes the bytes of an element, and returns an object by which elements are
+compared. The types in `cassandra.cqltypes` choose these functions.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from typing import Any, TypeAlias
 
 from cassandra.marshal import uvint_unpack
 
-# Returns a value by which the bytes of elements are sorted.
+# A function that takes the bytes of an element, and returns an object by which elements are
+# compared.
 SortKey: TypeAlias = Callable[[bytes], Any]
-# Returns the bytes of a value with its sets and maps in the order of servers.
+# A function that takes the bytes of a value, and returns them with sets and maps in the order of
+# servers.
 ServerOrder: TypeAlias = Callable[[bytes], bytes]
 
 _int32_at = struct.Struct(">i").unpack_from
@@ -29,12 +32,12 @@ _pack_int32 = struct.Struct(">i").pack
 
 
 def of_signed(data: bytes) -> int:
-    """Sort signed integers."""
+    """Return the sort key of a signed integer."""
     return int.from_bytes(data, "big", signed=True)
 
 
 def of_floats(data: bytes) -> tuple[bool, int]:
-    """Sort floats as Java does: -0.0 is less than 0.0, and NaN is the greatest value."""
+    """Return the sort key of a float: as in Java, -0.0 is before 0.0, and NaN comes last."""
     (number,) = struct.unpack(">f" if len(data) == 4 else ">d", data)
     bits = of_signed(data)
     if math.isnan(number):
@@ -44,35 +47,37 @@ def of_floats(data: bytes) -> tuple[bool, int]:
 
 
 def of_uuids(data: bytes) -> tuple[int, int, bytes]:
-    """Sort UUIDs by their version, UUIDs of version 1 by their time, and others by their bytes."""
+    """Return the sort key of a UUID: its version, its time (only for version 1), its bytes."""
     high_half = int.from_bytes(data[:8], "big")
     version = high_half >> 12 & 0xF
     return version, _time_of(high_half) if version == 1 else high_half, data[8:]
 
 
 def of_timeuuids(data: bytes) -> tuple[int, bytes]:
-    """Sort UUIDs by their time, and then by their last eight bytes as signed numbers."""
+    """Return the sort key of a timeuuid: its time, then its last eight bytes as signed numbers."""
     return _time_of(int.from_bytes(data[:8], "big")), bytes(byte ^ 0x80 for byte in data[8:])
 
 
 def _time_of(high_half: int) -> int:
-    """Return the time in the first eight bytes of a UUID, whose lowest part comes first."""
+    """Return the time in the first eight bytes of a UUID, where its lowest part comes first."""
     return (high_half & 0xFFFF) << 48 | (high_half >> 16 & 0xFFFF) << 32 | high_half >> 32
 
 
 def of_elements(key: SortKey) -> SortKey:
-    """Sort lists and sets by their elements, and then by their sizes.
+    """Return the sort key function of lists and sets: they are compared element by element.
 
-    :param key: sorts the elements.
+    If one is the beginning of the other, the shorter one comes first.
+
+    :param key: the sort key function of the elements.
     """
     return lambda data: [_key_of(key, element) for element in _split(data) or ()]
 
 
 def of_entries(key: SortKey, value: SortKey) -> SortKey:
-    """Sort maps by their first keys, then by the values of these keys, and so on.
+    """Return the sort key function of maps: by first keys, then by their values, and so on.
 
-    :param key: sorts the keys.
-    :param value: sorts the values.
+    :param key: the sort key function of the keys.
+    :param value: the sort key function of the values.
     """
 
     def sort_key(data: bytes) -> list[Any]:
@@ -83,9 +88,9 @@ def of_entries(key: SortKey, value: SortKey) -> SortKey:
 
 
 def of_fields(fields: Sequence[SortKey]) -> SortKey:
-    """Sort tuples and user-defined types by their fields; null comes first.
+    """Return the sort key function of tuples and user-defined types: field by field, nulls first.
 
-    :param fields: sort each field.
+    :param fields: the sort key function of each field.
     """
 
     def sort_key(data: bytes) -> list[Any]:
@@ -104,9 +109,9 @@ def of_fields(fields: Sequence[SortKey]) -> SortKey:
 
 
 def of_vectors(key: SortKey, fixed_size: int) -> SortKey:
-    """Sort vectors by their elements.
+    """Return the sort key function of vectors: they are compared element by element.
 
-    :param key: sorts the elements.
+    :param key: the sort key function of the elements.
     :param fixed_size: the size of an element in bytes; -1 if a length precedes each element.
     """
 
@@ -128,8 +133,7 @@ def of_vectors(key: SortKey, fixed_size: int) -> SortKey:
 def order_set(order: ServerOrder | None, key: SortKey) -> ServerOrder:
     """Return a function that sorts the elements of a set, and removes duplicates.
 
-    :param order: orders the sets and maps in an element; None if there are none.
-    :param key: sorts the elements.
+    :param key: the sort key function of the elements.
     """
 
     def order_elements(data: bytes) -> bytes:
@@ -146,7 +150,7 @@ def order_set(order: ServerOrder | None, key: SortKey) -> ServerOrder:
 def order_list(order: ServerOrder) -> ServerOrder:
     """Return a function that orders the sets and maps in the elements of a list.
 
-    :param order: orders those of an element.
+    :param order: orders the sets and maps in an element.
     """
 
     def order_elements(data: bytes) -> bytes:
@@ -165,7 +169,7 @@ def order_map(
 
     :param order_key: orders the sets and maps in a key; None if there are none.
     :param order_value: orders the sets and maps in a value; None if there are none.
-    :param key: sorts the keys.
+    :param key: the sort key function of the keys.
     """
 
     def order_entries(data: bytes) -> bytes:
@@ -194,7 +198,8 @@ def _split(data: bytes, parts_per_entry: int = 1) -> list[bytes] | None:
 
     :param data: the bytes of the collection.
     :param parts_per_entry: 2 for a map, else 1.
-    :returns: None if there are no such bytes, or if an element is null, which servers refuse.
+    :returns: None if `data` is too short for a count, or if an element is null, which servers
+        refuse.
     """
     if len(data) < 4:
         return None

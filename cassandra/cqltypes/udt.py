@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cassandra.cqltypes.base import CodecModule, _CassandraType
     from cassandra.cqltypes.codecs.base import Codec
 
-# Estimated memory in bytes, for the limits of the caches: of a type class with its named tuple, and
-# of each field.
+# Estimates of memory in bytes, for the limits of the caches: of a type class with its named tuple
+# class, and of each field.
 _CLASS_BYTES = 5000
 _FIELD_BYTES = 300
 
@@ -117,8 +117,8 @@ class UserType(TupleType):
 
         :param subtypes: the keyspace, the type's name in hex digits, and the types of the fields.
             The first two items are strings, or `UnrecognizedType` classes with these names.
-        :param names: None twice (for the keyspace and the type's name), then the names of the
-            fields in hex digits.
+        :param names: two items that are None (for the keyspace and the type's name), then the names
+            of the fields in hex digits.
         """
         if len(subtypes) < 2:
             raise ValueError("a user-defined type has a keyspace and a name")

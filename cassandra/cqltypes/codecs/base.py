@@ -26,7 +26,7 @@ Data = bytes | memoryview
 # outside a page.
 missing_fields = NullCells()
 begin_page = missing_fields.begin
-# The errors that only codecs raise, so that the cause must be a value.
+# Only codecs raise these errors. So if one of them is raised, a value is the cause.
 _ERRORS_OF_VALUES = (*ENCODE_ERRORS, DecodeError)
 # The length of [bytes] is a signed [int] (native_protocol_v5.spec, section 3).
 MAX_LENGTH = 0x7FFFFFFF
@@ -102,8 +102,8 @@ class Codec:
         """Encode all `values` at once; return None if the caller must encode them one by one.
 
         The result is None if one of the values is None or invalid. It is always None for types
-        whose codec runs an application's code or other codecs: if it failed, the caller would run
-        such code a second time.
+        whose codec runs an application's code or other codecs. Otherwise, after a failure, the
+        caller would run such code a second time.
         """
         return None
 
@@ -195,7 +195,8 @@ class FunctionCodec(Codec):
 
     def decode(self, data: Data) -> Any:
         """Call the decoding function."""
-        # The function may decode other values, which must not count for the current page of rows.
+        # The function may decode other values. The nulls in them must not count for the current
+        # page of rows.
         outer_count = begin_page()
         try:
             return self._decode(bytes(data))
@@ -243,7 +244,8 @@ def from_class(
         lambda value: to_binary(value, protocol_version),
         lambda data: from_binary(data, protocol_version),
         fixed_size,
-        # `empty_is_value` is True: from_binary also gets zero bytes, and decides what they mean.
+        # This argument is `empty_is_value`. It is True so that from_binary also gets zero bytes,
+        # and decides what they mean.
         True,
         None,  # empty
     )
@@ -274,7 +276,7 @@ class TypeCalls:
 
     def deserialize(self, /, byts: bytes, protocol_version: int) -> Any:
         """Decode bytes that are neither null nor empty."""
-        # Outside a page of rows, each decoded value counts as a separate page for
+        # A value that is decoded outside a page of rows counts as a page of its own for the limit
         # `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
@@ -289,7 +291,7 @@ class TypeCalls:
             return None
         if len(byts) == 0 and not self._empty_is_value:
             return self._empty
-        # Outside a page of rows, each decoded value counts as a separate page for
+        # A value that is decoded outside a page of rows counts as a page of its own for the limit
         # `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)

@@ -15,7 +15,7 @@ import decimal
 
 from cassandra.limits import limits
 
-# The precision and the exponents have the largest possible limits, so that no result is rounded.
+# A context with the largest possible precision and exponents, so that no result is rounded.
 WIDE_CONTEXT = decimal.Context(
     prec=decimal.MAX_PREC,
     Emax=decimal.MAX_EMAX,
@@ -65,8 +65,8 @@ def to_decimal(number: int) -> decimal.Decimal:
 def _decimal_of_halves(number: int, size: int) -> decimal.Decimal:
     """Convert `number`, which is not negative and has at most `size` bits, to a Decimal.
 
-    The direct conversion of a large int takes quadratic time. So split the number, convert both
-    parts, and join them by decimal arithmetic, which is faster.
+    The direct conversion of a large int takes quadratic time. So we split the number, convert both
+    parts, and join them with decimal arithmetic, which is faster.
     """
     if size <= _LEAF_BITS:
         return decimal.Decimal(number)

@@ -33,8 +33,9 @@ _ARRAY_CODES = {"b": "b", "h": "h", "i": "i", "q": "q", "f": "f", "d": "d"}
 def buffer_of(value: Any) -> memoryview | None:
     """Return a memoryview of an array (NumPy, array.array, memoryview or bytearray), else None.
 
-    The result is also None for a masked array, because its memory does not contain the mask, and
-    for a single moment of NumPy, whose buffer is the memory of the number.
+    The result is also None for a masked array, because its memory does not contain the mask. So it
+    is for a single `numpy.datetime64` or `numpy.timedelta64`, whose buffer has the bytes of one
+    number, and not a sequence of numbers.
     """
     if (
         isinstance(value, (list, tuple, set, frozenset, str, bytes))
@@ -51,9 +52,9 @@ def buffer_of(value: Any) -> memoryview | None:
 
 
 def is_single_moment(value: object) -> bool:
-    """Return True for a `numpy.datetime64` or `numpy.timedelta64`, whose buffer has 8 bytes.
+    """Return True for a `numpy.datetime64` or `numpy.timedelta64`, whose buffer is 8 single bytes.
 
-    The compiled codecs call this, too, for values whose buffer has bytes.
+    The compiled codecs also call this function, for values whose buffer has bytes as items.
     """
     return getattr(value, "ndim", None) == 0 and not isinstance(value, memoryview)
 
@@ -78,7 +79,7 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
     else:
         order, has_native_sizes = (">" if order == "!" else order), False
     size = view.itemsize
-    # If the items already have the right kind and size, only the byte order may have to change.
+    # If the items already have the right kind and size, at most their byte order must be changed.
     is_same_kind = (item_code in "bhilqn" and code in "bhiq") or (
         item_code == code and code in "fd"
     )
@@ -103,7 +104,7 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
 
 
 def values_of(view: memoryview) -> list[Any]:
-    """Return the elements of a one-dimensional buffer as Python numbers."""
+    """Return the elements of a one-dimensional memoryview as Python numbers."""
     # memoryview.tolist() supports only native formats, and half-precision floats ("e") only since
     # Python 3.12. Decode all other formats with struct.
     item_format = view.format
@@ -132,9 +133,9 @@ def elements_of(value: object, name: str) -> Sequence[Any]:
 
 
 def members_of(value: object, name: str) -> Sequence[Any]:
-    """Return the elements as `elements_of` does.
+    """Return the elements of a set as `elements_of` does.
 
-    A dict is also accepted, and its keys are returned.
+    A dict is also accepted: its keys are returned.
     """
     return list(value) if isinstance(value, dict) else elements_of(value, name)
 

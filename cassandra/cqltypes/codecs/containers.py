@@ -135,7 +135,7 @@ def _slice_elements(data: bytes, count: int) -> list[bytes] | None:
         if start > end_of_data:
             return None
         end = start + read_int32(data, start - 4)[0]
-        # Give up if the element is null or empty, or extends beyond the end of `data`.
+        # Give up if the element is null or empty, or goes past the end of `data`.
         if end <= start or end > end_of_data:
             return None
         elements.append(data[start:end])
@@ -231,9 +231,10 @@ class ListCodec(Codec):
         decode, total = element.decode, len(data)
         try:
             for _ in range(count):
-                # Most elements are decoded here, which saves a call of `take` for each of them.
+                # This loop decodes most elements without a call of `take`.
                 start = offset + 4
-                # A truncated length counts as -2, for which `take` raises the error below.
+                # If the length is cut off by the end of the data, use -2, so that `take` raises the
+                # error below.
                 size = _int32_at(data, offset)[0] if start <= total else -2
                 offset = start + size
                 if size > 0 and offset <= total:
@@ -260,8 +261,8 @@ class ListCodec(Codec):
         count = _read_count(self.cql_name, data, 4)
         packed = without_lengths(data, count, element.width)
         if packed is None:
-            # If the data are malformed, `decode` raises an error with the position. Otherwise there
-            # are null or empty elements.
+            # `decode` raises an error with the position if the data are malformed. If it succeeds,
+            # the cause is that elements are null or empty.
             self.decode(data)
             malformed(
                 self.cql_name, "has null or empty elements, which a buffer of numbers cannot hold"
@@ -281,8 +282,9 @@ class MapCodec(Codec):
         super().__init__(name, empty=empty)
         self._key = key
         self._value = value
-        # True allows the fast path. Other codecs may run an application's code. Then the fast path
-        # could run it for the keys, fail for a value, and the slow path would run it again.
+        # Only use the fast path if keys and values contain no other types. Other codecs may run an
+        # application's code: if the fast path failed in the middle, the slow path would run the
+        # code again for the same values.
         self._leaves = isinstance(key, Leaf) and isinstance(value, Leaf)
 
     def encode(self, value: object) -> bytes:
@@ -357,7 +359,8 @@ class MapCodec(Codec):
             for _ in range(count):
                 for codec, decode, append in sides:
                     start = offset + 4
-                    # A truncated length counts as -2, for which `take` raises the error below.
+                    # If the length is cut off by the end of the data, use -2, so that `take` raises
+                    # the error below.
                     size = _int32_at(data, offset)[0] if start <= total else -2
                     offset = start + size
                     if size > 0 and offset <= total:
@@ -369,7 +372,8 @@ class MapCodec(Codec):
                     offset = start
                     append(read_element(codec, b"", size))
         except Exception as error:
-            # If there is a key without a value, the value has failed.
+            # `keys` and `values` have what was decoded before the error. If there is a key without
+            # a value, the value has failed.
             side = "key" if len(keys) == len(values) else "value"
             locate(error, f"{side} {len(values)} of {name}")
             raise
@@ -437,7 +441,8 @@ class TupleCodec(Codec):
                     values.extend([None] * (len(self._fields) - len(values)))
                     break
                 start = offset + 4
-                # A truncated length counts as -2, for which `take` raises the error below.
+                # If the length is cut off by the end of the data, use -2, so that `take` raises the
+                # error below.
                 size = _int32_at(data, offset)[0] if start <= total else -2
                 if size == -1:
                     offset = start
@@ -466,7 +471,9 @@ class TupleCodec(Codec):
 
 
 class UdtCodec(TupleCodec):
-    """A user-defined type, which is encoded like a tuple (native_protocol_v5.spec, section 6).
+    """The codec of a user-defined type, which is encoded like a tuple.
+
+    See native_protocol_v5.spec, section 6.
 
     :param names: the names of the fields.
     :param make: makes the decoded value from the list of the fields' values.
@@ -637,10 +644,11 @@ class VectorCodec(Codec):
 
 
 class OrderedCodec(Codec):
-    """Encodes with another codec, and then brings the sets and maps in a value into an order.
+    """Encodes with another codec, and then puts the sets and maps in the value into an order.
 
     :param codec: the other codec, which also decodes the values.
-    :param order: takes the encoded bytes, and returns the bytes in order.
+    :param order: takes the encoded bytes of a value, and returns the bytes with sets and maps in
+        order.
     """
 
     __slots__ = ("_codec", "_order")
@@ -651,11 +659,11 @@ class OrderedCodec(Codec):
         self._order = order
 
     def encode(self, value: object) -> bytes:
-        """Encode the value, and bring its sets and maps into the order."""
+        """Encode the value, with its sets and maps in order."""
         return self._order(self._codec.encode(value))
 
     def decode(self, data: Data) -> Any:
-        """Decode a value, in the order that it has."""
+        """Decode a value. Sets and maps keep the order that they have in the bytes."""
         return self._codec.decode(data)
 
     def deserialize_into(self, data: Data, out: Buffer) -> int:
@@ -664,9 +672,10 @@ class OrderedCodec(Codec):
 
 
 def ordered(codec: Codec, order: Callable[[bytes], bytes]) -> Codec:
-    """Return a codec whose values are encoded by `codec`, and then brought into an order.
+    """Return a codec that encodes with `codec`, and then puts sets and maps into an order.
 
-    :param order: takes the encoded bytes, and returns the bytes in order.
+    :param order: takes the encoded bytes of a value, and returns the bytes with sets and maps in
+        order.
     """
     return OrderedCodec(codec, order)
 

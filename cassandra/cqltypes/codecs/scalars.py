@@ -90,9 +90,9 @@ class _Number(Leaf):
         self._unpack = form.unpack
 
     def _handle_failed_pack(self, value: object, error: Exception) -> bytes:
-        """Called if `_pack` failed: raise a helpful error, or encode a value such as EMPTY."""
+        """Encode a value for which `_pack` has failed, such as EMPTY, or raise a helpful error."""
         # struct calls the value's `__index__` or `__float__`. If that call raised the TypeError,
-        # raise the error again. The exception is NumPy arrays, whose error does not say what is
+        # raise the same error. But do not do so for NumPy arrays, whose error does not say what is
         # wrong.
         if type(error) is TypeError and _converts(value) and not hasattr(type(value), "ndim"):
             raise error
@@ -140,8 +140,8 @@ class Integer(_Number):
 
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
-        # A masked value is an error here, because struct would encode the hidden number. Values of
-        # usual classes are never masked.
+        # Masked values of NumPy are an error here, because struct would encode the number that the
+        # mask hides. Values of the usual classes are never masked.
         if type(value) is not int and type(value) not in USUAL:
             coerce.refuse_missing(value, "an integer")
         try:
@@ -173,8 +173,8 @@ class Float(_Number):
     def encode(self, value: object) -> bytes:
         """Return the big-endian bytes of `value`."""
         if type(value) not in (float, int):
-            # struct would encode a masked value as NaN, an array of one element as that element,
-            # and a Decimal that is too large as infinity.
+            # Do not let struct encode these values: it would encode a masked value as NaN, an array
+            # of one element as that element, and a Decimal that is too large as infinity.
             return self._encode_unusual(value)
         try:
             return self._pack(value)
@@ -483,8 +483,8 @@ class DecimalCodec(Leaf):
 class Empty(Leaf):
     """The codec of the type "empty". Its only value has no bytes.
 
-    Compact tables without a value column show a column of this type after DROP COMPACT STORAGE. The
-    rows that were written before have the value, not null; both are decoded to None.
+    After DROP COMPACT STORAGE, a table without a value column shows a column of this type. Rows
+    that were written before have this value instead of null; both are decoded as None.
     """
 
     __slots__ = ()
@@ -494,7 +494,7 @@ class Empty(Leaf):
         return empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
 
     def decode(self, data: Data) -> None:
-        """Return None, which stands for the only value."""
+        """Return None, which stands for the type's only value."""
         if len(data):
             malformed(self.cql_name, f"takes 0 bytes, got {len(data)}")
 
