@@ -70,7 +70,7 @@ __all__ = [
     "is_valid_name", "maybe_escape_name", "protect_name", "protect_names", "protect_value",
 ]  # fmt: skip
 
-# A name is imported only when it is first used, because many applications never use the metadata.
+# Import a name only when it is first used, because many applications never use the metadata.
 _HOME = homes_of(
     {
         "cassandra.metadata.cluster_metadata": "Metadata ReplicaShard",

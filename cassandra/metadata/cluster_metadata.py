@@ -71,8 +71,8 @@ class Metadata(bases.MetadataBase):
     Any thread may read this object. Only the engine replaces the snapshots.
     """
 
-    # The base class has a slot for `placement_version`, which each query plan reads: slots are
-    # fast.
+    # The base class has a slot for `placement_version`, because each query plan reads this
+    # attribute, and slots are fast.
     __slots__ = ("__dict__", "__weakref__")
 
     token_metadata_enabled: bool = True
@@ -83,8 +83,8 @@ class Metadata(bases.MetadataBase):
         self.partitioner: str | None = None
         self.dbaas = False
         self.replication_version = 0  # counts the changes of the replication of keyspaces
-        # Counts every change of the placement: changes of the ring, the replication or the tablets'
-        # hosts.
+        # The number of changes of the placement so far: changes of the ring, of the replication, or
+        # of the hosts of tablets.
         self.placement_version = 0
         self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})  # by end point
         # The replication by keyspace; None for a keyspace whose replication is not known.
@@ -96,11 +96,11 @@ class Metadata(bases.MetadataBase):
         self.tablets: TabletMap = tablets.TabletMap()
         # The latest result of `routing`; None before the first call.
         self._routing: Routing | None = None
-        # (members, the map that was made from these members). The map is valid as long as
-        # `self.members` is the same object.
+        # (members, the token map of these members); None before the first access. The map is valid
+        # as long as `self.members` is the same object.
         self._token_map: tuple[RingMembers, TokenMap] | None = None
         self.schema: Schema = NO_SCHEMA
-        # Builds the object of a keyspace when it is first accessed.
+        # The keyspaces by name. The object of a keyspace is built when it is first accessed.
         self._keyspaces: LazyMapping[Any] = LazyMapping({}, object_of, _NO_KEYSPACES)
 
     def __repr__(self) -> str:
@@ -138,8 +138,8 @@ class Metadata(bases.MetadataBase):
         for host in self._hosts.values():
             if endpoint_or_address == host.address and port in (None, host.endpoint.port):
                 return host
-        # Then compare with the addresses that nodes advertise. The client may connect to another
-        # address (a translated address) or another port.
+        # If no end point has the address, compare with the addresses that nodes advertise. The
+        # client may connect to a node at another (translated) address or port.
         for host in self._hosts.values():
             advertised_port = host.broadcast_rpc_port or host.endpoint.port
             if endpoint_or_address == host.broadcast_rpc_address and port in (
@@ -196,7 +196,7 @@ class Metadata(bases.MetadataBase):
     def replication_of(self, keyspace: str) -> ReplicationStrategy | None:
         """Return the replication of a keyspace, or None if the replication is not known.
 
-        Replication is known even if the schema is not read.
+        The driver reads the replication even if it does not read the schema.
 
         :param keyspace: the name of the keyspace.
         """
@@ -223,9 +223,9 @@ class Metadata(bases.MetadataBase):
             self.placement_version += 1
 
     def _replace_tablet_keyspaces(self, names: Iterable[str], leaders: Iterable[str]) -> None:
-        """Replace the names of the keyspaces with tablets (called by the engine).
+        """Set which keyspaces have tablets (called by the engine).
 
-        :param names: the names of the keyspaces.
+        :param names: the names of the keyspaces with tablets.
         :param leaders: the keyspaces in which the first replica of a tablet is its leader.
         """
         if self.tablets.use_keyspaces(names, leaders):
@@ -235,8 +235,9 @@ class Metadata(bases.MetadataBase):
     def table_replicas(self) -> TableReplicas | None:
         """A function that returns the replicas of a partition, or None if no function is set.
 
-        It is called with keyspace, table and serialized partition key, for tables whose replicas do
-        not follow from the token ring. For any other table it returns None.
+        The application sets the function for tables whose replicas do not follow from the token
+        ring. The driver calls it with keyspace, table and serialized partition key. For any other
+        table, the function returns None.
         """
         return self._table_replicas
 
@@ -248,7 +249,7 @@ class Metadata(bases.MetadataBase):
     def routing(self) -> Routing | None:
         """Return the current placement of partitions.
 
-        None if tokens are not used, or if the partitioner is not known.
+        Return None if the driver does not use tokens, or does not know the partitioner.
         """
         # Read the version first, because the engine changes it last. So if the placement changes in
         # the meantime, this routing has the old version, and the next call builds another routing.
@@ -378,7 +379,8 @@ class Metadata(bases.MetadataBase):
 
     def _replace_schema(self, schema: Schema) -> None:
         """Replace the snapshot of the schema (called by the engine)."""
-        # An application may hold the object of a keyspace, which must show the new schema.
+        # The application may hold the object of a keyspace, and this object must show the new
+        # schema. So pass it on to the new source of the keyspace.
         previous = self.schema.sources
         for name, source in schema.sources.items():
             old_source = previous.get(name)

@@ -122,7 +122,7 @@ class DefaultEndPoint(EndPoint):
         return self._address, self._port
 
     def __eq__(self, other: object) -> bool:
-        # A fast path for exactly this class. A subclass may compare by another key.
+        # A fast path for exactly this class: a subclass may have another key.
         if type(other) is DefaultEndPoint:
             return self._address == other._address and self._port == other._port
         return super().__eq__(other)

@@ -67,7 +67,8 @@ class Host(bases.HostBase):
         self._draining = False
         # Wall time in nanoseconds at which `is_up` became False; 0 if it has never been False.
         self._down_since_ns = 0
-        # The most recent reason why the driver could not reach the node; None if it is up.
+        # The most recent error of a connection to the node since the node was up; None if there is
+        # no such error.
         self.last_failure: Exception | None = None
         self._failed_at_ns = 0  # wall time of `last_failure` in nanoseconds
         self.conviction_policy = (

@@ -76,8 +76,8 @@ def group_keys_by_replica(
                 f"the partition key of {keyspace}.{table} has {len(types)} columns, "
                 f"but a key is {key!r}"
             )
-        # Every protocol version gives the same bytes. Before the cluster has connected, the version
-        # is None: use version 4.
+        # The protocol version makes no difference to the bytes. It is None before the cluster has
+        # connected: then pass 4.
         parts = [
             cql_type.serialize(value, cluster.protocol_version or 4)
             for cql_type, value in zip(types, key, strict=True)
@@ -95,8 +95,8 @@ def group_keys_by_replica(
     return grouped
 
 
-# The values of HostDistance.LOCAL_RACK and LOCAL, because this package must not import
-# `cassandra.policies`.
+# The values of HostDistance.LOCAL_RACK and LOCAL. This package must not import
+# `cassandra.policies`, which defines them.
 _LOCAL = (0, 1)
 
 group_keys_by_replica.__module__ = "cassandra.metadata"

@@ -151,7 +151,8 @@ class ReplicationStrategy:
         }
         if not owners:
             return {}
-        # `replica_map` needs a list of hosts in which each host's index is its number.
+        # `replica_map` expects a list of hosts in which each host's index is its number. The keys
+        # of `numbers` are in this order.
         replicas = self.replica_map(SortedRing.of_owners(type(ring[0]), owners), list(numbers))
         if replicas is None:
             return {}
@@ -258,7 +259,7 @@ class NetworkTopologyStrategy(ReplicationStrategy):
             datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)
         }
         racks: dict[Any, int] = {}
-        # -1 means any data centre without replicas.
+        # -1 stands for any data centre without replicas.
         datacenter_of = [numbers.get(host.datacenter, -1) for host in hosts]
         # Racks of different data centres may have the same name, but must get different numbers.
         rack_of = [racks.setdefault((host.datacenter, host.rack), len(racks)) for host in hosts]
@@ -284,7 +285,9 @@ class EverywhereStrategy(ReplicationStrategy):
 
 
 class LocalStrategy(ReplicationStrategy):
-    """Each host holds its own data and no replicas, so all hosts are equally good coordinators.
+    """The strategy of keyspaces in which each host has only its own data, such as ``system``.
+
+    All hosts are equally good coordinators, because no host holds replicas of another host's data.
 
     :param options_map: the options of the replication map, used by `export_for_schema`; None means
         no options.

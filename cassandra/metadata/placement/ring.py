@@ -110,7 +110,8 @@ class ReplicaMap:
     def __init__(self, ring: Ring, hosts: Sequence[Any], rows: Sequence[tuple[int, ...]]) -> None:
         self._ring = ring
         self._hosts = tuple(hosts)
-        # A row for each position of the ring. Equal rows become one object.
+        # Make equal rows one object. There is a row for each position of the ring, or a single row
+        # for all positions.
         unique_rows: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._rows = [unique_rows.setdefault(row, row) for row in rows]
         self._sets = len(unique_rows)  # the number of different sets of replicas
@@ -199,17 +200,19 @@ class _Datacenter:
         hosts_on_ring = set(self._owners)
         # There cannot be more replicas than hosts.
         self.replica_count = max(min(total, len(hosts_on_ring)), 0)
-        # If there are fewer hosts than replicas, assume that the missing replicas are transient.
+        # If there are fewer hosts than replicas, assume that the missing replicas are transient
+        # replicas, as far as there are any.
         missing = total - self.replica_count
         self.full = self.replica_count - max(total - full - missing, 0)
-        # How many replicas may be in a rack that already has a replica.
+        # The number of replicas that may be in a rack which already has a replica: by how much the
+        # number of replicas exceeds the number of racks.
         self.repeats = total - len({racks[host] for host in hosts_on_ring})
 
     def choose(self, index: int) -> list[int]:
         """Walk the ring from the data centre's token number `index`, and choose the full replicas.
 
-        :returns: the position of each replica on the whole ring. A position past the end of the
-            ring belongs to the second lap around the ring.
+        :returns: the positions on the whole ring of the tokens at which the replicas were found. If
+            the walk goes past the end of the ring, the size of the ring is added to the position.
         """
         positions: list[int] = []
         hosts: list[int] = []
@@ -219,7 +222,7 @@ class _Datacenter:
             host = self._owners[index]
             if host not in hosts:
                 rack = self._racks[host]
-                # Prefer hosts in racks without a replica. `repeats` says how many hosts may be in
+                # Take a host of a rack that has no replica yet. Only `repeats` hosts may be in
                 # racks that already have a replica.
                 if rack not in racks or repeats > 0:
                     repeats -= rack in racks
@@ -231,7 +234,10 @@ class _Datacenter:
         return positions[: self.full]
 
     def rows(self) -> Iterator[list[int]]:
-        """Yield, for each position of the whole ring, the result of `choose` for the next token."""
+        """Yield, for each position of the ring, the result of `choose` for the next token.
+
+        The next token is the data centre's first token at or after the position.
+        """
         index = 0
         token_count = len(self._positions) // 2
         row = self.choose(0)
@@ -239,7 +245,8 @@ class _Datacenter:
         for position in range(self._size):
             if position > self._positions[index]:
                 index += 1
-                # Past the data centre's last token, its first token is next, in the second lap.
+                # After the data centre's last token, continue with its first token, in the second
+                # lap around the ring.
                 row = (
                     self.choose(index)
                     if index < token_count
@@ -284,7 +291,8 @@ def network_map(
         # Merge the replicas of all data centres in the order of the ring, so that the primary
         # replica comes first.
         replica_positions = sorted(row[0] if len(row) == 1 else chain.from_iterable(row))
-        # A position of a further lap means the same token as in the first lap.
+        # `position` may be in a second lap around the ring. Then it means the same token as in the
+        # first lap.
         rows.append(tuple([owners[position % len(owners)] for position in replica_positions]))
     return ReplicaMap(ring, hosts, rows)
 

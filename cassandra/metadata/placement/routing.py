@@ -48,7 +48,8 @@ class RingMembers:
             other is not None
             and self.token_class is other.token_class
             and self.locations == other.locations
-            # Compare by identity: a host that has left and come back is equal, but a new object.
+            # Compare hosts by identity: if a host has left the cluster and come back, it is a new
+            # object that equals the old object.
             and all(
                 host is other_host for host, other_host in zip(self.hosts, other.hosts, strict=True)
             )
@@ -88,14 +89,14 @@ class Routing:
         self.placement_version = placement_version
         self._replication_of = replication_of
         self._by_keyspace: dict[str, ReplicaMap | None] = {}
-        # If the hosts are the same, the replica map of a strategy is also the same. So keep the
-        # maps, even if other keyspaces use the strategies now.
+        # If the hosts are the same, the replica map of a strategy is the same, too. So keep the
+        # maps of the previous routing, whichever keyspaces use these strategies now.
         self._by_strategy: dict[ReplicationStrategy, ReplicaMap | None] = (
             previous.maps_in_use() if previous is not None and previous.members is members else {}
         )
 
     def maps_in_use(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
-        """Return the replica maps of all keyspaces that were looked up, by strategy.
+        """Return the replica maps of the keyspaces that were looked up, by replication strategy.
 
         A map is None if the replicas of the strategy are not known.
         """
@@ -108,20 +109,22 @@ class Routing:
         }
 
     def map_of(self, keyspace: str) -> ReplicaMap | None:
-        """Return the replicas of `keyspace`, or None if they are not known."""
-        # None may be a cached value: the replicas of the keyspace's strategy cannot be known.
+        """Return the replica map of `keyspace`, or None if the replicas are not known."""
+        # `_UNKNOWN` means that the keyspace was not looked up yet. None is a cached value: the
+        # keyspace's strategy has no known replicas.
         replica_map: ReplicaMap | None = self._by_keyspace.get(keyspace, _UNKNOWN)
         return self._compute_replicas(keyspace) if replica_map is _UNKNOWN else replica_map
 
     def _compute_replicas(self, keyspace: str) -> ReplicaMap | None:
-        """Return the replicas of a keyspace, or None if they are not known.
+        """Compute the replica map of a keyspace; return None if the replicas are not known.
 
         Keyspaces with equal replication share one map.
         """
         strategy = self._replication_of(keyspace)
         if strategy is None:
             return None  # not cached, because an application may look up many unknown names
-        # None may be a cached value: the replicas of the strategy are not known.
+        # `_UNKNOWN` means that no map was computed yet. None is a cached value: the strategy has no
+        # known replicas.
         replica_map: ReplicaMap | None = self._by_strategy.get(strategy, _UNKNOWN)
         if replica_map is _UNKNOWN:
             replica_map = strategy.replica_map(self.members.ring, self.members.hosts)
@@ -251,7 +254,7 @@ class TokenMap:
         :param keyspace: the name of the keyspace.
         :param build_if_absent: True adds the keyspace even if its replicas were never looked up.
         """
-        # Looking up its replicas adds the keyspace.
+        # Looking up the replicas of the keyspace adds the keyspace.
         if build_if_absent or keyspace in self._by_keyspace:
             self._replicas_of(keyspace)
 

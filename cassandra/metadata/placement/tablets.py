@@ -101,10 +101,10 @@ class TabletMap:
         self.count = 0
         self.hits = 0
         self.misses = 0
-        # The hosts by host number. None means that no host with this id is known.
+        # The hosts by host number. An item is None if the driver does not know a host with this id.
         self.hosts: tuple[Any, ...] = ()
         self._host_ids: list[uuid.UUID] = []
-        # The number of a host is its index in `_host_ids` and in `hosts`.
+        # Maps a host id to the host's number, which is its index in `_host_ids` and in `hosts`.
         self._numbers: dict[uuid.UUID, int] = {}
         self._last_part = 0  # the number of the version's part that `next_block` returned last
         self._host_by_id: dict[uuid.UUID | None, Host] = {}
@@ -117,7 +117,11 @@ class TabletMap:
         renewed(self)
 
     def _renew_locks(self) -> None:
-        """Replace the lock in a forked child, in which the thread that holds it does not exist."""
+        """Replace the lock in a forked process.
+
+        Another thread may have held the lock. That thread does not exist in the child process, so
+        nobody would release the lock.
+        """
         self._lock = Lock()
 
     # -- known tablets -----------------------------------------------------------------------------
@@ -190,7 +194,7 @@ class TabletMap:
     def shard_on(
         self, host: Host, keyspace: str | None, table: str | None, token: int
     ) -> int | None:
-        """Return the shard of `host` that holds a replica of the token's tablet.
+        """Return the shard of `host` that serves the token's tablet.
 
         Return None if the tablet is not known, or has no replica on `host`.
         """
@@ -207,10 +211,10 @@ class TabletMap:
         return row.version if row is not None else None
 
     def next_block(self, keyspace: str | None, table: str | None, token: int | None) -> int:
-        """Return the last byte of an EXECUTE, which tells the server which tablet version we know.
+        """Return the last byte of an EXECUTE, with a part of the tablet version that we know.
 
-        Each call returns the next of the version's 16 parts (`version_block`). So after several
-        requests the server notices if our version is outdated.
+        The version has 16 parts (see `version_block`), and each call returns the next part. So
+        after several requests, the server notices if our version is outdated.
         """
         # The parts have the numbers 0 to 15, so keep only four bits of the counter.
         self._last_part = self._last_part + 1 & 15
@@ -251,8 +255,8 @@ class TabletMap:
     def _store(self, keyspace: str, table: str, report: _Report) -> bool:
         """Store a report; return False if there are too many hosts. The caller holds the lock."""
         first, last, replicas, version = report
-        # Give numbers to new hosts. A host beyond the limit gets no number. Then do not use the
-        # report, because some of its replicas would be missing.
+        # Give numbers to new hosts. If the limit of hosts is reached, a new host gets no number.
+        # Then we cannot use the report, because some of its replicas would be missing.
         if not all(self._number_of(host_id) is not None for host_id, _ in replicas):
             return False
         row = _Row(
@@ -283,7 +287,7 @@ class TabletMap:
 
     def _evict_oldest(self, keyspace: str, table: str) -> None:
         """Drop all tablets of the table that was added first, but never of `table`."""
-        # A dict keeps the order in which entries were added.
+        # The oldest table comes first, because a dict keeps the order in which entries were added.
         for other_keyspace in list(self._tables):
             for other_table in list(self._tables[other_keyspace]):
                 if (other_keyspace, other_table) != (keyspace, table):

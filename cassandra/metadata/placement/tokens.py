@@ -83,7 +83,7 @@ class Token:
         return bool(self.value < other.value)
 
     def __hash__(self) -> int:
-        # Equal tokens (see `__eq__`) have equal values, so they have equal hashes.
+        # Equal tokens have the same class and equal values, so they have the same hash.
         return hash(self.value)
 
     def __repr__(self) -> str:
@@ -248,7 +248,7 @@ class SortedRing:
     def _take(self, token_class: type[Token], owner_of: dict[Any, int]) -> None:
         """Set the attributes; `owner_of` has the number of the host that owns each token."""
         self._token_class = token_class
-        # Keep two parallel lists, so that bisect compares values without a key function.
+        # Keep two parallel lists, so that bisect can compare values without a key function.
         self._values = sorted(owner_of)
         self._owners = [owner_of[value] for value in self._values]
 

@@ -87,7 +87,8 @@ def _check_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
 def table(source: TableSource) -> TableMetadataV3:
     """Build the table of `source`."""
     _collect_rows(source.columns)
-    # The fast way builds nearly all tables. It does not handle special features or damaged rows.
+    # `plain_table` is fast, and builds nearly all tables. It returns None for tables with special
+    # features or damaged rows.
     table_metadata: TableMetadataV3 | None = column_rows.plain_table(source)
     if table_metadata is None:
         table_metadata = _special_table(source)
@@ -105,7 +106,7 @@ def _special_table(source: TableSource) -> TableMetadataV3:
     table_metadata = TableMetadataV3(
         source.keyspace, source.name, triggers=NOTHING, virtual=source.virtual
     )
-    # NOTHING is one empty mapping for all tables, which saves objects.
+    # All tables share NOTHING, an empty mapping. That saves thousands of objects.
     table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING
     # Set the columns first, because flags and other parts refer to them. If a step fails, continue
     # with the next step.
@@ -119,7 +120,7 @@ def _special_table(source: TableSource) -> TableMetadataV3:
 
 
 def _set_options(metadata: TableMetadataV3 | MaterializedViewMetadata, source: TableSource) -> None:
-    """Set the row, from which the options are read later, and ScyllaDB's options."""
+    """Set the row, from which `options` are read later, and the options of ScyllaDB."""
     if source.error is not None:
         raise source.error
     # A row in scylla_tables shows that the server is ScyllaDB.
@@ -135,9 +136,9 @@ def _set_options(metadata: TableMetadataV3 | MaterializedViewMetadata, source: T
 def with_views(
     table_metadata: TableMetadataV3, views: Mapping[str, TableSource]
 ) -> TableMetadataV3:
-    """Replace the views of `table_metadata` and return it."""
-    # The application may hold the mapping of views, so the mapping must show the new views. But
-    # NOTHING is shared by all tables and must not change.
+    """Replace the views of `table_metadata`, and return `table_metadata`."""
+    # The application may hold the mapping of views, so change this mapping. But do not change
+    # NOTHING, which all tables share.
     if type(table_metadata.views) is LazyMapping and table_metadata.views is not NOTHING:
         table_metadata.views.show(views)
     else:
@@ -281,7 +282,7 @@ _ANY_VERSION = 4  # the wire format of values is the same in all versions
 
 
 def _parse_types(nodes: Sequence[Any]) -> list[Any]:
-    """Return the types for CQL type names with their parameters.
+    """Return the type classes for CQL type names with their parameters.
 
     :raises ValueError: for a user-defined type, whose fields are not known here.
     """
@@ -308,7 +309,8 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     """Set the attributes that follow from the table's flags, and remove columns that CQL hides.
 
     A table that was created by Thrift, or with COMPACT STORAGE, lacks the flag ``compound`` or has
-    another flag in addition. Some of its columns only exist in the storage.
+    another flag in addition. Some of its columns only exist in the server's storage: CQL does not
+    show them.
     """
     index = source.names.flags
     if index is None or source.virtual:
@@ -331,7 +333,8 @@ def _set_flags(table_metadata: TableMetadataV3, source: TableSource) -> None:
     if not flags & {"dense", "compound"}:
         _hide_static_compact(table_metadata)
     elif "dense" in flags:
-        # A dense table without value columns has a column of type "empty" in its storage.
+        # In its storage, a dense table without value columns has a column of the type "empty".
+        # Remove it.
         for column in [
             column
             for column in table_metadata.columns.values()
@@ -399,7 +402,7 @@ def _build_index(row: IndexRow, table_metadata: TableMetadataV3) -> IndexMetadat
     """Return the index that a row describes. If the row is damaged, the table keeps the error."""
     name, kind, options = row
     if type(name) is not str or type(kind) is not str or type(options) is not dict:
-        # A value is damaged. The check of that value raises an error that names it.
+        # If a value is damaged, one of these checks raises an error that names the value.
         try:
             _check_type(name, str, "an index's name")
             _check_type(kind, str, f"the kind of index {name!r}")
@@ -507,7 +510,8 @@ def renewed_keyspace(
     is a new object with the same mappings: an application may keep the old object, to compare its
     settings with the new settings.
     """
-    # Building the object is cheap, because its tables are only built at their first access.
+    # Build a new object for the comparison. That is cheap, because its tables are only built at
+    # their first access.
     new_keyspace = keyspace(source)
     is_altered = _alterable_settings(new_keyspace) != _alterable_settings(keyspace_metadata)
     for slot in KeyspaceMetadata.__slots__:
@@ -517,11 +521,12 @@ def renewed_keyspace(
                 vars(new_keyspace).update(vars(keyspace_metadata))
             continue
         old_value, new_value = getattr(keyspace_metadata, slot), getattr(new_keyspace, slot)
-        # Both objects share the mappings, which show the new content.
+        # Let the mappings of the old object show the new content, and use them in the new object,
+        # too.
         if type(old_value) is LazyMapping and type(new_value) is LazyMapping:
             old_value.show(new_value._names)
             setattr(new_keyspace, slot, old_value)
-        # Update the old object only if no setting has changed. Otherwise it keeps its old settings.
+        # If a setting has changed, the old object keeps its old settings.
         elif not is_altered:
             setattr(keyspace_metadata, slot, new_value)
     return new_keyspace if is_altered else keyspace_metadata
@@ -541,7 +546,7 @@ def _identity(value: _Object) -> _Object:
 
 
 def _index_of(location: tuple[TableSource, str]) -> IndexMetadata:
-    """Return the index at (table source, index name). This builds the table."""
+    """Return the index for (table source, index name). This builds the table."""
     source, name = location
     index: IndexMetadata = source.object().indexes[name]
     return index
@@ -637,7 +642,8 @@ def _tablets_option(row: Mapping[str, Any]) -> dict[str, Any] | None:
     if "initial_tablets" not in row:
         return None
     initial = row["initial_tablets"]
-    # A server that supports tablets has this column. Null means that this keyspace has no tablets.
+    # A server that supports tablets has the column `initial_tablets`. A null in it means that this
+    # keyspace has no tablets.
     if not isinstance(initial, int):
         return {"enabled": False}
     # 0 means that the server chooses the number of tablets, as if the option had no "initial".

@@ -78,8 +78,8 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
     :param count: the number of rows.
     :raises DecodeError: if a row goes past the end of the page. Runs of earlier tables are added.
     """
-    # The current run: the bytes of the keyspace and table names, the offset and number of its rows,
-    # and the decoded names.
+    # These variables describe the current run: the bytes of the keyspace and table names, the
+    # offset and number of its rows, and the decoded names.
     raw_names: bytes | None = None
     run_offset = row_count = 0
     names: tuple[str, str] | None = None
@@ -87,7 +87,7 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
     size_at, other_cells = _int32_at, range(_CELLS - 2)
     try:
         for _ in range(count):
-            # Skip the first two cells, keyspace and table. A null has a negative size.
+            # Skip the cells of the keyspace and the table. The size of a null is negative.
             row_offset = offset
             keyspace_end = offset + 4 + max(size_at(body, offset)[0], 0)
             offset = keyspace_end + 4 + max(size_at(body, keyspace_end)[0], 0)
@@ -104,7 +104,7 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
                 offset += size + 4 if size > 0 else 4
     except struct.error:
         raise _past_the_end() from None
-    # Slicing past the end does not raise, so check the end here.
+    # Check the end here, because slicing past the end raises no error.
     if offset > len(body):
         raise _past_the_end()
     if names is not None:
@@ -143,7 +143,7 @@ def _rows(body: bytes, offset: int, count: int) -> Iterator[list[bytes | None]]:
                 offset += size if size > 0 else 0
         except struct.error:
             raise _past_the_end() from None
-        # Slicing past the end does not raise, so check the end here.
+        # Check the end here, because slicing past the end raises no error.
         if offset > end:
             raise _past_the_end()
         yield cells
@@ -166,7 +166,7 @@ def columns_of(
     partition_key: list[tuple[int, ColumnMetadata]] = []
     clustering_key: list[tuple[int, ColumnMetadata]] = []
     others: list[ColumnMetadata] = []
-    # Each run has three items in `runs`.
+    # `runs` is flat, with three items for each run.
     for index in range(0, len(runs), 3):
         body, offset, count = runs[index : index + 3]
         # The first two cells are the names of the keyspace and the table.

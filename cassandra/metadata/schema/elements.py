@@ -176,7 +176,8 @@ class IndexMetadata:
         options = dict(self.index_options)
         target = _target_as_cql(options.pop("target", ""))
         table_name = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.table_name)}"
-        # The name needs no keyspace, because an index is always in the keyspace of its table.
+        # The name of the index is written without a keyspace, because an index is always in the
+        # keyspace of its table.
         name = maybe_escape_name(self.name)
         # KEYS and COMPOSITES say how the server stores the index. CREATE INDEX has no syntax for
         # them.
@@ -251,8 +252,8 @@ class UserType:
     def __init__(
         self, keyspace: str, name: str, field_names: Sequence[str], field_types: Sequence[str]
     ) -> None:
-        # The server stores names and types in two lists. If their lengths differ, the type of no
-        # field is certain.
+        # The server stores names and types in two lists. If their lengths differ, we cannot tell
+        # which type belongs to which field.
         if len(field_names) != len(field_types):
             raise ValueError(
                 f"type {keyspace}.{name} has {len(field_names)} field names and {len(field_types)} "
@@ -371,7 +372,7 @@ class Function:
             # The clause takes the name of one argument.
             clauses.append(f"MONOTONIC ON {maybe_escape_name(self.monotonic_on[0])}")
         elif self.monotonic:
-            # Without the name of an argument, the function is monotonic in all its arguments.
+            # No argument is named, so the function is monotonic in all its arguments.
             clauses.append("MONOTONIC")
         clauses += [f"LANGUAGE {self.language}", f"AS {body}"]
         return ("\n    " if formatted else " ").join(clauses)

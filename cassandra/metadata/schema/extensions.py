@@ -1,7 +1,7 @@
-"""Table extensions: classes that add CQL to the export of a table with data of server plug-ins.
+"""Table extensions: classes that export data which server plug-ins have stored for a table.
 
-Each table has a map of extensions: bytes by name, which a plug-in of the server has stored. An
-application can register a class that exports an extension.
+Each table has a map of extensions, with a name and bytes for each extension. An application can
+register a class that adds CQL statements for an extension to the export of the table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TableExtensionInterface:
 
     @classmethod
     def after_table_cql(cls, table_meta: Any, ext_key: str, ext_blob: bytes) -> str | None:
-        """Return CQL statements, with semicolons, for after the table's CQL; None for nothing.
+        """Return CQL statements, with semicolons, to add after the table's CQL, or None.
 
         :param table_meta: the `TableMetadata`.
         :param ext_key: the name of the extension.

@@ -1,6 +1,6 @@
-"""Keeps errors in schema rows: the object that is built from the rows keeps the error.
+"""Keeps errors in schema rows, so that one bad row does not hide the rest of the schema.
 
-The export of such an object is a comment that reports the error.
+The object that is built from the row keeps the error, and its export is a comment with the error.
 """
 
 from __future__ import annotations

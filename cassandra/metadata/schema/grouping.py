@@ -1,4 +1,4 @@
-"""Groups rows of the schema tables, in the order of their arrival, into sources of a `Schema`.
+"""Groups rows of the schema tables into the sources of a `Schema`. Rows may arrive in any order.
 
 A source holds the rows of one keyspace, table or view (`cassandra.metadata.schema.snapshot`).
 """
@@ -27,8 +27,8 @@ class Grouping:
         # The rows of system_schema.keyspaces and scylla_keyspaces, by keyspace.
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
-        # True if the server supports tablets. The rows do not show that, because a keyspace without
-        # tablets has no row in scylla_keyspaces.
+        # True if the server supports tablets, as the columns of scylla_keyspaces show. Its rows do
+        # not show that, because a keyspace without tablets has no row there.
         self._has_tablets = False
         # The sources of tables and views, by keyspace and name.
         self._tables: dict[str, dict[str, TableSource]] = {}
@@ -36,7 +36,8 @@ class Grouping:
         self._pages = Pages()  # decodes the pages of all schema tables but system_schema.columns
         self._columns = ColumnPages()
         self._indexes: dict[str, dict[str, list[IndexRow]]] = {}  # by keyspace and table
-        # The rows of other schema tables, by schema table and then by table or by keyspace.
+        # The rows of all other schema tables: by the name of the schema table, and then by table or
+        # by keyspace.
         self._rows_by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
         self._rows_by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}
         self._virtual: set[str] = set()  # the names of virtual keyspaces
@@ -50,7 +51,7 @@ class Grouping:
         :param message: the ROWS message.
         :param version: the protocol version with which the page was received.
         """
-        # Check the column names even if there are no rows: the server may support tablets even if
+        # Check the column names even if there are no rows: the server may support tablets although
         # no keyspace uses them.
         if part == "scylla_keyspaces":
             self._has_tablets = "initial_tablets" in (message.column_names or ())
@@ -59,8 +60,8 @@ class Grouping:
         virtual = part.startswith("virtual_")
         part = part.removeprefix("virtual_")
         if part == "columns":
-            # This is by far the largest schema table, so its rows are decoded when a table is
-            # built.
+            # Do not decode these rows before their table is built, because this is by far the
+            # largest schema table.
             self._columns.add(message)
             return
         names = tuple(message.column_names or ())
@@ -79,7 +80,7 @@ class Grouping:
             self._scylla_keyspaces.update(
                 {row["keyspace_name"]: row for row in _dicts(names, rows)}
             )
-        # Rows that name a table are triggers, dropped columns or other parts of tables.
+        # Rows that name a table belong to a table: triggers and dropped columns, for example.
         elif "table_name" in names:
             rows_by_table = self._rows_by_table.setdefault(part, {})
             for row_dict in _dicts(names, rows):
@@ -102,9 +103,8 @@ class Grouping:
         self, part: str, names: tuple[str, ...], rows: Iterable[tuple[Any, ...]], virtual: bool
     ) -> None:
         """Add a source for each row of the schema table "tables" or "views"."""
-        # There may be thousands of tables. More objects would take more time, especially in the
-        # garbage collector. So a source keeps its row as a tuple, and all sources share one
-        # `RowNames`.
+        # There may be thousands of tables, and each object costs time, especially in the garbage
+        # collector. So a source keeps its row as a tuple, and all sources share one `RowNames`.
         keyspace_index = names.index("keyspace_name")
         name_index = names.index("table_name" if part == "tables" else "view_name")
         sources = self._tables if part == "tables" else self._views
@@ -206,7 +206,8 @@ class Grouping:
         )
 
 
-# Maps schema tables in which few tables have rows to the attribute of `TableSource` for the rows.
+# For schema tables that have rows for only few tables: the attribute of `TableSource` for these
+# rows.
 _SLOTS = {
     "triggers": "triggers",
     "dropped_columns": "dropped",

@@ -29,8 +29,8 @@ _NOT_OPTIONS = frozenset(
         "where_clause",
     )
 )
-# Cassandra 4.0 still has these columns, but its CREATE TABLE rejects the options. A server that has
-# the column `additional_write_policy` is 4.0 or later.
+# Columns of system_schema.tables that Cassandra 4.0 still has, although its CREATE TABLE rejects
+# them as options. A server that has the column `additional_write_policy` is 4.0 or later.
 _REMOVED_IN_4_0 = ("dclocal_read_repair_chance", "read_repair_chance")
 # Options that CREATE MATERIALIZED VIEW rejects. The data of a view expires together with the data
 # of its base table.
@@ -57,7 +57,7 @@ def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
 @lru_cache(maxsize=32)
 def _option_positions(names: RowNames) -> dict[str, int]:
     """Return the position of each option in a row with these columns."""
-    # Only Cassandra 4.0 and later have the column additional_write_policy.
+    # If there is a column additional_write_policy, the server is Cassandra 4.0 or later.
     removed = _REMOVED_IN_4_0 if "additional_write_policy" in names.positions else ()
     return {
         name: index
@@ -78,8 +78,8 @@ def options_as_cql(options: Mapping[str, Any], is_view: bool = False) -> list[st
 
 # -- ScyllaDB --------------------------------------------------------------------------------------
 
-# Options that ScyllaDB stores as extensions: the name of the extension, and that of the option in
-# CREATE TABLE. The value of each is a map of strings in a binary format.
+# Options that ScyllaDB stores as extensions: maps the name of an extension to the name of the
+# option in CREATE TABLE. The value of such an extension is a map of strings in a binary format.
 _SCYLLA_EXTENSIONS = {
     "cdc": "cdc",
     "tombstone_gc": "tombstone_gc",
@@ -110,7 +110,7 @@ def read_scylla_map(data: bytes) -> dict[str, str] | None:
             offset = end
     except UnicodeDecodeError:
         return None
-    # If bytes are left over, the data has another format and only begins like a map.
+    # Bytes are left over, so the data has another format that only begins like a map.
     if offset != len(data):
         return None
     # Keys and values alternate.
@@ -122,14 +122,14 @@ def scylla_options(
 ) -> dict[str, Any]:
     """Return the options of a ScyllaDB table, from its extensions and its row of scylla_tables."""
     options: dict[str, Any] = {}
-    # First, the extensions that are a map of strings.
+    # First, read the extensions whose data are a map of strings.
     for extension, name in _SCYLLA_EXTENSIONS.items():
         data = extensions.get(extension)
         values = read_scylla_map(data) if isinstance(data, bytes) else None
         if values:
             options[name] = values
-    # Then the extensions with other formats. paxos_grace_seconds is a 32-bit number. scylla_tags is
-    # a map that also has settings of the Alternator API, which CQL cannot set.
+    # Then read the extensions with other formats. paxos_grace_seconds is a 32-bit number.
+    # scylla_tags is a map that also has settings of the Alternator API, which CQL cannot set.
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
@@ -137,7 +137,7 @@ def scylla_options(
     tags = read_scylla_map(tag_data) if isinstance(tag_data, bytes) else None
     if tags is not None and tags.get("system:synchronous_updates") == "true":
         options["synchronous_updates"] = True
-    # Finally, the options in the row of scylla_tables.
+    # Finally, read the options in the row of scylla_tables.
     for name in _SCYLLA_COLUMNS:
         value = (row or {}).get(name)
         if value:

@@ -83,8 +83,8 @@ class Pages:
     def _value(self, cql_type: type[CassandraType], data: bytes, version: int) -> object:
         """Decode a cell; if it cannot be decoded, return the error instead of a value."""
         try:
-            # Use the driver's decoder, because the application may have replaced the method
-            # `deserialize` of the class.
+            # Use the driver's codec, because the application may have replaced the method
+            # `deserialize` of the type class.
             value: Any = (
                 data.decode()
                 if cql_type is UTF8Type

@@ -8,8 +8,8 @@ uses the schema.
 
 Once a snapshot is in use, its sources do not change, except that they store their object when it is
 built. When a keyspace gets a new source, the old source passes its object on to the new source
-(`KeyspaceSource.pass_object_on`). The application may hold the object, and expects it to show later
-changes.
+(`KeyspaceSource.pass_object_on`), because the application may hold the object and expects it to
+show later changes.
 """
 
 from __future__ import annotations
@@ -46,13 +46,17 @@ _build_lock = RLock()
 
 @renew_in_child
 def _renew_lock() -> None:
-    """Replace the lock in a forked child, in which the thread that holds it does not exist."""
+    """Replace the lock in a forked process.
+
+    Another thread may have held the lock. That thread does not exist in the child process, so
+    nobody would release the lock.
+    """
     global _build_lock
     _build_lock = RLock()
 
 
 def _refused(mapping: object, *arguments: object, **named: object) -> NoReturn:
-    """Raise TypeError; replaces each method that would change a `LazyMapping`."""
+    """Raise TypeError. This is in place of each method that would change a `LazyMapping`."""
     raise TypeError("schema metadata is read-only: it changes with the schema of the cluster")
 
 
@@ -64,7 +68,7 @@ def _with_names_note(
 ) -> KeyError:
     """Add a note that lists the existing names to `error`, and return `error`.
 
-    The arguments of the error do not change: the only argument is the key that was not found.
+    The error keeps its only argument, the key that was not found.
     """
     similar_name = nearest(name, names) if isinstance(name, str) else None
     listed_names = [*names][:MAX_LISTED_NAMES]
@@ -121,8 +125,8 @@ class LazyMapping(dict[str, V]):
     """A live, read-only mapping whose values are built at the first access.
 
     For each name, the mapping has a source, from which `make` returns the value. `show` replaces
-    all names and sources at once, so readers need no lock. The class derives from dict only so that
-    `isinstance(mapping, dict)` is true: the dict itself is always empty. Pickling and copying
+    all names and sources at once, so readers need no lock. The class only derives from dict so that
+    `isinstance(mapping, dict)` is True; the underlying dict is always empty. Pickling and copying
     create a plain dict.
 
     :param names: the source of each value, by name.
@@ -228,7 +232,7 @@ class LazyMapping(dict[str, V]):
 
 
 class _Values(ValuesView[V]):
-    """A view of the values of a `LazyMapping`; one iteration reads a single snapshot."""
+    """A view of the values of a `LazyMapping`. A loop does not see later calls of `show`."""
 
     __slots__ = ()
 
@@ -239,7 +243,7 @@ class _Values(ValuesView[V]):
 
 
 class _Items(ItemsView[str, V]):
-    """A view of the items of a `LazyMapping`; one iteration reads a single snapshot."""
+    """A view of the items of a `LazyMapping`. A loop does not see later calls of `show`."""
 
     __slots__ = ()
 
@@ -262,9 +266,10 @@ All tables that lack such objects share this mapping.
 
 
 class _Source:
-    """The rows from which a metadata object is built, and the object after it was built.
+    """The rows from which a metadata object is built, and the object once it is built.
 
-    `builder` is the name of the function in `cassandra.metadata.schema.build` that builds it.
+    `builder` is the name of the function in `cassandra.metadata.schema.build` that builds the
+    object.
     """
 
     __slots__ = ("_object",)
@@ -307,7 +312,7 @@ class RowNames:
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.positions = {name: index for index, name in enumerate(names)}
-        # Store these two positions, because they are needed for each table.
+        # Store the positions of these two columns, because they are needed for each table.
         self.extensions = self.positions.get("extensions")
         self.flags = self.positions.get("flags")
 
@@ -324,7 +329,7 @@ NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 class TableSource(_Source):
     """The rows of the schema tables that describe one table or materialized view.
 
-    * `names` and `row`: the row of system_schema.tables or views, and the names of its columns.
+    * `row` and `names`: the row of system_schema.tables or views, and the names of its columns.
       `error` is set if the row is damaged.
     * `columns`: the pages with the rows of the table's columns.
     * `triggers`, `dropped`, `masks` and `scylla` (from scylla_tables): rows as dicts.
@@ -386,13 +391,13 @@ class TableSource(_Source):
     def with_views(self, views: Mapping[str, TableSource]) -> TableSource:
         """Return a copy with other views.
 
-        The copy has the same object, because the application may hold it. The object shows the new
-        views.
+        The copy has the same metadata object, because the application may hold that object. From
+        then on, the object shows the new views.
         """
         copy = TableSource(self.keyspace, self.name, self.names, self.row, self.virtual)
         copy.views = views
-        # The copy could not build an object, because the rows of the table were removed from the
-        # pages when the first object was built.
+        # The copy must get an object now. It could not build an object later: when the first object
+        # was built, the rows of the table were removed from the pages.
         copy._object = build.with_views(self.object(), views)
         return copy
 
@@ -434,8 +439,8 @@ class KeyspaceSource(_Source):
         """
         if self._object is None:
             with _build_lock:
-                # If another source has replaced this source, return the object of that successor,
-                # which shows later changes.
+                # If another source has replaced this source, return the object of that source,
+                # because it shows later changes.
                 if self._object is None and self.successor is not None:
                     return self.successor.object()
         metadata: KeyspaceMetadata = super().object()
@@ -447,11 +452,11 @@ class KeyspaceSource(_Source):
         From then on, the object shows the content of `successor`.
         """
         with _build_lock:
-            # The method `object` reads `successor` under this lock. So from now on it does not
-            # build an object for this source, but returns the successor's object.
+            # From now on, the method `object`, which reads `successor` under this lock, returns the
+            # object of the successor, and builds no object for this source.
             self.successor = successor
-            # There is nothing to pass on if this source has not built an object, or if the
-            # successor has already built an object.
+            # If this source has not built an object, there is nothing to pass on. If the successor
+            # has already built an object, it is too late.
             if self._object is None or successor._object is not None:
                 return
             try:

@@ -54,7 +54,7 @@ def _with(clauses: Sequence[str], separator: str) -> str:
 
 
 class _Columnar(Faulty, bases.ColumnarBase):
-    """The common base class of tables and views.
+    """The base class of tables and views.
 
     `_row` is the row of system_schema.tables or views, and `_names` has the names of its columns.
     """
@@ -123,7 +123,8 @@ class _Columnar(Faulty, bases.ColumnarBase):
 
     def _extensions_as_cql(self) -> list[str]:
         """Return the clause ``extensions = ...`` in a list, for extensions that are not options."""
-        # ScyllaDB has no option `extensions`: its extensions hold other options.
+        # ScyllaDB has no option `extensions`. Its extensions are other options, which are exported
+        # under their own names.
         extensions = {} if self._scylladb else self.extensions
         unknown = {key: value for key, value in extensions.items() if key not in self.options}
         return [f"extensions = {protect_value(unknown)}"] if unknown else []
@@ -135,8 +136,8 @@ class _Columnar(Faulty, bases.ColumnarBase):
 class TableMetadata(_Columnar, bases.TableBase):
     """A table.
 
-    `columns` has the order of CREATE TABLE: the columns of the key, then the other columns by name.
-    `indexes`, `views` and `dropped_columns` are mappings by name.
+    `columns` is in the order in which `as_cql_query` writes them: the columns of the key, then the
+    other columns by name. `indexes`, `views` and `dropped_columns` are mappings by name.
 
     :param keyspace_name: the name of the keyspace.
     :param name: the name of the table.
@@ -179,7 +180,7 @@ class TableMetadata(_Columnar, bases.TableBase):
 
         If the table cannot be created, the result is a comment.
         """
-        # If the table cannot be recreated from its CQL, put the CQL into a comment that says so.
+        # The table cannot be created from its CQL, so put the CQL into a comment that says so.
         if self._error is not None:
             return incomplete(
                 f"Table {self.keyspace_name}.{self.name}", self._error, self._all_as_cql()
@@ -217,10 +218,10 @@ class TableMetadata(_Columnar, bases.TableBase):
     def _missing_parts_note(self) -> str:
         """Return a comment about parts of the table that the schema tables do not have."""
         # Cassandra 6.0-alpha2 stores the option `fast_path` of its transactions in system_schema,
-        # but it keeps the transactional mode in its metadata log only. So `fast_path` shows that
-        # the server has this version. But if `transactional_mode` is also an option, the server
-        # stores the mode in system_schema, and nothing is missing. An option is null if the server
-        # has disabled transactions, so ask for the column: `options` leaves out nulls.
+        # but it keeps the transactional mode in its metadata log only. So `fast_path` without
+        # `transactional_mode` shows that the server has this version, and that the mode is missing
+        # here. We look for the columns, and not in `options`, because an option is null if
+        # transactions are disabled, and `options` leaves out nulls.
         if not self._has_option("fast_path") or self._has_option("transactional_mode"):
             return ""
         return (
@@ -268,7 +269,8 @@ class TableMetadata(_Columnar, bases.TableBase):
         clauses = ["COMPACT STORAGE"] if self.is_compact_storage else []
         clauses += _clustering_order(self.clustering_key)
         clauses += options_as_cql(self.options) + self._extensions_as_cql()
-        # CQL has no CREATE VIRTUAL TABLE, so `export_as_string` puts the statement into a comment.
+        # CQL has no CREATE VIRTUAL TABLE. We write it nevertheless, because `export_as_string` puts
+        # the statement into a comment.
         noun = "VIRTUAL TABLE" if self.virtual else "TABLE"
         query = f"CREATE {noun} {self._qualified_name()} {body}"
         return query + _with(clauses, "\n    AND " if formatted else " AND ")
