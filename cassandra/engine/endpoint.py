@@ -107,7 +107,10 @@ class DefaultEndPointFactory(EndPointFactory):
 
 
 class SniEndPointFactory(EndPointFactory):
-    """Creates end points of nodes behind one TLS proxy. TLS sends the host id as the server name.
+    """Creates end points of nodes that are all reached through one TLS proxy.
+
+    Each connection sends the node's host id as the TLS server name (SNI), by which the proxy finds
+    the node.
 
     :param proxy_address: the proxy's name or address.
     :param port: the proxy's port.
@@ -132,7 +135,7 @@ class SniEndPointFactory(EndPointFactory):
     def create_from_sni(self, sni: str) -> SniEndPoint:
         """Return the end point of the node that the proxy knows by the name `sni`.
 
-        :param sni: the server name that TLS sends.
+        :param sni: the server name to send in the TLS handshake.
         """
         return SniEndPoint(self._proxy_address, sni, self._port)
 

@@ -73,8 +73,8 @@ _SHORT_TIMEOUT = 0.01  # seconds
 # need a number.
 NO_LIMIT = 3600.0  # seconds
 
-# For this many end points, a connector remembers that they have answered, and whose turn it is
-# among the addresses of a proxy.
+# The maximum number of entries in `Connector._answered` and in `Connector._turns`. The oldest entry
+# is dropped first.
 _MOST_ANSWERED = 10_000
 
 # For this many seconds after an address of a proxy has failed, the proxy's other addresses are
@@ -127,9 +127,11 @@ class Connector:
         # point fails, the error suggests that the host may expect TLS.
         # Each value is the IP address of the latest connection, or None for a Unix socket.
         self._answered: dict[EndPoint, str | None] = {}
-        # For end points whose addresses all lead to one node: how often an address was chosen.
+        # For each end point whose addresses all lead to one node: how many connections have begun
+        # at one of its addresses. The number determines the first address for the next connection.
         self._turns: dict[EndPoint, int] = {}
-        # Addresses of such end points that have failed, by (IP address, port), and the loop's time.
+        # For addresses of such end points that could not be connected to: the loop's time of the
+        # last failure, by (IP address, port).
         self._failed_addresses: dict[tuple[str, int], float] = {}
         self._has_warned_of_login = False
         # The protocol version for the next connection. It is lowered if a server rejects it.
@@ -206,7 +208,7 @@ class Connector:
                     self._downgrade(version, error)
 
     def _port_hint(self, endpoint: EndPoint) -> str:
-        """Return a hint if only other ports than that of `endpoint` have answered so far; else "".
+        """Return a hint if nodes have answered, but never on the port of `endpoint`; else "".
 
         A node may have one port with TLS and one without it. The cluster names only one of them to
         its clients, and the contact points may have the other one.
@@ -257,7 +259,8 @@ class Connector:
         try:
             await within(timeout, self._open(endpoint, connection, target))
         except asyncio.TimeoutError:
-            # A port with TLS where none is configured may be silent, and the other way round.
+            # The peer may say nothing if its port expects TLS and we do not use TLS, or the other
+            # way round. So add the hint about ports.
             hint = (
                 connection.port_hint()
                 if connection.is_reached and not connection.received_anything
@@ -296,7 +299,7 @@ class Connector:
             # The transport may be open already, even after a cancellation: close it.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
-        self._answered.pop(endpoint, None)  # so that the latest end point becomes the last
+        self._answered.pop(endpoint, None)  # so that the new entry is at the end
         self._answered[endpoint] = connection.ip_address
         if len(self._answered) > _MOST_ANSWERED:
             del self._answered[next(iter(self._answered))]
@@ -355,12 +358,14 @@ class Connector:
                 self._failed_addresses.pop((ip_address, port), None)
                 return
             except (OSError, asyncio.TimeoutError) as error:
-                # The transport was made when the time was up, and its end closes `connection`.
+                # If the transport was already connected when the time limit ended, do not try the
+                # next address: when that transport closes, it also closes `connection`.
                 if connection.is_connected:
                     raise
                 if endpoint.leads_to_one_node:
                     self._note_failure(ip_address, port)
-                # A failure of TLS tells more than an address that cannot be reached.
+                # If the addresses failed in different ways, raise a TLS error rather than the error
+                # of an address that cannot be reached: the TLS error says more about the cause.
                 if (
                     failure is None
                     or _is_tls_failure(connection, error)
@@ -382,13 +387,15 @@ class Connector:
 
         :param addresses: the addresses in the resolver's order.
         """
-        # The end points begin at different addresses, because each may have a single connection.
+        # Let different end points begin at different addresses. Each end point may have a single
+        # connection, and these connections would otherwise all use the same address.
         turn = self._turns.pop(endpoint, len(self._turns))
         self._turns[endpoint] = turn + 1
         if len(self._turns) > _MOST_ANSWERED:
             del self._turns[next(iter(self._turns))]
         # Name servers shuffle their answers, so sort the addresses: the turns need a fixed order.
-        # The resolver's first family stays first: the other may lead nowhere from this machine.
+        # Keep the address family (IPv4 or IPv6) that the resolver returned first at the beginning,
+        # because this machine may not be able to use the other family.
         is_first_ipv6 = _is_ipv6(addresses[0])
         in_order: list[str] = []
         for is_ipv6 in (is_first_ipv6, not is_first_ipv6):
@@ -405,9 +412,10 @@ class Connector:
         return failed_at is not None and now - failed_at < _LAST_AFTER_FAILURE
 
     def _note_failure(self, address: str, port: int) -> None:
-        """Note that an address cannot be connected to, and forget the failures of long ago."""
+        """Record that an address has failed, and forget failures that are not recent."""
         now = self._loop.time()
-        # Failures are in the order of time, so those of long ago come first.
+        # The dict is in the order of the failures' times. Remove the address before adding it, so
+        # that it becomes the last entry, and delete old failures from the beginning.
         self._failed_addresses.pop((address, port), None)
         self._failed_addresses[address, port] = now
         for address_and_port in list(self._failed_addresses):
@@ -449,7 +457,10 @@ class Connector:
 
     @property
     def may_check_names(self) -> bool:
-        """True if a certificate may have to be for the name or address of its end point."""
+        """True if certificates may be checked against the name or address of the end point.
+
+        False if we know that certificates need not match it.
+        """
         tls_client = self._settings.tls
         return tls_client is not None and tls_client.may_compare_addresses
 
@@ -692,11 +703,11 @@ def _single_message(actions: Sequence[Action]) -> Send:
 
 
 def _ignore_failure(endpoint: EndPoint, kind: str, error: Exception) -> None:
-    """The default of `Connector.on_failure`."""
+    """Do nothing. This is the default of `Connector.on_failure`."""
 
 
 def _ignore_version(version: int) -> None:
-    """The default of `Connector.on_version`."""
+    """Do nothing. This is the default of `Connector.on_version`."""
 
 
 def _kind_of_failure(connection: Connection, error: Exception) -> str:

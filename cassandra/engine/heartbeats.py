@@ -13,8 +13,8 @@ then reconnects, as after any other loss of a connection.
   connections get a heartbeat, too. So if a host hangs, the pools and the control connection lose
   all connections to the host at about the same time, and not one interval after another.
 
-Each interval also gives back the memory that the codecs keep for large vectors, if no vectors were
-decoded during the interval.
+At the end of each interval, the driver also frees the memory that the codecs keep for large
+vectors, if no vectors were decoded during the interval.
 
 At most one check of a host runs at a time, and thus at most one heartbeat on a connection. `check`
 sends no heartbeat on a connection that has received something within the last SILENCE seconds, so

@@ -89,8 +89,8 @@ class ConnectionOpener:
 
         Another node may be reached with a wrong proxy or address translator, or if the address now
         belongs to another node. Only ScyllaDB nodes can be checked, because they send their host id
-        in SUPPORTED. If all earlier connections to the host were lost, its address may have been
-        given to a node of another cluster meanwhile, so ask the node for the name of its cluster.
+        in SUPPORTED. If all earlier connections to the host were lost, its address may now belong
+        to a node of another cluster, so ask the node for the name of its cluster.
 
         :param target: the shard of a ScyllaDB node to connect to; None for any shard.
         :raises ConnectionException: if another node was reached; the node list is then read again.

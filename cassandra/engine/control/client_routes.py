@@ -180,7 +180,8 @@ class ClientRoutesEndPoint(EndPoint):
 
     @property
     def leads_to_one_node(self) -> bool:
-        # A proxy has a port for each node, at each of its addresses.
+        # All addresses of the proxy lead to this node, because the proxy has a separate port for
+        # each node.
         return True
 
     def resolve(self) -> tuple[str, int]:

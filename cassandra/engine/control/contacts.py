@@ -42,8 +42,8 @@ class Contacts:
         random: random.Random | None = None,
     ) -> None:
         self._random = generator_or_default(random)
-        # The contact points with resolved names, and with unresolved names, which may later resolve
-        # to other addresses.
+        # The contact points. `endpoints` has their resolved addresses. `named_endpoints` has the
+        # host names, which may later resolve to other addresses.
         self.endpoints = settings.endpoints
         self.named_endpoints = settings.named_endpoints
         self._find_endpoints = settings.find_endpoints

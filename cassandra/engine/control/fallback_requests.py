@@ -192,7 +192,7 @@ class QueryFallback:
         request.send_to(self._host_of(connection), connection)
 
     def _host_of(self, connection: Connection) -> Any:
-        """Return the host of the control connection."""
+        """Return the control connection's host; an `_UnknownHost` if the metadata lacks it."""
         return self._metadata.get_host(connection.endpoint) or _UnknownHost(connection)
 
     def release(self, session: RequestSession) -> None:

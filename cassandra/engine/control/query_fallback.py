@@ -17,9 +17,8 @@ class ControlConnectionQueryFallback(Enum):
     The control connection is in the keyspace of the first session that uses it, until that session
     is shut down. Until then, requests of sessions with another keyspace fail with `InvalidRequest`.
     A ``USE`` statement is never sent on the control connection: it fails. A request for a
-    particular host never uses the control
-    connection. If the control connection has no free stream, requests
-    wait for one.
+    particular host never uses the control connection. If the control connection has no free stream,
+    requests wait for one.
     """
 
     Disabled = "Disabled"

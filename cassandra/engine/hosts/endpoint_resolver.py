@@ -46,10 +46,15 @@ class EndpointResolver:
     ) -> EndPoint:
         """Return the end point of the node that the control connection is connected to.
 
-        Usually this is `endpoint`, to which the connection was opened. In four cases it is the
-        node's advertised address: if `endpoint` is a host name with several addresses, if it is a
-        host name and the node was reached at its advertised address, if `endpoint` has led to
-        several nodes, or if the node is already known by its advertised address.
+        Usually this is `endpoint`, to which the connection was opened. In the following cases it is
+        the end point that the factory creates from `row`, with the node's advertised address:
+
+        * the factory has `names_each_node`, because each contact point may lead to any node;
+        * `endpoint` has led to another node before;
+        * `endpoint` is a host name with several addresses;
+        * `endpoint` is a host name, the node was reached at its advertised address, and
+          certificates need not match the name;
+        * the node is already known by its advertised address.
 
         :param endpoint: the end point of the control connection.
         :param row: the row of system.local.
@@ -61,7 +66,8 @@ class EndpointResolver:
         host = self._find_host(host_id) if host_id is not None else None
         advertised: EndPoint | None = None
         if ip_address is not None and _is_name(endpoint) and not self._connector.may_check_names:
-            # The name may lead to another node later, although it leads to a single node now.
+            # If the node was reached at its advertised address, use that address: the host name may
+            # lead to another node later.
             (advertised,) = await self.of_rows([row])
             if (advertised.address, advertised.port) == (ip_address, endpoint.port):
                 return advertised
@@ -77,7 +83,7 @@ class EndpointResolver:
         return advertised
 
     def note_nodes(self, endpoints: Sequence[EndPoint]) -> None:
-        """Note which end points several nodes have.
+        """Record the end points that several nodes share.
 
         :param endpoints: the end point of each node.
         """
@@ -85,17 +91,21 @@ class EndpointResolver:
         self._shared = frozenset(endpoint for endpoint in endpoints if counts[endpoint] > 1)
 
     def may_mislead(self, endpoint: EndPoint, reached_id: uuid.UUID) -> bool:
-        """Called if a connection to the end point of a host has reached another node.
+        """Return True if a connection to the end point of a host may reach another node.
+
+        Called when that has happened. If several nodes have the end point, it is normal. Otherwise,
+        if the reached node is another known host of the cluster, the end point is recorded as
+        misleading. When the node list is read next, a node that is reached through the end point
+        gets its advertised address instead.
 
         :param reached_id: the host id of the node that was reached.
-        :returns: True if that is normal, because several nodes have the end point. Otherwise, if
-            this is the end point of a contact point, and the reached node is another one of the
-            cluster, the node gets its advertised address when the node list is read next.
+        :returns: True if several nodes have the end point.
         """
         if endpoint in self._shared:
             return True
-        # An unknown node may have replaced the host, such as a new container behind the same port.
-        # Perhaps its advertised address cannot be reached.
+        # If the reached node is unknown, do not record the end point: the node may have replaced
+        # the host, such as a new container behind the same port, and perhaps its advertised address
+        # cannot be reached.
         reached = self._find_host(reached_id)
         if reached is not None and reached.endpoint != endpoint:
             self._misleading.add(endpoint)

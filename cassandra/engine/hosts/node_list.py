@@ -97,9 +97,10 @@ class NodeListReader:
         ]
         self._resolver.note_nodes(endpoints)
         rows = zip(endpoints, [local, *peers], strict=True)
-        # A ScyllaDB node without tokens stores no data, and has no row in the peers tables of other
-        # nodes. (The rows in `peers` have tokens.) In Cassandra such nodes are coordinators, which
-        # applications choose on purpose.
+        # Leave a ScyllaDB node without tokens out of the hosts: it stores no data, and the peers
+        # tables of other nodes do not contain it either. (All rows in `peers` have tokens.) In
+        # Cassandra, a node without tokens is a coordinator, which applications connect to on
+        # purpose.
         features = connection.features
         is_scylla = features is not None and features.is_scylla
         has_local = bool(local.get("tokens") or not peers or not is_scylla)
@@ -122,7 +123,8 @@ class NodeListReader:
         except DriverException as error:
             if connection.closed or isinstance(error, OperationTimedOut):
                 raise
-            # The node is overloaded, or some service without this table. Requests may succeed.
+            # The node may be overloaded, or may be a service that does not have this table. Use the
+            # connection nevertheless, because requests may succeed.
             log.debug("%s does not say which cluster it belongs to: %s", endpoint, error)
             return
         for local in rows:

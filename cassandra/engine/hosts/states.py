@@ -32,7 +32,7 @@ class Up(enum.Enum):
     UP = "up"
     DOWN = "down"
     DRAINING = "draining"  # will stop soon: takes no new requests, but completes those in flight
-    GIVEN_UP = "given up"  # down, and nobody tries to reach it until the cluster reports it up
+    GIVEN_UP = "given up"  # down; nobody tries to reach it until an event starts a new attempt
 
     @property
     def is_down(self) -> bool:
@@ -242,7 +242,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
         ),
         Rule(lambda state, facts: not state.up.is_down, Action.RELOCATE),
     ),
-    # While all policies ignored the host, nobody tried to reach it.
+    # A session wants connections to the host again. While all policies ignored the host, nobody
+    # tried to reach it, so open the pools now.
     Event.WANTED: (
         Rule(lambda state, facts: state.up is Up.DOWN and not state.tried, Action.BRING_UP),
     ),

@@ -62,10 +62,12 @@ class StatusEvents:
         self._closed = False
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Report the host of a STATUS_CHANGE event up or down, after a short delay.
+        """Handle a STATUS_CHANGE event: after a short delay, report its host up or down.
 
-        The node list is read again if the node is not in it, or if the node is up. That is all that
-        happens if the event reports a status other than UP and DOWN.
+        If the event reports the host up, the node list is also read again. If the node is not in
+        the node list, or if the status is neither UP nor DOWN, the node list is read again and
+        nothing is reported. Events are ignored if the setting `status_event_refresh_window` is
+        negative.
         """
         window = self._settings.status_event_refresh_window
         if window < 0:  # the application wants such events to be ignored

@@ -143,9 +143,10 @@ def _endpoints_by_id(
 ) -> dict[Any, EndPoint]:
     """Return the end point of each host id.
 
-    Servers sometimes keep the row of a node's old address beside the row of its new address. The
-    first row is the queried node. Otherwise choose the address of a host that is not down, then an
-    address that we have not tried, and last the address of a host that is down.
+    Servers sometimes keep the row of a node's old address beside the row of its new address. Then
+    several rows have the same host id. If one of them is the first row, which is the queried
+    node's, use its end point. Otherwise prefer the end point of a host that is not down, then an
+    end point that we have not tried, and last the end point of a host that is down.
 
     :param rows: as for `NodeList`.
     :param previous: the hosts after the previous reading.
