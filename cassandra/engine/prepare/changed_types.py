@@ -52,7 +52,7 @@ LATER_CHECKS = (0.5, 5.0)  # seconds
 
 
 class ChangedTypes:
-    """Prepares the statements again ("renews" them) that use changed types.
+    """Renews the statements that use changed types. To renew a statement means to prepare it again.
 
     :param preparer: knows the statements in use, and prepares them again.
     :param agree: waits until the nodes agree on the schema.

@@ -2,7 +2,8 @@
 
 It is used when the application executes a CQL string with bind markers, or a batch with such
 strings, for the first time. It is also used if the values of a later execution do not fit the
-statement that was prepared: another client may have made the table anew with other types.
+statement that was prepared: another client may have dropped the table and created it again with
+other types.
 """
 
 from __future__ import annotations

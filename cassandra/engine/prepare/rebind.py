@@ -60,7 +60,9 @@ def adopt_columns(
         if _have_same_types(old_columns, columns) or changes_of(old_columns, columns):
             continue
         if current_columns is None:
-            # The response to the PREPARE may have been decoded without the registered classes.
+            # The response to the PREPARE may have been decoded without the classes that the
+            # application has registered for user-defined types, so put these classes into the
+            # column types.
             current_columns = [
                 column._replace(type=with_registered_classes(column.type, user_types))
                 for column in columns
@@ -97,7 +99,8 @@ def adopt_key(
         try:
             statement.renew_key(indexes or None)
         # A user's encryption policy has raised an error, or the server has sent indexes of columns
-        # that do not exist. The request can be executed in any case: the key only tells where.
+        # that do not exist. Ignore the error: the partition key only determines which host gets the
+        # request, and any host can execute it.
         except Exception as error:
             log.warning("%s cannot be routed by its new key: %s", statement, error)
 
@@ -182,8 +185,8 @@ class Renewed:
             before.is_lwt(),
             codecs=before.codecs,
         )
-        # For each column, the type of bound values without the application's classes, and the
-        # column with its current type.
+        # For each column, a pair: the type for which values are already bound, without the
+        # application's classes, and the column with its current type.
         self._columns = [
             (with_registered_classes(old.type, {}), new)
             for old, new in zip(before.column_metadata, response.bind_metadata, strict=True)

@@ -214,7 +214,7 @@ def take_over(
     """Update `prepared` from the server's response to a PREPARE.
 
     If user-defined types have got new fields, values of these fields can be bound from now on. If
-    the table has got another partition key, all statements with this id are routed by it.
+    the table has got another partition key, all statements with this id are routed by that key.
 
     :param random: generates an id that no statement of a server has; None uses the process-wide
         generator.

@@ -24,8 +24,8 @@ from cassandra.cqltypes.containers import (
 from cassandra.cqltypes.scalars import BytesType
 from cassandra.cqltypes.udt import UserType
 
-# The scalar types by the functions that make their codecs. Only types of the same family can have
-# equal values.
+# The family of each scalar type, by the name of the function that makes its codec. Only values of
+# types of the same family can be equal.
 _NUMBERS = dict.fromkeys(
     ("int8", "int16", "int32", "int64", "varint", "float32", "float64", "decimal_number"), "number"
 )
@@ -36,7 +36,8 @@ _FAMILIES = {
     **{name: name for name in ("boolean", "uuid", "timestamp", "date", "time", "duration")},
 }
 
-# These types read the parts of a value without decoding them.
+# With these types, the elements, keys and values of any collection are read as bytes, without
+# decoding them.
 _RAW_LIST = ListType.apply_parameters((BytesType,))
 _RAW_MAP = MapType.apply_parameters((BytesType, BytesType))
 
@@ -122,7 +123,8 @@ def is_same_value(old: Any, old_data: bytes | None, new: Any, new_data: bytes | 
         if issubclass(old, SetType):
             # The new bytes have the elements of the decoded set: sorted, and each once. The
             # application may have bound them in any order. So bring the old bytes into this form,
-            # too. Elements that differ must not have become one, as 0.0 and -0.0 do.
+            # too. If two different elements, such as 0.0 and -0.0, have become a single element,
+            # the sets are not equal.
             if len(set(old_items)) != len(new_items):
                 return False
             codec = old.codec()
@@ -165,7 +167,7 @@ def _unwrapped(cql_type: Any) -> Any:
 
 
 def _kind(cql_type: Any) -> str | None:
-    """Return what two types must have in common to have equal values; None for unknown types."""
+    """Return the kind or family that two types must share to have equal values; None if unknown."""
     # The values of an application's type may be anything.
     if cql_type._overridden():
         return None

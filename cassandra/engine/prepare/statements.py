@@ -157,7 +157,8 @@ class Preparer:
         if response.pk_indexes:
             indexes: Sequence[int] = response.pk_indexes
             return indexes
-        # Protocol version 3 sends no indexes. The schema may not have the table yet.
+        # In protocol version 3, the response has no indexes, so compute them from the schema. The
+        # schema may not have the table yet.
         key = key_positions(self._metadata, response.bind_metadata)
         return () if key is None and response.pk_indexes is not None else key
 
@@ -299,10 +300,10 @@ class Preparer:
             codecs=session.codecs,
         )
         if not getattr(policy, "deterministic", True):
-            # The policy encrypts equal values differently, so a value of an encrypted key column
-            # could not be found again. Binding such a value must therefore raise an error. The
-            # response names only the partition key, and only since protocol version 4, so read the
-            # whole primary key from the schema.
+            # The column encryption policy encrypts equal values to different bytes, so a row with
+            # an encrypted key column could not be found by its key. Binding such a value must
+            # therefore raise an error. The response names only the partition key, and only since
+            # protocol version 4, so read the whole primary key from the schema.
             schema = self._metadata.keyspaces.get(prepared.table_keyspace or "")
             table = schema.tables.get(prepared.table or "") if schema is not None else None
             if table is not None:
@@ -398,8 +399,9 @@ class Preparer:
             key = self.key_of(response)
             if not has_key(prepared, key):
                 adopt_key(self.all_with(prepared.query_id), columns, key)
-        # If only the reverse is no change, the host does not know the new fields of a user-defined
-        # type yet. Then the statement is up to date.
+        # The types differ in one direction. If they do not differ in the other direction, the host
+        # only lacks new fields of a user-defined type, because it does not know the change yet.
+        # Then the statement is up to date, and nothing needs to be done.
         elif changes_of(columns, old_columns):
             guard(self.all_with(prepared.query_id), columns, key=self.key_of(response))
 
