@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SSLSessionCache"]
 
-# The attributes of a context that may change. Ciphers are left out, because to read them takes as
-# long as a part of a handshake. A server rejects a session whose cipher the client no longer has.
+# The attributes of a context that may change. Ciphers are left out, because reading them takes a
+# noticeable part of the time of a handshake. That is safe: a server rejects a session whose cipher
+# the client no longer offers.
 _ATTRIBUTES = (
     "check_hostname", "verify_mode", "verify_flags", "hostname_checks_common_name", "options",
     "minimum_version", "maximum_version", "security_level", "post_handshake_auth",
@@ -75,8 +76,9 @@ class SSLSessionCache:
         """Return the session of a peer, or None if the cache has no session that can be used.
 
         :param key: identifies the peer.
-        :param context: the TLS context to use the session with. A session of another context cannot
-            be used, so it is dropped; so is a session from before a change of the context.
+        :param context: the TLS context to use the session with. If the stored session is of another
+            context, or of this context before it was changed, the session cannot be used and is
+            dropped.
         """
         state = self.state_of(context)
         with self._lock:
@@ -109,12 +111,13 @@ class SSLSessionCache:
     def state_of(self, context: ssl.SSLContext) -> Hashable:
         """Return a value that changes if the context changes, or if the sessions are dropped.
 
-        Python cannot read some parts of a context, such as the certificate of the client. The value
-        does not show changes of these.
+        Python cannot read some parts of a context, such as the client's certificate. If only these
+        change, the value stays the same.
 
         :param context: the `ssl.SSLContext`.
         """
-        # Certificates cannot be removed from a context, so their numbers show each change.
+        # Certificates can be added to a context, but not removed, so their numbers show each
+        # change.
         certificates = tuple(context.cert_store_stats().values())
         # Some implementations of Python do not have all attributes.
         settings = [getattr(context, name, None) for name in _ATTRIBUTES]
@@ -127,13 +130,13 @@ class SSLSessionCache:
         session: ssl.SSLSession,
         state: Hashable = None,
     ) -> None:
-        """Store the session of a peer, replacing an earlier one.
+        """Store the session of a peer, and replace the peer's earlier session.
 
         :param key: identifies the peer.
         :param context: the `ssl.SSLContext` that the session was created with.
         :param session: the `ssl.SSLSession`.
-        :param state: the result of `state_of` before the handshake. If the state is another one by
-            now, the session is not stored. None stores the session in any case.
+        :param state: the result of `state_of` before the handshake. If the state has changed since,
+            the session is not stored. None stores the session in any case.
         """
         with self._lock:
             state_now = self.state_of(context)

@@ -53,8 +53,9 @@ class ReloadingContext:
         # reads, the next call sees another state, and calls `make` again.
         self._loaded_state = self._files_state()
         self._context = make()
-        # False if `make` has returned the same context again, against the rule. Then sessions of
-        # the context may have another certificate of the client.
+        # False if `make` has returned the same context again, although it must create a new context
+        # each time. In that case, the TLS sessions of the context may contain an older client
+        # certificate, so the driver must not resume them.
         self._creates_new_contexts = True
         renewed(self)
 

@@ -24,7 +24,7 @@ ContextSource = ssl.SSLContext | Callable[[], ssl.SSLContext]
 
 InThread = Callable[..., Any]
 
-# OpenSSL's error numbers for a certificate that fails verification (x509_vfy.h).
+# OpenSSL's error numbers for a certificate that fails verification (x509_vfy.h), by the reason.
 _NOT_YET_VALID = 9
 _EXPIRED = 10
 _SELF_SIGNED = (18, 19)
@@ -114,8 +114,9 @@ class TlsClient:
     def _may_resume_any(self) -> bool:
         """Return True if sessions may be resumed in which the client showed a certificate.
 
-        Otherwise the application may load another certificate into the same context. We would not
-        notice, because Python cannot read a context's certificate.
+        Return False if the application may load another certificate into a context that is in use.
+        A resumed session would still have the old certificate. We would not notice, because Python
+        cannot read the certificate of a context.
         """
         source = self.source
         return (
@@ -176,8 +177,9 @@ class Handshake:
         self._flights: FlightReader | None = None  # None if we need not read the flights
         self._has_offered_session = False
         # The key of the TLS session in the cache. The server name is part of the key, because a
-        # session may be resumed only for the name against which the certificate was checked. A
-        # session that was kept by the loose rule must not be resumed by the strict rule.
+        # session may be resumed only for the name against which the certificate was checked.
+        # `may_resume_any` is part of the key, because a session that was stored while it was True
+        # may contain a client certificate, and must not be resumed while it is False.
         self._key = (*endpoint.resolve(), server_hostname, may_resume_any)
         self._object: ssl.SSLObject | None = None  # the connection's TLS object, once it exists
 
@@ -221,7 +223,8 @@ class Handshake:
         if tls_object.session_reused:
             if self._sessions.is_fresh(self._key):
                 return
-        # In a resumed session, the server has the certificate, or none, of the session before.
+        # Check only sessions of a full handshake. A resumed session has the same client
+        # certificate, or none, as the session in the cache, which was checked when it was stored.
         elif not self._may_keep_session():
             return
         session = tls_object.session
@@ -229,8 +232,14 @@ class Handshake:
             self._sessions.put(self._key, self.context, session, self._state)
 
     def _may_keep_session(self) -> bool:
-        """Return True if the session stays right whatever certificate the application loads."""
-        # With `post_handshake_auth`, the server may ask for the certificate later.
+        """Return True if the session may be stored.
+
+        It must remain valid even if the application loads another client certificate into the
+        context. So the session must not contain a client certificate, unless `may_resume_any` is
+        True.
+        """
+        # With `post_handshake_auth`, the server may ask for the client's certificate after the
+        # handshake.
         return self._flights is None or (
             not self.context.post_handshake_auth and self._flights.was_not_asked()
         )
@@ -332,8 +341,8 @@ class Handshake:
         return f"{whose} {problem}"
 
     def _certificate_field(self, field: str) -> str:
-        """Return a field of the server's certificate that is a list; "" if it is unknown."""
-        # Alternative names are pairs of type and name.
+        """Return the names in a field of the server's certificate, with commas; "" if unknown."""
+        # The field, for example "subjectAltName", has pairs of a type and a name.
         with suppress(IndexError, TypeError, ValueError):
             return ", ".join(name for _, name in self._certificates()[0].get(field, ()))
         return ""

@@ -1,9 +1,10 @@
-"""Tells whether a server asked for a certificate of the client in a TLS handshake.
+"""Detects whether a server asked for a client certificate in a TLS handshake.
 
-Python's ``ssl`` does not say it, but the records that the client sends show it: a client must
-answer the question with a message of type Certificate, which is empty if the client has no
-certificate, and must not send that message without being asked. Up to TLS 1.2 the message is not
-encrypted. In TLS 1.3 it is, but then the length of the encrypted records is known if it is absent.
+Python's ``ssl`` does not report this, but the records that the client sends show it. If the server
+asks, the client must send a message of type Certificate, which is empty if the client has no
+certificate. If the server does not ask, the client must not send that message. Up to TLS 1.2, the
+message is not encrypted. In TLS 1.3 it is encrypted, but we know the length of the client's
+encrypted records without that message, and compare.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ _CHANGE_CIPHER_SPEC = 20
 _HANDSHAKE = 22
 _APPLICATION_DATA = 23
 
-# The type of the message in which a client shows its certificate.
+# The type of the handshake message that contains the client's certificate.
 _CERTIFICATE = 11
 
-# In TLS 1.3, a record with the message Finished has: the head of the message, a hash of the
-# handshake, the record's type, and the tag of the encryption.
+# The parts of a TLS 1.3 record with the message Finished, in bytes: the header of the message, a
+# hash of the handshake (whose length depends on the cipher), the record's type, and the tag of the
+# encryption.
 _FINISHED_HEAD = 4
 _RECORD_TYPE = 1
 _TAG = 16
@@ -36,7 +38,7 @@ class FlightReader:
     """
 
     def __init__(self, tls_object: ssl.SSLObject, outgoing: ssl.MemoryBIO) -> None:
-        # The TLS object refers to this object. A weak reference avoids a cycle.
+        # The TLS object refers to this object, so a strong reference would make a cycle.
         self._tls_object = weakref.ref(tls_object)
         self._outgoing = outgoing
         self._sent = bytearray()
@@ -52,13 +54,15 @@ class FlightReader:
             self._has_ended = True
             del vars(tls_object)["do_handshake"]
         finally:
-            # A buffer can only be read by emptying it, so write the bytes again.
+            # The buffer can only be read by emptying it, so write the bytes back.
             pending = self._outgoing.read()
             self._outgoing.write(pending)
             self._sent += pending[count_before:]
 
     def was_not_asked(self) -> bool:
-        """Return True if the server has certainly not asked for a certificate of the client.
+        """Return True if the server has certainly not asked for a client certificate.
+
+        False means that it has asked, or that we do not know.
 
         Call this after a full handshake.
         """
@@ -72,8 +76,9 @@ class FlightReader:
         if tls_object.version() == "TLSv1.3":
             encrypted = [len(body) for kind, body in records if kind == _APPLICATION_DATA]
             hash_length = 48 if cipher[0].endswith("SHA384") else 32
-            # If the server had asked, there would be another record, or a longer one. Padding makes
-            # records longer, too. Then we do not know, and return False.
+            # If the server did not ask, the only encrypted record is the message Finished. If there
+            # are more records, or a longer record, the server has asked, or the record is padded:
+            # we do not know which, and return False.
             return encrypted == [_FINISHED_HEAD + hash_length + _RECORD_TYPE + _TAG]
         messages = bytearray()
         for kind, body in records:
