@@ -102,7 +102,7 @@ class RowsAnswer:
 
 
 class ResultFuture(asyncio.Future[Any]):
-    """The awaitable of an execution's result.
+    """A future that the caller awaits to get the result of an execution.
 
     Cancelling the future ends the request. The stream is free again when the server's response has
     come.

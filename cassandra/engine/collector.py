@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # overflow.
 _MOST = 1 << 24
 
-# Makes named tuples faster than a call of their class.
+# Creates a named tuple. This is faster than a call of the tuple's class.
 _new_tuple: Callable[..., Any] = tuple.__new__
 
 
@@ -62,7 +62,7 @@ class Collector:
     """Creates the requests of many statements, and passes their outcomes to one reader.
 
     Any thread may call `put`. Only the reader calls the other methods; it starts the requests, and
-    executes statements that `path` does not handle.
+    executes the statements that `path` does not handle.
 
     :param concurrency: the maximum number of requests in flight.
     :param outcome_class: a named tuple class for outcomes, with the fields success and result or

@@ -281,7 +281,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.tls: Handshake | None = None  # None without TLS
         self.is_control_connection = False
         self.answered_before = False  # True if earlier connections to the host were answered
-        # Returns a hint for errors that suspect a port with or without TLS; "" if there is none.
+        # Returns a hint for the error message if the connection may have used a port with TLS
+        # without TLS, or the other way round; "" if there is no hint.
         self.port_hint: Callable[[], str] = str
         # The IP address of the server, once TCP is connected; None for a Unix socket.
         self.ip_address: str | None = None
@@ -737,8 +738,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         afterwards.
         """
         streams = self.streams
-        # `_lent_check` is None if the loop reads already. `take_back` fails if a thread is just
-        # using the reader; that thread calls this method soon.
+        # `_lent_check` is None if the loop reads already. `take_back` fails if a user thread is
+        # using the frame reader at this moment; that thread will call this method itself.
         if self._lent_check is None or not streams.take_back():
             return
         self._lent_check.cancel()
@@ -928,8 +929,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 try:
                     responder.on_connection_lost(self, cause)
                 except BaseException as fault:
-                    # An error in the code of one request must not prevent that the other requests
-                    # are notified.
+                    # If one request's code raises an error, the other requests must nevertheless be
+                    # notified.
                     log.exception(
                         "a request on %s could not be told that its connection is lost",
                         self.endpoint,

@@ -400,7 +400,7 @@ class Core(Observers):
         return await self._opener.open(endpoint, target, is_control)
 
     def may_mislead(self, endpoint: EndPoint, reached_id: uuid.UUID) -> bool:
-        """See `EndpointResolver.may_mislead`. Any thread may call this."""
+        """Call `EndpointResolver.may_mislead`. Any thread may call this."""
         return self._resolver.may_mislead(endpoint, reached_id)
 
     def _on_wrong_node(self, endpoint: EndPoint, reached_id: uuid.UUID) -> bool:

@@ -22,7 +22,8 @@ from cassandra.engine.pools.shard_ports import connected, connected_to_shard
 
 T = TypeVar("T")
 
-# User code that hangs, such as a name server that does not respond, keeps its thread.
+# The maximum number of blocking calls that run in threads at the same time. A call that hangs, for
+# example because a name server does not respond, occupies its thread until it returns.
 _MOST_THREADS = 2
 
 MakeProtocol = Callable[[], asyncio.BaseProtocol]
@@ -234,7 +235,8 @@ async def _run_in_thread(on_end: Callable[[], object], function: Callable[..., T
         try:
             result = function(*args)
         except StopIteration as caught:
-            # A future cannot have this error: the caller would wait forever.
+            # A future cannot have a StopIteration as its error, so the caller would wait forever.
+            # Replace it.
             error = RuntimeError("a function that the driver has called raised StopIteration")
             error.__cause__ = caught
         except BaseException as caught:

@@ -40,8 +40,9 @@ _MAX_VECTORS = 1000  # the maximum number of vectors of a batch that are searche
 def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
     """Return a note about the first vector of the request that a vector index cannot hold.
 
-    Such a vector contains NaN or an infinity, or only zeros, or is too long. If the search for a
-    vector fails that is a part of the statement's text, the note only says what may be wrong.
+    Such a vector contains NaN or an infinity, or only zeros, or is too long. If the request failed
+    to search for a vector that is written in the statement's text, we do not parse the vector; the
+    note only says what may be wrong.
 
     :param error: the server's error, as it is raised to the caller of the request.
     :param request_body: the request that was sent.
@@ -64,7 +65,7 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
                 if fault is not None:
                     return f'({prefix}column "{column.name}": the vector {fault})'
         if not searched and isinstance(error, ReadFailure):
-            # The vector of a statement that is not prepared is a part of its text.
+            # The request has no bound vectors. The statement's text may contain the vector.
             text = request_body.statement_text()
             if text is not None and re.search(r"\bANN\s+OF\s+[\[%]", text, re.IGNORECASE):
                 return _ADVICE_ON_TEXT

@@ -28,7 +28,8 @@ log = logging.getLogger("cassandra.cluster")
 
 # A call on the loop that takes longer than this is logged.
 SLOW = 0.1  # seconds
-# If other events wait while a call in the listeners' thread takes longer than this, it is logged.
+# If a call in the listeners' thread takes longer than this while other events wait, the call is
+# logged.
 LATE = 10.0  # seconds
 _LOG_INTERVAL = 10.0  # seconds between log lines about slow calls
 # The maximum number of events that wait for the listeners' thread. Older events are dropped.

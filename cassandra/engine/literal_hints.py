@@ -69,8 +69,8 @@ _FORMS_OF_TYPES = (
     (r"set", "a set is written {value}; as a parameter, pass a set"),
     (r"map", "a map is written {key: value}; as a parameter, pass a dict"),
 )  # fmt: skip
-# Matches messages of Cassandra about a literal of a wrong type. The groups are the column (if the
-# message names it) and the type.
+# Matches messages of Cassandra about a literal of a wrong type. The group `column` is the column,
+# if the message names it. The type is group 2 or group 3, depending on the message.
 _TYPE_OF_COLUMN = (
     r"Invalid [\w ]+ (?:constant|literal)\b.* for \"?(?P<column>[^\":]+)\"? of type "
     r"(?:frozen<)?(\w+)|"
@@ -90,7 +90,8 @@ def advice_for_type(message: str, statement: str) -> str | None:
     type_name: str = match[2] or match[3]
     advice = next(
         (advice for names, advice in _FORMS_OF_TYPES if re.fullmatch(names, type_name)),
-        # No pattern matches tuples and user-defined types.
+        # No pattern matches the name of a tuple type or a user-defined type, so this is the advice
+        # for these types.
         "prepare the statement, or register a class by cluster.register_user_type",
     )
     # Check whether the rejected value is in the parentheses of IN. If the message names a column,
@@ -99,7 +100,8 @@ def advice_for_type(message: str, statement: str) -> str | None:
     before = "" if column is None else rf"(?<!\w){re.escape(column)}\"?\s+"
     if re.search(rf"{before}\bIN\s*\(", without_strings(statement), re.IGNORECASE):
         several = "for several values, write IN %s and pass ((1, 2),)"
-        # If the message names a receiver, the statement has a list or a tuple in the parentheses.
+        # Group 3 is set for the message "Unexpected receiver type". Then the parentheses of IN
+        # contain a list or a tuple, so advise only how to pass several values.
         advice = several if match[3] is not None else f"{advice}; {several}"
     return advice
 

@@ -121,9 +121,10 @@ class Inbox:
         drain_count = self._drain_count
         if self._scheduled_after == drain_count:
             return
-        # If other threads do this at the same time, the other drains find an empty queue. That is
-        # also why we set `_scheduled_after` only when the drain is scheduled: a signal handler may
-        # interrupt this call before, and wait for work that it or another thread queues.
+        # Several threads may schedule a drain at the same time; the surplus drains find an empty
+        # queue. So we may set `_scheduled_after` after the drain is scheduled. If we set it before,
+        # a signal handler could interrupt this call in between, and wait for work that it or
+        # another thread queues. No drain would start that work.
         try:
             closed = self._closed
             if closed is not None:
@@ -380,8 +381,8 @@ class LoopThread:
         # Use a daemon thread, so that an application that forgets `shutdown` can exit.
         self._thread = new_thread(self._run, name)
         self._stopped = False  # True once `stop` or `stop_after` was called
-        # True once the loop knows that it is to stop. A signal handler may raise an exception
-        # before, so this is not always equal to `_stopped`.
+        # True once the loop was asked to stop, or was closed. `_stopped` is set earlier. The two
+        # may differ, because a signal handler may raise an exception in between.
         self._is_ending = False
         self._abandoned: str | None = None  # set in a forked child: why it cannot use the loop
 
@@ -395,8 +396,9 @@ class LoopThread:
         self._thread.start()
 
     def __del__(self) -> None:
-        # A signal handler may raise an exception before the caller gets this object. uvloop's loops
-        # do not close their descriptors themselves.
+        # If a signal handler has raised an exception in the constructor, or before the caller got
+        # this object, nobody else closes the loop. uvloop's loops do not close their descriptors
+        # themselves.
         loop = getattr(self, "loop", None)
         if loop is not None and self._claim():
             loop.close()
@@ -411,7 +413,7 @@ class LoopThread:
 
     @property
     def is_ending(self) -> bool:
-        """True if nothing more has to be done for the end of the loop and of its thread."""
+        """True if the loop was asked to stop, is closed, or is unusable in a forked child."""
         return self._is_ending
 
     def is_current(self) -> bool:
@@ -501,7 +503,8 @@ class LoopThread:
         self._stopped = True
         if self.close_unused():
             return
-        # The thread closes the loop when it ends. If the loop is closed, it is about to end.
+        # The thread closes the loop when it ends. If the loop is closed already, the thread is
+        # about to end, so the returned False can be ignored.
         call_on_loop(self.loop.call_soon_threadsafe, (self.loop.stop,))
         self._is_ending = True
         # A thread cannot wait for its own end.

@@ -44,8 +44,8 @@ def silence_future_of(error: object, future_class: Any) -> None:
     """Prevent a second report of an execution that was not awaited.
 
     If an `async with` block of a session or cluster ends with the error of `no_attribute`, the end
-    of the block also ends the execution. This function prevents that asyncio logs the execution's
-    error, too.
+    of the block also ends the execution. This function keeps asyncio from logging the execution's
+    error as well.
 
     :param error: the exception that has ended the block; None if there is none.
     :param future_class: the class of the awaitables of executions.

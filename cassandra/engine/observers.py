@@ -45,8 +45,8 @@ log = logging.getLogger("cassandra.observers")
 # Returns the CPU time of the current thread in seconds, or NaN on the few platforms without it.
 _cpu_time: Callable[[], float] = getattr(time, "thread_time", lambda: math.nan)
 
-# The arguments are (host, seconds), (host, error, decision of the retry policy), and (end point,
-# kind of the connection, error).
+# The types of the observers' callbacks. Their arguments are (host, latency in seconds), (host,
+# error, decision of the retry policy), and (end point, kind of the failure, error).
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 ConnectionFailureObserver = Callable[["EndPoint", str, Exception], None]

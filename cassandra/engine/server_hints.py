@@ -368,8 +368,8 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
         advice = _first_match(table, text)
         if advice is not None:
             return advice
-    # If the statement had been executed with parameters, the driver would have replaced these
-    # markers.
+    # The statement still has the markers that the server complains of, so it was executed without
+    # parameters: otherwise the driver would have replaced the markers.
     if "'%'" in message and re.search(r"%s|%\(\w+\)s", statement):
         return (
             "the markers %s and %(name)s need the values as the second argument of execute; "

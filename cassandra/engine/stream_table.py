@@ -174,8 +174,8 @@ class StreamTable:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self._limit = limit
-        # `open_direct` takes an id from `_ids` for good, for the stream of direct requests. So
-        # allow `_ids` to assign one id more than the limit.
+        # `open_direct` takes an id from `_ids` and never gives it back: it is the stream of direct
+        # requests. So allow `_ids` to assign one id more than the limit.
         self._ids.limit = min(limit + 1, MAX_STREAMS) if self._direct_stream >= 0 else limit
 
     @property
@@ -514,8 +514,8 @@ class StreamTable:
         If a thread waits for the bytes of its response, wake the thread. From then on it waits
         until the loop has read the response.
 
-        :returns: False if a thread is just using the reader. That thread calls ``owner.take_over``
-            afterwards; the loop must not read before that.
+        :returns: False if a thread is using the frame reader at this moment. That thread calls
+            ``owner.take_over`` afterwards; the loop must not read before that.
         """
         return True
 

@@ -201,7 +201,8 @@ class TimerWheel:
         for item in expired:
             try:
                 item.on_timeout()
-            # An error in one item must not prevent that the other items are called.
+            # If `on_timeout` of one item raises an error, the other items must be called
+            # nevertheless.
             except BaseException as error:
                 log.exception("the end of a time limit could not be processed")
                 item.fail(as_exception(error))

@@ -245,7 +245,7 @@ class SchemaReader:
             is_one_of_names = f"IN ({', '.join(map(cql_quote, names))})"
         else:
             is_one_of_names = f"= {cql_quote(target.name)}"
-        # The column with the names, `part.name`, differs between the schema tables.
+        # The column that has the element's name, `part.name`, differs between the schema tables.
         conditions = {
             name: f"keyspace_name = {cql_quote(target.keyspace)} AND {part.name} {is_one_of_names}"
             for name, part in parts.items()
