@@ -2,8 +2,8 @@
 
 A generator ends when it raises an error. An asynchronous generator also ends when the wait for its
 next item is cancelled, for example by ``asyncio.wait_for(anext(items), 5)``. If the caller then
-asks for another item, the generator reports its end, and the caller believes to have all items. The
-iterators of this module raise RuntimeError instead.
+asks for another item, the generator reports its end, and the caller believes that there are no more
+items. The iterators of this module raise RuntimeError instead.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class LoudIterator(Iterator[T]):
                 self._failure.raise_error()
             raise
         except BaseException as error:
-            # If the generator is running, another thread is waiting for an item. Then `next` has
-            # only failed for this call, and the iteration itself goes on in the other thread.
+            # If the generator is running, another thread is waiting for an item. In that case
+            # `next` has failed only for this call, and the other thread continues the iteration.
             if not getattr(self._items, "gi_running", False):
                 self._failure.note(error)
             raise

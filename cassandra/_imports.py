@@ -28,7 +28,8 @@ _importers: list[int] = []  # the identity of the importing thread for each runn
 _waiting: list[Callable[[], object]] = []  # functions that import what the first cluster needs
 _imported = 0  # the number of functions in `_waiting` that were called
 
-# The package, and its modules that were imported for the first cluster and later.
+# The package itself, and its modules that `_put_back` puts back into `sys.modules`. `_known` is
+# filled when the first cluster is created, and by each later import.
 _package = sys.modules[__package__ or ""]
 _known: dict[str, ModuleType] = {}
 
@@ -51,7 +52,8 @@ def import_module(name: str) -> ModuleType:
         with _lock:
             # Remove only one entry, because the imports of a thread may be nested.
             _importers.remove(thread)
-    # The modules that the first cluster needs are remembered together, by `import_all`.
+    # Before the first cluster is created, `_known` is empty: do not add to it here, because
+    # `import_all` later adds all modules together.
     if is_new and _known:
         _remember()
     return module
@@ -68,10 +70,12 @@ def _put_back() -> None:
     """Put modules of the package back into `sys.modules` that somebody has removed there.
 
     ``mock.patch.dict(sys.modules, ...)`` removes all modules that were imported within its block,
-    for example by the first cluster. The modules that were imported before still use them. If the
-    next import made a second copy of one, its classes would be other ones.
+    for example by the first cluster. Modules that were imported earlier still refer to the removed
+    modules. If a removed module were imported again, there would be two copies of it, and the
+    classes of one copy would not be the classes of the other.
     """
-    # If the package itself was removed, somebody wants to import all of it again.
+    # If the package itself was removed, too, the application wants to import the whole package
+    # again: put nothing back.
     if sys.modules.get(_package.__name__) is _package:
         for name, module in _known.items():
             sys.modules.setdefault(name, module)

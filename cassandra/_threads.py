@@ -4,8 +4,8 @@ After monkey patching, `threading` starts greenlets and creates locks for greenl
 event loop waits in the kernel, so it needs a real thread. This module therefore provides
 
 - `Lock` and `RLock`: real locks, for data that real threads and greenlets share. Hold them only
-  briefly: if another greenlet ran while a greenlet holds such a lock, the thread of both could wait
-  for itself;
+  briefly. If a greenlet holds such a lock while another greenlet of the same thread runs and waits
+  for the lock, the thread waits for itself;
 - `new_waiter`: a lock that a greenlet or thread waits for, and that any thread or greenlet
   releases. If a greenlet waits, only this greenlet is suspended, and its thread continues;
 - `new_thread`, `get_ident`: real threads and their identities;
@@ -349,7 +349,7 @@ class _Mailbox:
     def __init__(self) -> None:
         self.hub = sys.modules["eventlet.hubs"].get_hub()
         self._events: deque[Any] = deque()  # the events that were not delivered yet
-        self._is_signalled = False  # there is a byte in the pipe
+        self._is_signalled = False  # True if there is a byte in the pipe
         self._guard = Lock()  # protects the pipe from being closed during a write
         self._out, self._in = os.pipe()
         sys.modules["eventlet"].spawn(self._deliver)
@@ -371,7 +371,8 @@ class _Mailbox:
     def close(self) -> None:
         """Close the pipe, because the thread has ended and nobody reads the pipe any more.
 
-        Calls that the thread has not made yet are made elsewhere.
+        Calls that the thread has not made yet are made in a greenlet of another thread (see
+        `_spawn_at_home`).
         """
         with self._guard:
             # Set the flag, so that `put` does not write any more: another file may get the
@@ -430,9 +431,10 @@ def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
     returns `function` itself. Use this for callbacks of an application with greenlets, which
     expects its callbacks to run in greenlets, too.
 
-    Outside of greenlets, a native thread of the application, such as a worker of gevent's
-    threadpool or eventlet's tpool, runs greenlets only while it waits, so perhaps never again. Then
-    `function` runs in a greenlet of another thread: see `_spawn_at_home`.
+    The current thread may be a native thread of the application that is not running in a greenlet,
+    such as a worker of gevent's threadpool or eventlet's tpool. Such a thread runs greenlets only
+    while it waits, so perhaps never again. In that case, `function` runs in a greenlet of another
+    thread: see `_spawn_at_home`.
 
     :param function: called with the arguments of the returned function.
     """
@@ -442,7 +444,8 @@ def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
     spawn: Callable[[Callable[[], Any]], None]
     if get_ident() == _main_ident:
-        # Make it anew, because the application may have destroyed the hub that was used before.
+        # Create the function again, because the application may have destroyed the hub that the
+        # previous function uses.
         spawn = _spawn_in_main = _new_spawn()
     else:
         spawn = _SpawnInThread() if _is_in_greenlet() else _spawn_at_home
@@ -457,7 +460,7 @@ def _is_in_greenlet() -> bool:
     current = sys.modules["greenlet"].getcurrent()
     if green_library() == "eventlet":
         return current.parent is not None
-    # A worker of gevent's threadpool is also a greenlet, but not one of a hub.
+    # A worker of gevent's threadpool is also a greenlet, but no hub is among its parents.
     while current is not None and not isinstance(current, sys.modules["gevent.hub"].Hub):
         current = current.parent
     return current is not None
@@ -491,7 +494,10 @@ class _MailedCall:
 
 
 class _SpawnInThread:
-    """Starts calls in greenlets of the thread that makes this object, as long as it runs."""
+    """Starts calls in greenlets of the thread that creates this object.
+
+    When that thread has ended, the calls are started by `_spawn_at_home`.
+    """
 
     def __init__(self) -> None:
         self._ident = get_ident()
@@ -507,20 +513,23 @@ class _SpawnInThread:
         _spawn_at_home(call)
 
 
-# The following variables are about greenlets of the main thread, and of a thread of the driver, in
-# which calls run that belong to no thread with greenlets. `_spawn_in_main` and `_spawn_in_helper`
-# are the functions of `_new_spawn` of these threads; None if there is no such function yet.
+# Some calls do not belong to a thread that runs greenlets. They run in greenlets of the main
+# thread, or else of a helper thread that the driver starts for them. For these two threads,
+# `_spawn_in_main` and `_spawn_in_helper` are the functions that `_new_spawn` returned there; None
+# before that.
 _spawn_in_main: Callable[[Callable[[], Any]], None] | None = None
 _spawn_in_helper: Callable[[Callable[[], Any]], None] | None = None
 _starting_helper = Lock()  # held while the driver's thread is started
 
-# The driver's thread for greenlets has nothing else to do than to sleep for this many seconds.
+# The helper thread only runs greenlets, so its own loop sleeps for this many seconds at a time.
 _HELPER_SLEEP = 3600
 
 
 def _find_main_ident() -> int | None:
-    """Return the identity of the main thread, as `get_ident` returns it there."""
-    # After patching, `threading` knows greenlets instead. Perhaps the current one is the main one.
+    """Return the identity of the main thread, in the form that `get_ident` uses."""
+    # If threads are patched, the identities in `threading` are those of greenlets, and differ from
+    # the identities that `get_ident` returns. If the current greenlet is the main one, `get_ident`
+    # returns the identity of the main thread.
     if threading.get_ident() == threading.main_thread().ident:
         return get_ident()
     if green_library() == "gevent":
@@ -542,7 +551,7 @@ def _forget_threads() -> None:
 
 
 def _note_main_thread() -> None:
-    """Remember how greenlets of the main thread are started, if the current thread is that."""
+    """If the current thread is the main thread, remember how to start greenlets in it."""
     global _spawn_in_main
     if _spawn_in_main is None and get_ident() == _main_ident:
         _spawn_in_main = _new_spawn()
@@ -551,12 +560,14 @@ def _note_main_thread() -> None:
 def _spawn_at_home(call: Callable[[], Any]) -> None:
     """Start a call in a greenlet of the main thread.
 
-    If the main thread has not used the driver, the greenlet belongs to a thread of the driver. If
-    no greenlet can be started, the call is made at once, so no call is lost.
+    If we do not know how to start greenlets in the main thread, because it has not used the driver,
+    start the greenlet in the helper thread. If no greenlet can be started, make the call here, so
+    that no call is lost.
     """
     for find in (_main_spawn, _helper_spawn):
-        # For example, the application has destroyed the hub, or no thread can be started. A log
-        # record would come back here, because greenlets write the records.
+        # Ignore errors here: for example, the application has destroyed the hub, or no thread can
+        # be started. We cannot log them, because log records are written in greenlets that this
+        # function starts, so the record would come back to this function.
         with suppress(Exception):
             spawn = find()
             if spawn is not None:
@@ -568,8 +579,8 @@ def _spawn_at_home(call: Callable[[], Any]) -> None:
 def _main_spawn() -> Callable[[Callable[[], Any]], None] | None:
     """Return a function that starts a call in a greenlet of the main thread, or None."""
     global _spawn_in_main
-    # The main thread may have not used the driver yet. gevent has no list of its hubs, so search
-    # all objects, but only once.
+    # If the main thread has not used the driver yet, look for its gevent hub. gevent has no list of
+    # its hubs, so search all objects. Do that only until the helper thread has been started.
     if _spawn_in_main is None and _spawn_in_helper is None and green_library() == "gevent":
         hub_class = sys.modules["gevent.hub"].Hub
         for found in gc.get_objects():
@@ -582,7 +593,10 @@ def _main_spawn() -> Callable[[Callable[[], Any]], None] | None:
 
 
 def _helper_spawn() -> Callable[[Callable[[], Any]], None] | None:
-    """Return a function that starts a call in a greenlet of the driver's own thread for them."""
+    """Return a function that starts a call in a greenlet of the helper thread.
+
+    Start the thread if it is not running. None if its greenlets cannot be started.
+    """
     global _spawn_in_helper
     with _starting_helper:
         if _spawn_in_helper is None:
@@ -594,7 +608,10 @@ def _helper_spawn() -> Callable[[Callable[[], Any]], None] | None:
 
 
 def _run_helper(is_ready: threading.Lock) -> None:
-    """Run greenlets for ever. This runs in a thread of the driver, like a daemon."""
+    """Run greenlets in the helper thread, for ever.
+
+    Python does not wait for this thread when it exits.
+    """
     global _spawn_in_helper
     try:
         _spawn_in_helper = _new_spawn()
@@ -650,8 +667,9 @@ class RealThread:
         self._target = target
         self._is_alive = False
         self._started, self._over = new_waiter(), new_waiter()
-        # Runs a call in a greenlet of the current thread. If the current thread is a real thread of
-        # the driver, which has no greenlets, use a greenlet of the thread that has created it.
+        # A function that runs a call in a greenlet of the current thread. If the current thread is
+        # a real thread of the driver, which has no greenlets, the call runs in a greenlet of the
+        # thread that has created the real thread.
         self._call_in_greenlet = _real_threads.get(get_ident()) or in_own_greenlet(_call)
         self.ident: int | None = None
         _log_in_greenlets()

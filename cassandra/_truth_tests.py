@@ -64,10 +64,11 @@ class UseCheck:
 
 
 def is_left_of_or() -> bool:
-    """Return True if the current test for truth is of a comparison on the left side of `or`.
+    """Return True if user code is testing a comparison for truth, on the left side of `or`.
 
-    An example is ``A.x == 1 or A.x == 2``, whose value is always the first comparison. Not a
-    mistake are ``condition or default``, which may replace None, and an `or` in an `if`.
+    An example is ``A.x == 1 or A.x == 2``, whose value is always the first comparison. Return False
+    for ``condition or default``, which may replace None, and for an `or` in an `if`: these are not
+    mistakes.
     """
     frame = frame_of_user_code()
     # Find the instruction that tests for truth, and the instructions before and after it.
@@ -93,7 +94,7 @@ def identity_of(frame: FrameType) -> tuple[int, int]:
 
 
 def is_with_without_name(frame: FrameType) -> bool:
-    """Return True if a frame is entering a statement like ``with call():``, without an `as`.
+    """Return True if a frame is entering a statement like ``with call():``, without ``as name``.
 
     :param frame: the caller of ``__enter__``.
     """
@@ -120,7 +121,7 @@ def _is_with_without_name(code: CodeType, position: int) -> bool:
             earlier.pop()
     elif current not in ("BEFORE_WITH", "SETUP_WITH"):
         return False
-    # The context manager must be the result of a call, directly before.
+    # The expression of the `with` statement must be a call: the instruction before is that call.
     return bool(earlier) and earlier[-1].startswith("CALL")
 
 
@@ -133,7 +134,7 @@ class TruthTest(UseCheck):
 class IterationCheck(UseCheck):
     """Warns if a generator is dropped before anyone iterates over it, but not if it is closed.
 
-    The generator's frame holds the only reference to it.
+    The generator's frame holds the only reference to this check, so both are deleted together.
     """
 
     __slots__ = ()
@@ -141,7 +142,7 @@ class IterationCheck(UseCheck):
     def __del__(self) -> None:
         # If user code closes the generator before its first step, the generator drops this check.
         # The frame that runs now then belongs to the code that calls `aclose`: do not warn. There
-        # is no frame if Python itself drops the generator when Python ends.
+        # is no frame if Python drops the generator while the interpreter ends.
         frame = sys._getframe().f_back
         if frame is not None and "aclose" not in frame.f_code.co_names:
             super().__del__()
