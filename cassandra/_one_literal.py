@@ -11,8 +11,9 @@ import re
 from cassandra._patterns import pattern
 
 _SPACES = r"[ \t\r\n]*"
-# A literal without nested literals. The order matters: the digits of a UUID, blob or duration begin
-# like a number. These are the terms of Cassandra's Lexer.g, without strings in $$.
+# A literal without nested literals. The order of the alternatives matters, because a UUID, blob or
+# duration begins with digits, like a number. The alternatives are the terms of Cassandra's Lexer.g,
+# except strings in $$.
 _PLAIN = r"""
       '[^']*(?:''[^']*)*'
     | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
@@ -26,17 +27,18 @@ _PLAIN = r"""
 """
 _FLAGS = re.VERBOSE | re.IGNORECASE | re.ASCII
 _plain = pattern(_PLAIN, _FLAGS)
-# The name of a function, perhaps of a keyspace, with its bracket.
+# The beginning of a function call: a keyspace (optional), the function's name, and the opening
+# parenthesis.
 _CALL = rf"(?:[a-z]\w*\.)?[a-z]\w*{_SPACES}\("
-# What may follow an open bracket, or a comma or colon in brackets. NULL is allowed only there: for
-# a whole value, an application writes None.
+# What may follow after an opening bracket, or after a comma or colon inside brackets. NULL is
+# allowed only there: for a whole value that is null, the application passes None.
 _start = pattern(
     rf"{_SPACES}(?:(?P<bracket>[\[{{(\]}})])|(?P<call>{_CALL})|(?:{_PLAIN}|NULL)(?![\w.]))", _FLAGS
 )
 _call = pattern(_CALL, _FLAGS)
-# The name of a field of a user-defined type, with its colon.
+# The name of a field of a user-defined type, and the colon after it.
 _field = pattern(rf'{_SPACES}(?:[a-z]\w*|"[^"]*(?:""[^"]*)*"){_SPACES}:', _FLAGS)
-# What may follow a literal in brackets.
+# What may follow after a literal inside brackets.
 _next = pattern(rf"{_SPACES}([,:\]}})])", _FLAGS)
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 
@@ -54,14 +56,17 @@ def is_one_literal(text: str) -> bool:
 
 def _is_one_container(text: str) -> bool:
     """Return True if `text` is the literal of a container, or a call of a function."""
-    closing: list[str] = []  # the brackets that close the open ones
-    # For each open bracket: whether the current item has a colon.
+    closing: list[str] = []  # the closing bracket of each open bracket
+    # For each open bracket: True if the current item inside the bracket has a colon already.
     has_colon: list[bool] = []
     position = 0
-    # The closing brackets that may follow at once: an empty tuple does not exist.
+    # If the text just before `position` is an opening bracket: the closing brackets that may follow
+    # directly. A tuple must not be empty, so ")" may follow directly only after the parenthesis of
+    # a function call.
     may_close = ""
     while True:
-        # A literal begins here.
+        # A literal must begin at `position`. Inside braces, it may have the name of a field in
+        # front.
         if closing and closing[-1] == "}" and not has_colon[-1]:
             field = _field.match(text, position)
             if field is not None:
@@ -79,12 +84,14 @@ def _is_one_container(text: str) -> bool:
             may_close = ")" if start["call"] is not None else "]}"
             continue
         if bracket is not None:
-            # Only an empty list, set, map or call closes where a literal could begin.
+            # A closing bracket in the place of a literal is valid only if the list, set, map or
+            # call is empty.
             if bracket not in may_close or not closing or bracket != closing.pop():
                 return False
             has_colon.pop()
         may_close = ""
-        # A literal has ended. Close brackets, until another literal must follow.
+        # A literal ends at `position`. Read what follows it, and leave this loop at a comma or
+        # colon, after which another literal must follow.
         while closing:
             mark = _next.match(text, position)
             if mark is None:

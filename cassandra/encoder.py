@@ -66,7 +66,7 @@ def _digits(number: Any) -> str:
     return int.__repr__(index(number))
 
 
-# The methods for classes of NumPy, by the names of these classes.
+# The methods for classes of NumPy, by the names of these classes. NumPy itself is not imported.
 _METHODS_FOR_NUMPY = {
     "ndarray": "_cql_encode_array",
     "datetime64": "_cql_encode_moment",
@@ -176,8 +176,9 @@ class Encoder:
             return self.cql_encode_map_collection
         if issubclass(cls, Set):
             return self.cql_encode_set_collection
-        # The values of a mapping are a sequence that cannot be indexed. As the text of an object,
-        # they would be a call: dict_values([1, 2]).
+        # The view of a mapping's values is iterable, but is not a `Sequence`. Without this check,
+        # it would be written by its str(), dict_values([1, 2]), which looks like a call of a
+        # function in CQL.
         if issubclass(cls, (Sequence, ValuesView)):
             return self.cql_encode_list_collection
         # Encode arrays of other libraries, such as tensors of PyTorch. (NumPy's numbers also have
@@ -255,8 +256,9 @@ class Encoder:
     def _cql_encode_unknown(self, val: object) -> str:
         """Return the str() of an object of an unknown class, if it is one literal or call."""
         cls = type(val)
-        # The string of these numbers is a quotient, and that of a pandas.Period may be a year. As
-        # terms in CQL, both would be other numbers.
+        # Refuse these two classes, because CQL would take their str() for another value. The str()
+        # of a Fraction is a quotient such as 1/3, and the str() of a pandas.Period may be a year
+        # such as 2024, which is a number.
         if isinstance(val, numbers.Rational) and not isinstance(val, numbers.Integral):
             self._refuse_object(val, shown(val), "write float(value) or a decimal.Decimal")
         if cls.__name__ == "Period" and cls.__module__.partition(".")[0] == "pandas":
@@ -327,7 +329,8 @@ class Encoder:
 
     def _cql_encode_user_string(self, val: UserString) -> str:
         """Return the quoted string."""
-        # As a sequence, it would have itself as an item.
+        # Convert the object to str. If it were encoded as a sequence, each of its items would be a
+        # UserString again, without end.
         return self.cql_encode_str(str(val))
 
     def cql_encode_str_quoted(self, val: object) -> str:
@@ -403,7 +406,7 @@ class Encoder:
 
     def _cql_encode_array(self, val: Any) -> str:
         """Return the list literal of an array of NumPy or another library."""
-        # Do not use `tolist` for arrays of moments: if these are in nanoseconds, it returns
+        # Do not use `tolist` for arrays of datetime64 or timedelta64: for nanoseconds, it returns
         # integers, which servers would take for milliseconds.
         is_of_moments = getattr(getattr(val, "dtype", None), "kind", "") in ("M", "m")
         if is_of_moments:
@@ -414,14 +417,15 @@ class Encoder:
     def _cql_encode_arrow_scalar(self, val: Any) -> str:
         """Return the literal of a scalar of pyarrow."""
         plain_value = val.as_py()
-        # A map becomes a list of pairs.
+        # `as_py` converts a map to a list of pairs, so convert the list back to a map.
         if isinstance(val, Mapping) and isinstance(plain_value, list):
             plain_value = OrderedMap(plain_value)
         return self.cql_encode_all_types(plain_value)
 
     def _cql_encode_short_float(self, val: Any) -> str:
-        """Return the literal of a float of NumPy, whose width is not that of Python's floats."""
-        # Keep NumPy's own digits. ``float(val)`` would have more digits, or would lose some.
+        """Return the literal of a NumPy float whose number of bits differs from Python's floats."""
+        # Use the digits that NumPy prints. ``float(val)`` would have more digits (float32), or
+        # would lose some (longdouble).
         text = str(val)
         return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text) or (
             text if is_one_literal(text) else self.cql_encode_float(float(val))
@@ -481,7 +485,8 @@ class Encoder:
         return "{" + ", ".join([self.cql_encode_all_types(item) for item in val]) + "}"
 
 
-# The method as it is here, to notice that an application has replaced it.
+# The driver's own method. `_method_for_unknown` compares with it, to see whether an application has
+# replaced the method.
 _cql_encode_object = Encoder.cql_encode_object
 
 __getattr__ = lazy_names(__name__)
