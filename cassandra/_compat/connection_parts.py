@@ -61,7 +61,7 @@ class Timer:
 
 
 class TimerManager:
-    """Timers, sorted by their end."""
+    """A collection of timers, sorted by the time at which they end."""
 
     def __init__(self) -> None:
         self._timers: list[Timer] = []  # a heap, whose first item ends first

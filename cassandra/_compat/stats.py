@@ -134,7 +134,7 @@ def collection(name: str, *stats: Stat) -> StatsCollection:
 
 
 class _ObjectStats:
-    """The stats that the class of an object declares."""
+    """The stats that are declared as attributes of an object's class, for `getStats`."""
 
     def __init__(self, holder: object) -> None:
         self._holder = holder

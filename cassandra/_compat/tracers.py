@@ -45,7 +45,8 @@ def finish_wrapped(future: ResponseFuture) -> None:
     The request completes even if the wrapper raises an error, or does not call the wrapped method.
     """
     error = future._error
-    # Set the rows that the wrapper gets, which `set_final_result` compares with its argument.
+    # `_handed_rows` has the rows that the wrapper gets. `set_final_result` compares them with its
+    # argument, to see whether the wrapper has passed other rows.
     future._handed_rows = None
     if error is None:
         try:
