@@ -98,7 +98,7 @@ def __getattr__(name: str) -> object:
         __import__(f"{__name__}._impl")
         return getattr(sys.modules[f"{__name__}._impl"], name)
     if name not in _MODULES:
-        if name.startswith("_") or name[0].islower():  # a submodule that is not imported, perhaps
+        if name.startswith("_") or name[0].islower():  # it may be a submodule that is not imported
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         __import__(f"{__name__}._wrong_imports")
         raise sys.modules[f"{__name__}._wrong_imports"].missing_name(__name__, name)

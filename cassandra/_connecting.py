@@ -96,7 +96,8 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     context = None
     if options.ssl or options.cafile or options.cert:
         context = _tls_context(options, prefix)
-    # A cloud bundle contains the addresses and the TLS settings.
+    # If there is a cloud bundle, it contains the contact points and the TLS settings, so do not
+    # pass these.
     settings: dict[str, Any] = {}
     if options.cloud_bundle is not None:
         settings["cloud"] = {"secure_connect_bundle": str(options.cloud_bundle)}

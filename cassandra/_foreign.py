@@ -54,8 +54,8 @@ def _owners(names: list[str]) -> list[str]:
     for distribution in metadata.distributions():
         if any(path.as_posix() in paths for path in distribution.files or ()):
             owners.add(distribution.metadata["Name"])
-    # The shims (empty distributions under the names of other drivers; see shims/) do not install
-    # these files.
+    # Leave out our own distribution. The shims (empty distributions under the names of other
+    # drivers; see shims/) do not install any of these files, so they are not in `owners`.
     return sorted(owners - {"turbocql"})
 
 
@@ -91,9 +91,9 @@ def check_files(directory: str = os.path.dirname(os.path.abspath(__file__))) -> 
     :raises ImportError: if there are files of another driver, or if ``__init__.py`` is missing. The
         message has the commands to repair the installation.
     """
-    # A program may have the package in an archive: a zip file, or that of PyInstaller, which only
-    # writes the compiled modules to the directory. Nobody installs another driver there.
-    # Programs such as PyInstaller set `sys.frozen`.
+    # The package may be in an archive: a zip file, or the archive of a tool such as PyInstaller,
+    # which sets `sys.frozen` and writes only the compiled modules to the directory. Nobody can
+    # install another driver into an archive, so there is nothing to check.
     if getattr(sys, "frozen", False) or not os.path.isdir(directory):
         return
     # This runs at every start, so it must be quick: it only lists one directory.

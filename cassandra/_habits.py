@@ -583,7 +583,8 @@ CLUSTER: dict[str, str] = {
         "set_keyspace use keyspace",
     ),
     **_same("write cluster.is_shutdown", "closed is_closed"),
-    # `prometheus_client` reads these attributes of each object that is registered as a collector.
+    # `prometheus_client` looks up these attributes of each object that an application registers as
+    # a collector.
     **_same(
         "for Prometheus, write REGISTRY.register(ClusterCollector(cluster)), with ClusterCollector "
         "of cassandra.observability.prometheus",
@@ -751,14 +752,15 @@ FUTURE: dict[str, str] = {
     **_same("write future.result(), which raises it", "exception error_of"),
     **_same("write future.result().was_applied", "was_applied applied"),
     **_same("write future.result(), which waits, or future.add_callbacks", "done running"),
-    # `concurrent.futures.wait` and `as_completed` read this attribute.
+    # `concurrent.futures.wait` and `as_completed` read this attribute of the futures that are
+    # passed to them.
     "_condition": "this is no future of concurrent.futures: write "
     "[future.result() for future in futures], or session.execute_concurrent",
 }
 
 
 def advise_on_pairs(cls: type) -> None:
-    """Add advice to `ExecutionResult`, a pair of (success, result), which users take for a result.
+    """Add advice to `ExecutionResult`, a pair (success, result) that users mistake for a result.
 
     :param cls: one of the classes `ExecutionResult`.
     """

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 
 def is_proxy(method: object) -> bool:
-    """Return True if `method` is a proxy, which also has the method's attributes (`__func__`)."""
+    """Return True if `method` is a proxy.
+
+    A proxy also has the attributes of the method that it wraps, such as `__func__`, so these do not
+    show whether it is a proxy.
+    """
     return method.__class__ is not type(method)
 
 

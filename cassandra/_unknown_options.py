@@ -104,8 +104,8 @@ def advise_options(cls: type) -> None:
             unknown = [name for name in options if name not in names]
             if unknown:
                 raise unknown_option(cls.__name__, unknown)
-            # The constructor needs several arguments, but got only a mapping, which probably has
-            # all of them.
+            # The constructor needs several arguments, but got only one, a mapping, which probably
+            # contains all of them.
             if required_count > 2 and len(args) == 1 and isinstance(args[0], Mapping):
                 raise TypeError(
                     f"{cls.__name__}() takes no mapping: write {cls.__name__}(**settings), with "

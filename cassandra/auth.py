@@ -235,7 +235,7 @@ def _check_part(part: Secret[object], description: str) -> None:
     if not isinstance(part.reveal(), (str, int)):
         problem = f"the {description} must be a text, but is of type {part.kind}"
         if part.reveal() is None:
-            # This usually comes from `os.environ.get`.
+            # The value None usually comes from `os.environ.get`, or from a file that was not found.
             problem += ": is the environment variable set, or the file read, that has it?"
         raise TypeError(problem)
     if "\0" in str(part.reveal()):

@@ -790,8 +790,8 @@ class _UnwatchedRun:
         self._next = 0  # the index of the next statement to send
         self._remaining = len(statements)  # the number of statements without an outcome
         self._capacity = 0  # how many more statements may be sent now
-        self._sending = False  # a call of `send` is running
-        self._ended = False  # the future has its result, or will get it
+        self._sending = False  # True while a call of `send` runs
+        self._ended = False  # True once the future has its result, or will get it
 
     def send(self, count: int) -> None:
         """Send `count` more statements.

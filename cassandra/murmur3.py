@@ -22,7 +22,7 @@ __all__ = [
 
 INT64_MAX = (1 << 63) - 1
 INT64_MIN = -(1 << 63)
-# The number of non-negative integers of 64 bits, and the number of all of them.
+# The number of non-negative signed 64-bit integers (2**63), and of all of them (2**64).
 INT64_OVF_OFFSET = INT64_MAX + 1
 INT64_OVF_DIV = 2 * INT64_OVF_OFFSET
 

@@ -210,7 +210,8 @@ def _check_method_names(observer: RequestObserver) -> None:
         elif name not in other_names and name not in _LISTENER_METHODS and callable(method):
             events = [event for event in vars(RequestObserver) if event.startswith("on_")]
             event = _COMPAT_METHODS.get(name) or nearest(name, events)
-            # A method with any other name may be one that the observer calls itself.
+            # If the name does not resemble the name of an event, accept the method: the observer
+            # may call it itself.
             if event is not None:
                 raise TypeError(
                     f"{cls.__name__}.{name} is never called: did you mean {event!r}? Methods of "

@@ -172,7 +172,7 @@ class SegmentCodec:
 
 
 def _no_bodies(data: bytes, limit: int) -> bytes:
-    """Stands in for the function that decompresses a frame's body."""
+    """Raise ProtocolError. Takes the place of the function that decompresses a frame's body."""
     raise ProtocolError("a segment's codec reads no bodies")
 
 

@@ -129,8 +129,8 @@ class RequestThrottler:
 
     def _begin_anew(self) -> None:
         """Reset the counts and queues for another engine."""
-        # The queues and counts may still contain requests of the former engine, because a throttler
-        # that is detached is not notified when they end.
+        # The queues and counts may still contain requests of the previous engine, because a
+        # throttler that is detached is not notified when these requests end.
         self._queues.clear()
         self.under_way = self.waiting = 0
         self._is_draining = False
@@ -304,7 +304,7 @@ class RateLimitingThrottler(RequestThrottler):
             raise ValueError(f"burst must be seconds, 0 or more, but is {burst!r}")
         self.max_requests_per_second = max_requests_per_second
         self.burst = burst
-        # Each request costs one token. Tokens are earned with the time, up to `_most`.
+        # Each request that starts uses one token. Tokens are added as time passes, up to `_most`.
         self._tokens = self._most
         # The loop's time when the earned tokens were last added; None before the first time.
         self._counted_at: float | None = None
@@ -318,10 +318,10 @@ class RateLimitingThrottler(RequestThrottler):
         return max(1.0, self.max_requests_per_second * self.burst)
 
     def _begin_anew(self) -> None:
-        """Forget the times and the timer of a former event loop, and begin with all tokens."""
+        """Forget the times and timer of the previous event loop, and begin with `_most` tokens."""
         super()._begin_anew()
         self._tokens = self._most
-        # Discard this time, which was read from the former event loop's clock, because the clock of
+        # Discard this time, which was read from the previous event loop's clock: the clock of
         # another event loop may have another origin.
         self._counted_at = None
         timer, self._timer = self._timer, None
@@ -515,7 +515,7 @@ class _Speed:
         """
         latest = sorted(self._latest)
         count = len(latest)
-        # The recent latency that only a tenth of the responses undercuts, and the median.
+        # The logarithms of the 10th percentile and of the median of the recent latencies.
         current = (_logarithm(latest[count // 10]), _logarithm(latest[count // 2]))
         usual = self._usual or current
         limit = math.log(tolerance)
