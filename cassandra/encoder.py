@@ -274,7 +274,7 @@ class Encoder:
         """Raise TypeError for an object that cannot be written as a literal.
 
         :param val: the object.
-        :param shown_value: the object in the message.
+        :param shown_value: the object, as the message shows it.
         :param advice: what to do; "" for the advice that fits all classes.
         """
         name = type(val).__name__

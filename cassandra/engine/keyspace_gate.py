@@ -206,7 +206,7 @@ def can_pass(session: GateSession, request: GatedRequest, connection: Connection
     """
     body: Any = request.request_body
     gate = connection.gate
-    # The gate is just sending this request, so the connection is in the right keyspace.
+    # The gate is sending this request at the moment, so the connection is in the right keyspace.
     if gate is not None and gate.passing is request:
         return True
     # A USE changes the keyspace of the connection, so it always goes through the gate.
@@ -269,7 +269,8 @@ class KeyspaceGate:
         # The future that `notify` completes while `_run` waits for a change of the connection, such
         # as a response. None while `_run` does not wait.
         self._changed: asyncio.Future[None] | None = None
-        # The request that the gate is just sending, so that `can_pass` returns True for it.
+        # The request that the gate is sending at the moment, so that `can_pass` returns True for
+        # it.
         self.passing: object = None
         connection.gate = self
         self._task = session.run_in_background(self._run())

@@ -160,7 +160,7 @@ class Listeners:
             # Skip the listener if the application has removed it since the event.
             if any(listener is other for other in tuple(self.user_listeners)):
                 thread.call(listener, event, host)
-        # A listener may have changed the distances of a policy.
+        # A listener may have changed the distances of a policy, so call `_on_notified` on the loop.
         thread.call_on_loop(self._on_notified)
 
 

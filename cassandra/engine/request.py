@@ -355,8 +355,8 @@ class Request(RequestBase):
         if self._is_under_way():
             return
         pools = self._pools_of_stale_connections()
-        # Do not send to a pool that is just opening connections, because its other connections may
-        # be stale, too: wait for a new connection.
+        # Do not send to a pool that is opening connections at the moment, because its other
+        # connections may be stale, too: wait for a new connection.
         if self._send_to_any(pool for pool in pools if not pool.is_opening) or self._wait_at(pools):
             return
         # `take` sends the request on the control connection, and returns False if the application
@@ -385,9 +385,9 @@ class Request(RequestBase):
         """Return the pools of the connections that had probably broken before the request was sent.
 
         Such a connection received nothing for a while before the request, for example because the
-        process was suspended or a firewall dropped the connection. The host may be well, and its
-        pool is just opening another connection. A request waits for such a pool only once: if it
-        was sent to one host twice, no pools are returned.
+        process was suspended or a firewall dropped the connection. The host itself may work, and
+        its pool is opening another connection. A request waits for such a pool only once: if it was
+        sent to one host twice, no pools are returned.
         """
         hosts = {attempt.host for attempt in self.attempts}
         if len(hosts) < len(self.attempts):  # a host has several attempts

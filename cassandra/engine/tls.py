@@ -172,7 +172,8 @@ class Handshake:
         self._endpoint = endpoint
         self._sessions = sessions
         self._may_resume_any = may_resume_any
-        # The state of the context and the cache when the handshake begins.
+        # What `SSLSessionCache.state_of` returned when the handshake began; None before that. If
+        # the state differs when the session is stored, the cache refuses the session.
         self._state: Hashable = None
         self._flights: FlightReader | None = None  # None if we need not read the flights
         self._has_offered_session = False

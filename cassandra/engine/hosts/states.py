@@ -229,8 +229,8 @@ TABLE: dict[Event, Sequence[Rule]] = {
             tried=True,
         ),
     ),
-    # The policies may have ignored the host at its old location, so that nobody tries to reach it
-    # now.
+    # The policies may have ignored the host at its old location, so that nobody tries to reach it.
+    # They may want it at its new location.
     Event.RELOCATED: (
         Rule(
             lambda state, facts: state.up.is_down and not facts.is_ignored and state.tried,
