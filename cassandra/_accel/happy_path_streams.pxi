@@ -167,7 +167,7 @@ cdef class TimerWheel:
         return 0
 
     def _on_time(self):
-        """Called by the loop's timer: let items expire; if it is late, read first (see the twin)."""
+        """Called by the loop's timer: let items expire; if late, let the loop read first."""
         cdef double now = self._time()
         if now - <double> self._handle_tick * FINE <= LATE:
             self._expire()
