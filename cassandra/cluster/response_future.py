@@ -97,19 +97,24 @@ class _Callbacks:
     :param first_request: the request of the page for which the first callback was added.
     """
 
-    __slots__ = ("_claims", "first_request", "for_errors", "for_rows")
+    __slots__ = ("_claims", "first_claims", "first_request", "for_errors", "for_rows")
 
     def __init__(self, first_request: Request | None) -> None:
         self.first_request = first_request
         self.for_rows: list[_Callback] = []
         self.for_errors: list[_Callback] = []
+        self.first_claims: dict[int, object] = {}  # the claims for the page of `first_request`
         # The claims for the current page, and perhaps for the page before, by the request of the
         # page. The claims of a page map the id of a callback to an object of the thread that calls
         # it.
-        self._claims: dict[Request | None, dict[int, object]] = {}
+        self._claims = {first_request: self.first_claims}
 
     def claims_of(self, request: Request | None) -> dict[int, object]:
-        """Return the dict of the claims for the page of `request`."""
+        """Return the dict of the claims for the page of `request`.
+
+        Call this before the next page can be requested, or check afterwards that it was not
+        requested. `forget` may have dropped the claims otherwise, and this returns another dict.
+        """
         return self._claims.setdefault(request, {})
 
     def forget(self, request: Request | None) -> None:
@@ -288,6 +293,7 @@ class ResponseFuture(Generic[R]):
         # page, which replaces them.
         completed, response, error = self._request, self._response, self._error
         callbacks = self._callbacks
+        claims = callbacks.claims_of(completed) if callbacks is not None else {}
         if error is not None:
             self._unread_error = UnreadError(error, self.query)
         # Set `_done` after the outcome: a thread that sees `_done` reads the outcome without a
@@ -297,8 +303,10 @@ class ResponseFuture(Generic[R]):
             # Another thread may have added the first callback a moment ago. The callback is not for
             # this page if the next page was requested before.
             callbacks = self._callbacks
-            if callbacks is not None and callbacks.first_request is not completed:
-                callbacks = None
+            if callbacks is not None:
+                claims = callbacks.first_claims
+                if callbacks.first_request is not completed:
+                    callbacks = None
         waiters, watcher = self._waiters, self._watcher
         waiter = waiters.get(completed) if waiters is not None else None
         if callbacks is not None:
@@ -316,7 +324,7 @@ class ResponseFuture(Generic[R]):
             function, argument = watcher
             function(self, argument)
         if callbacks is not None and not self._calls_back_on_loop():
-            self._call(callbacks, completed, response, error)
+            self._call(callbacks, claims, response, error)
 
     def _calls_back_on_loop(self) -> bool:
         """If the current thread has read the response itself, let the loop call the callbacks.
@@ -357,26 +365,29 @@ class ResponseFuture(Generic[R]):
         request, callbacks = self._request, self._callbacks
         if not self._done or callbacks is None:
             return
+        claims = callbacks.claims_of(request)
         response, error = self._response, self._error
         # If another thread has requested the next page, do nothing: the completion of the next page
         # calls the callbacks.
         if self._done and self._request is request:
-            self._call(callbacks, request, response, error, added)
+            self._call(callbacks, claims, response, error, added)
+        else:
+            callbacks.forget(request)
 
     def _call(
         self,
         callbacks: _Callbacks,
-        request: Request | None,
+        claims: dict[int, object],
         response: object,
         error: BaseException | None,
         added: _Callback | None = None,
     ) -> None:
         """Call the callbacks for rows with the rows, or the callbacks for errors with the error.
 
-        The request of the page and its outcome are arguments, because a callback may request the
+        The claims for the page and its outcome are arguments, because a callback may request the
         next page, which replaces the future's attributes.
         """
-        claims, claim = callbacks.claims_of(request), object()
+        claim = object()
         rows: Any = NOT_SET
         # Another thread may append a callback during the iteration. The loop then reaches this
         # callback, too.
@@ -402,7 +413,7 @@ class ResponseFuture(Generic[R]):
                     if self._response is response:
                         self._error = failure
                     # The outcome of the page is now an error, so call the callbacks for errors.
-                    self._call(callbacks, request, response, failure)
+                    self._call(callbacks, claims, response, failure)
                     return
                 if self._paging_state is not None and self._unread_pages is None:
                     self._watch_pages(unread_by_callbacks(self.query, rows))
@@ -567,10 +578,12 @@ class ResponseFuture(Generic[R]):
 
     def _own_callbacks(self) -> _Callbacks:
         """Return the callbacks of this future, which are created at the first call."""
-        if self._callbacks is None:
+        callbacks = self._callbacks
+        if callbacks is None:
             # `setdefault` is atomic, so two threads get the same object.
-            self._callbacks = vars(self).setdefault("_first", _Callbacks(self._request))
-        return self._callbacks
+            callbacks = vars(self).setdefault("_first", _Callbacks(self._request))
+            self._callbacks = callbacks
+        return callbacks
 
     def add_callbacks(
         self,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import ResponseFuture, ResultSet, Session
+from cassandra.cluster import ResponseFuture, ResultSet, Session, response_future
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import ConnectionShutdown, DriverException, InvalidRequest
 from cassandra.query import SimpleStatement
@@ -387,3 +387,68 @@ def test_a_first_callback_is_called_if_it_is_added_while_the_page_comes(
     session.execute_async(SimpleStatement(READ, fetch_size=1))
     until(lambda: len(pages) == 2)
     assert sorted(pages) == [[0], [1]]
+
+
+def test_a_callback_is_added_while_another_one_requests_the_next_page(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A callback that is added meanwhile is called once for each page, too.
+
+    The thread that adds it must not take the page for its own after the page is over, because the
+    loop, which is calling the callbacks of this page, reaches the new callback as well.
+    """
+    # Hold the first page until its callback is added, so that the loop calls it.
+    held = hold(rows(COLUMNS, [(0,)], paging_state=b"1"))
+    node.prime(READ, lambda request: rows(COLUMNS, [(1,)]) if request.paging_state else held)
+    is_adding, is_requested, finished = (threading.Event() for _ in range(3))
+    pages: list[int] = []
+    future = session.execute_async(SimpleStatement(READ, fetch_size=1))
+    adding = threading.Thread(
+        target=lambda: future.add_callback(lambda page: pages.append(page[0].v)), daemon=True
+    )
+    claims_of = response_future._Callbacks.claims_of
+
+    def claims_after_the_request(callbacks: Any, request: Any) -> dict[int, object]:
+        if threading.current_thread() is adding:
+            is_adding.set()
+            assert is_requested.wait(WAIT)
+        return claims_of(callbacks, request)
+
+    monkeypatch.setattr(response_future._Callbacks, "claims_of", claims_after_the_request)
+
+    def go_on(page: Any) -> None:
+        if page[0].v == 0:
+            adding.start()
+            assert is_adding.wait(WAIT)
+            future.start_fetching_next_page()
+            is_requested.set()
+            adding.join(WAIT)
+        else:
+            finished.set()
+
+    future.add_callback(go_on)
+    held.release()
+    assert finished.wait(WAIT)
+    until(lambda: 1 in pages)
+    assert pages == [0, 1]
+
+
+def test_callbacks_may_be_removed_while_the_first_one_is_added(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread may call `clear_callbacks` at any time."""
+    node.prime(READ, rows(COLUMNS, [(0,)]))
+
+    class ClearingFuture(ResponseFuture[Any]):
+        """Removes the callbacks when the first one is added, as another thread does."""
+
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, value)
+            if name == "_callbacks" and value is not None:
+                self.clear_callbacks()
+
+    monkeypatch.setattr("cassandra.cluster.session.ResponseFuture", ClearingFuture)
+    future = session.execute_async(READ)
+    future.add_callback(print)
+    future.add_errback(print)
+    assert future.result().one().v == 0
