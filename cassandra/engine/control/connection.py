@@ -63,6 +63,10 @@ SHORT_LIFE = 1.0  # seconds
 # this time.
 NEXT_REFRESH = 10.0  # seconds
 
+# If a node has rows with different addresses, and a new one of them was chosen, read the node list
+# again after this time. Then we know whether the address answers.
+DOUBT_REFRESH = 60.0  # seconds
+
 # While no host can be reached, a repeated reason is logged at WARNING at most once in this time
 # (seconds). At most MOST_REASONS different reasons count as new, because error texts may contain
 # changing numbers.
@@ -169,6 +173,7 @@ class ControlConnection:
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshing_later: asyncio.Task[None] | None = None
+        self._resolving_doubts: asyncio.Task[None] | None = None  # does so after DOUBT_REFRESH
         # The previous connection, if its host will stop soon. It is closed when it is idle.
         self._draining_connection: Connection | None = None
         # True if the node list should have been read while there was no connection.
@@ -287,7 +292,7 @@ class ControlConnection:
         connection.on_closed = self._on_closed
         if previous is not None:
             self._close_previous(previous)
-        self._hosts.take_node_list(node_list)
+        self._take(node_list)
         if has_moved:
             self._schema.on_moved(node_list.local)
             self._hosts.recheck()
@@ -330,7 +335,15 @@ class ControlConnection:
         # If the control connection has moved while the rows were read, keep its new host.
         if connection is self.connection:
             self.host = node_list.local
+        self._take(node_list, rebuild)
+
+    def _take(self, node_list: NodeList, rebuild: bool = False) -> None:
+        """Pass on a node list; if it is doubtful, read the node list again after DOUBT_REFRESH."""
         self._hosts.take_node_list(node_list, rebuild)
+        if node_list.is_doubtful and (
+            self._resolving_doubts is None or self._resolving_doubts.done()
+        ):
+            self._resolving_doubts = self._spawn(self._refresh_later(DOUBT_REFRESH))
 
     def on_topology_change(self, event: Mapping[str, Any]) -> None:
         """Read the node list again soon, because the server has sent a topology event.
@@ -382,11 +395,11 @@ class ControlConnection:
             log.exception("the node list could not be used, next try in %.0f s", NEXT_REFRESH)
             # If several events fail before the next attempt, one attempt is enough for all of them.
             if self._refreshing_later is None or self._refreshing_later.done():
-                self._refreshing_later = self._spawn(self._refresh_later())
+                self._refreshing_later = self._spawn(self._refresh_later(NEXT_REFRESH))
 
-    async def _refresh_later(self) -> None:
-        """Read the node list again after NEXT_REFRESH seconds."""
-        await asyncio.sleep(NEXT_REFRESH)
+    async def _refresh_later(self, delay: float) -> None:
+        """Read the node list again after `delay` seconds."""
+        await asyncio.sleep(delay)
         self.schedule_refresh()
 
     # -- events ------------------------------------------------------------------------------------
@@ -490,7 +503,12 @@ class ControlConnection:
         # reconnect.
         self._closed = True
         self._debouncer.cancel()
-        for task in (self._reconnecting, self._refreshing, self._refreshing_later):
+        for task in (
+            self._reconnecting,
+            self._refreshing,
+            self._refreshing_later,
+            self._resolving_doubts,
+        ):
             if task is not None:
                 task.cancel()
         for connection in (self.connection, self._draining_connection):

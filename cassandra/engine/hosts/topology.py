@@ -87,7 +87,7 @@ class NodeList:
         `local` nevertheless.
     """
 
-    __slots__ = ("added", "hosts", "local", "relocated", "removed")
+    __slots__ = ("added", "hosts", "is_doubtful", "local", "relocated", "removed")
 
     def __init__(
         self,
@@ -104,6 +104,7 @@ class NodeList:
         rows = list(rows)
         endpoint_by_id = _endpoints_by_id(rows, by_endpoint)
         seen_endpoints: set[EndPoint] = set()
+        doubtful_ids: set[Any] = set()  # of the nodes that have rows with different addresses
         for endpoint, row in rows:
             host_id = row.get("host_id")
             if endpoint in seen_endpoints or endpoint_by_id[host_id] != endpoint:
@@ -112,6 +113,8 @@ class NodeList:
                     endpoint,
                     host_id,
                 )
+                if endpoint_by_id[host_id] != endpoint:
+                    doubtful_ids.add(host_id)
                 continue
             seen_endpoints.add(endpoint)
             host_with_id = by_id.get(host_id) if host_id is not None else None
@@ -129,6 +132,10 @@ class NodeList:
                 self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
+        # True if a new address of a node was chosen from several, and may be the wrong one.
+        self.is_doubtful = any(
+            host is not self.local and host.host_id in doubtful_ids for host in self.added
+        )
         if not has_local:
             for hosts in (self.hosts, self.added, self.relocated):
                 if hosts and hosts[0] is self.local:

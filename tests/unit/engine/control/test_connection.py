@@ -108,7 +108,7 @@ class ControlHarness:
 
     async def read(self, connection: Any, endpoint: EndPoint) -> Any:
         self.step("read")
-        return SimpleNamespace(local=new_host(str(endpoint.address)))
+        return SimpleNamespace(local=new_host(str(endpoint.address)), is_doubtful=False)
 
     def take_node_list(self, node_list: Any, rebuild: bool = False) -> None:
         self.steps.append("take, rebuild" if rebuild else "take")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from typing import Any
 
 import pytest
 
+from cassandra.engine.control.connection import DOUBT_REFRESH
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, HostDistance
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode
@@ -65,6 +67,41 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
             await until_on_loop(lambda: any(host is new_host for host in session.get_pool_state()))
             assert not any(host is host_before for host in cluster.metadata.all_hosts())
             assert len(cluster.metadata.all_hosts()) == 2
+
+
+async def test_a_node_with_a_stale_row_is_found_again_after_a_restart() -> None:
+    """A node that has a row of another address, too, may restart. The driver finds its address.
+
+    If the node list is read while the node is down, the other address is tried. No event tells that
+    it is the wrong one.
+    """
+    with FakeCluster(2) as nodes:
+        settings: Any = {
+            "topology_event_refresh_window": 0,
+            "reconnection_policy": ConstantReconnectionPolicy(delay=1.0, max_attempts=None),
+        }
+        async with connected(nodes, **settings) as (cluster, session):
+            control = control_node(nodes)
+            assert control is not None
+            restarted = next(node for node in nodes.nodes if node is not control)
+            stale = FakeNode(
+                "127.0.0.99", nodes.port, host_id=restarted.host_id, tokens=restarted.tokens
+            )
+            control.peers = [restarted, stale]
+            events = HostEvents()
+            cluster.register_listener(events)
+            await call_in_thread(nodes.stop_node, restarted)
+            await events.expect("down", restarted.address)
+            await cluster.refresh_nodes()
+            assert cluster.metadata.get_host(stale.address) is not None
+            # The node starts, but its event UP is lost.
+            await call_in_thread(restarted.start)
+            await asyncio.sleep(3 * DOUBT_REFRESH)
+            host = cluster.metadata.get_host(restarted.address)
+            assert host is not None
+            assert host.is_up
+            assert cluster.metadata.get_host(stale.address) is None
+            assert restarted.address in pooled_addresses(session)
 
 
 async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
