@@ -658,6 +658,10 @@ class ResponseFuture(Generic[R]):
         if self._request is None:
             raise QueryExhausted("there are no more pages")
         self._note_pages_known()
+        # Check this before acquiring the lock, too. A thread that has the lock and requests nothing
+        # would keep the loop from requesting the page after this one.
+        if not self._done and self._paging_state is not None:
+            return
         lock = self._acquire_page_lock()
         if lock is None:
             return

@@ -452,3 +452,50 @@ def test_callbacks_may_be_removed_while_the_first_one_is_added(
     future.add_callback(print)
     future.add_errback(print)
     assert future.result().one().v == 0
+
+
+def test_a_request_for_a_page_under_way_does_not_stop_the_callbacks(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread may request the page under way again while the loop completes that page.
+
+    The callbacks on the loop request the next page, which they could not do if the thread had the
+    lock at this moment.
+    """
+    held = hold(rows(COLUMNS, [(1,)], paging_state=b"2"))
+    pages_by_state: dict[Any, Any] = {
+        None: rows(COLUMNS, [(0,)], paging_state=b"1"), b"1": held, b"2": rows(COLUMNS, [(2,)])
+    }  # fmt: skip
+    node.prime(READ, lambda request: pages_by_state[request.paging_state])
+    pages: list[int] = []
+    has_gone_on, finished = threading.Event(), threading.Event()
+
+    def go_on(page: Any) -> None:
+        pages.append(page[0].v)
+        if future.has_more_pages:
+            future.start_fetching_next_page()
+            has_gone_on.set()
+        else:
+            finished.set()
+
+    future = session.execute_async(SimpleStatement(READ, fetch_size=1))
+    future.result()
+    future.start_fetching_next_page()
+    held.wait()
+    future.add_callback(go_on)
+    thread = threading.Thread(target=future.start_fetching_next_page, daemon=True)
+    release = response_future._PageLock.release
+
+    def release_late(lock: Any) -> None:
+        if threading.current_thread() is thread:
+            held.release()
+            has_gone_on.wait(WAIT)
+        release(lock)
+
+    monkeypatch.setattr(response_future._PageLock, "release", release_late)
+    thread.start()
+    thread.join(WAIT)
+    if not has_gone_on.is_set():
+        held.release()
+    assert finished.wait(WAIT)
+    assert pages == [1, 2]
