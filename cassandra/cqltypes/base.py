@@ -422,6 +422,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         """Return a function that makes the sort key of a value of this type from the value's bytes.
 
         The key sorts values as servers do. Return None if we do not know how servers sort them.
+        Call `sort_key_of` instead, which also asks whether the class has its own encoding.
         """
         key: SortKey | None = cls._sorted_by
         return key
@@ -432,7 +433,8 @@ class _CassandraType(metaclass=CassandraTypeType):
 
         Return None if values of the type contain no sets or maps. Tuples, user-defined types and
         vectors also return None, because their codecs already order the sets and maps in them: see
-        `codec_in_order`.
+        `codec_in_order`. Call `server_order_of` instead, which also asks whether the class has its
+        own encoding.
         """
         return None
 
@@ -583,6 +585,22 @@ def sub_codec(
     return cls.build_codec(codecs, protocol_version, vectors)
 
 
+def sort_key_of(cls: type[_CassandraType]) -> SortKey | None:
+    """Return a function by which the bytes of elements of a type are sorted; None if unknown.
+
+    It is unknown for an application's class with its own encoding, whose parent it would suit.
+    """
+    return None if cls._overridden() else cls._sort_key()
+
+
+def server_order_of(cls: type[_CassandraType]) -> ServerOrder | None:
+    """Return a function that brings the sets and maps in a value into the order of servers.
+
+    None if there are none, or if an application's class has its own encoding.
+    """
+    return None if cls._overridden() else cls._server_order()
+
+
 def codec_in_order(codec: Codec, cls: Any, codecs: CodecModule | None = None) -> Codec:
     """Return a codec that encodes the sets and maps of a value in the order of servers.
 
@@ -595,7 +613,7 @@ def codec_in_order(codec: Codec, cls: Any, codecs: CodecModule | None = None) ->
     :param codecs: the module of the codec; None for the module that the driver uses.
     """
     is_type = isinstance(cls, type) and issubclass(cls, _CassandraType)
-    order = cls._server_order() if is_type else None
+    order = server_order_of(cls) if is_type else None
     if order is None:
         return codec
     return (codecs or implementations.codecs).ordered(codec, order)

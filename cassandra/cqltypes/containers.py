@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from cassandra.cqltypes.base import _CassandraType, inner_codec, parameterized, public, sub_codec
+from cassandra.cqltypes.base import (
+    _CassandraType,
+    inner_codec,
+    parameterized,
+    public,
+    server_order_of,
+    sort_key_of,
+    sub_codec,
+)
 from cassandra.cqltypes.server_order import (
     of_elements,
     of_entries,
@@ -58,7 +66,7 @@ def _first_parameter(cls: type[_CassandraType]) -> type[_CassandraType]:
 
 def _sort_keys(subtypes: Sequence[type[_CassandraType]]) -> list[SortKey] | None:
     """Return the sort key of each type; None if a type has none, or if there are no types."""
-    keys = [subtype._sort_key() for subtype in subtypes]
+    keys = [sort_key_of(subtype) for subtype in subtypes]
     known_keys = [key for key in keys if key is not None]
     return known_keys if keys and len(known_keys) == len(keys) else None
 
@@ -74,7 +82,7 @@ class ListType(_SimpleParameterizedType):
 
     @classmethod
     def _server_order(cls) -> ServerOrder | None:
-        order = cls.subtypes[0]._server_order() if cls.subtypes else None
+        order = server_order_of(cls.subtypes[0]) if cls.subtypes else None
         return None if order is None else order_list(order)
 
 
@@ -91,8 +99,9 @@ class SetType(_SimpleParameterizedType):
     def _server_order(cls) -> ServerOrder | None:
         if not cls.subtypes:
             return None
-        key = cls.subtypes[0]._sort_key()
-        return None if key is None else order_set(cls.subtypes[0]._server_order(), key)
+        element = cls.subtypes[0]
+        key = sort_key_of(element)
+        return None if key is None else order_set(server_order_of(element), key)
 
 
 class MapType(_ParameterizedType):
@@ -123,10 +132,10 @@ class MapType(_ParameterizedType):
         if not cls.subtypes:
             return None
         key_type, value_type = cls.subtypes
-        key = key_type._sort_key()
+        key = sort_key_of(key_type)
         if key is None:
             return None
-        return order_map(key_type._server_order(), value_type._server_order(), key)
+        return order_map(server_order_of(key_type), server_order_of(value_type), key)
 
 
 class TupleType(_ParameterizedType):
@@ -258,11 +267,11 @@ class _Wrapper(_SimpleParameterizedType):
 
     @classmethod
     def _sort_key(cls) -> SortKey | None:
-        return cls.subtypes[0]._sort_key() if cls.subtypes else None
+        return sort_key_of(cls.subtypes[0]) if cls.subtypes else None
 
     @classmethod
     def _server_order(cls) -> ServerOrder | None:
-        return cls.subtypes[0]._server_order() if cls.subtypes else None
+        return server_order_of(cls.subtypes[0]) if cls.subtypes else None
 
     # This is always False. If the parameter is an application's type, the wrapper's codec uses the
     # codec of that type, which calls the application's methods.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra._patterns import pattern
-from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION
+from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, codec_in_order
 from cassandra.cqltypes.containers import ListType, TupleType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, fails_again
 from cassandra.cqltypes.scalars import BytesType
@@ -178,6 +178,8 @@ def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: obj
             "__module__": parent.__module__,
             "cassname": parent.cassname,
             "build_codec": classmethod(build_codec),
+            # The bytes may be encrypted, so there are no sets and maps to sort in them.
+            "_server_order": classmethod(lambda cls: None),
             **attributes,
         },
     )
@@ -258,7 +260,10 @@ def _guarded_type(
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         """Make a codec that encodes in clear until the policy encrypts the column."""
-        plain_codec = server_type.build_codec(codecs, version, vectors)
+        # The column may be in a partition key, or its value in a tuple: see `codec_in_order`.
+        plain_codec = codec_in_order(
+            server_type.build_codec(codecs, version, vectors), server_type, codecs
+        )
 
         def encode(value: object) -> bytes:
             """Encode a value, and encrypt it if the policy now encrypts the column."""
@@ -483,7 +488,10 @@ def composed_type(server_type: CqlType, subtypes: tuple[CqlType, ...]) -> CqlTyp
     """
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
-        inner_codecs = [subtype.build_codec(codecs, version, vectors) for subtype in subtypes]
+        inner_codecs = [
+            codec_in_order(subtype.build_codec(codecs, version, vectors), subtype, codecs)
+            for subtype in subtypes
+        ]
         if issubclass(server_type, ListType):
             return codecs.list_of(inner_codecs[0])
         return codecs.tuple_of(inner_codecs, empty=None)

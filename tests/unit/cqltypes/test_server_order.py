@@ -167,3 +167,41 @@ def test_values_are_read_as_before() -> None:
     cql_type = t.lookup_casstype("TupleType(SetType(Int32Type), ListType(Int32Type))")
     unsorted = bytes.fromhex("00000014 00000002 00000004 00000003 00000004 00000001 00000000")
     assert cql_type.deserialize(unsorted, 5) == ({1, 3}, None)
+
+
+class PlainSet(t.SetType):
+    """An application's set, whose bytes have no lengths."""
+
+    _registered = False
+
+    @staticmethod
+    def serialize(val: Any, protocol_version: int) -> bytes:
+        """Return the elements as bytes."""
+        return bytes(val)
+
+
+class WordNumber(t.FloatType):
+    """An application's number, whose bytes are a text."""
+
+    _registered = False
+
+    @staticmethod
+    def serialize(val: Any, protocol_version: int) -> bytes:
+        """Return the number as a text."""
+        return str(val).encode()
+
+
+@pytest.mark.parametrize("plan_class", [_impl.bind.BindPlan, PureBindPlan])
+def test_bytes_of_the_application_are_sent_as_they_are(plan_class: Any) -> None:
+    """A class with its own encoding has bytes that we cannot split, and an unknown order."""
+    plain_set = PlainSet.apply_parameters((t.Int32Type,))
+    numbers = t.SetType.apply_parameters((WordNumber,))
+    pair = t.TupleType.apply_parameters((plain_set, numbers))
+    types = [plain_set, numbers, t.ListType.apply_parameters((plain_set,)), pair]
+    columns = [ColumnMetadata("ks", "t", f"c{i}", cql_type) for i, cql_type in enumerate(types)]
+    values: list[Any] = [b"\x7fabcd", [30, 4, 200], [b"\x7fabcd"], (b"\x7fabcd", [30, 4, 200])]
+    bound = plan_class(columns, [0, 1, 2, 3]).bind(values, 5).values()
+    assert bound[0] == b"\x7fabcd"
+    assert bound[1] == bytes.fromhex("00000003 00000002 3330 00000001 34 00000003 323030")
+    assert bound[2] == bytes.fromhex("00000001 00000005 7f61626364")
+    assert bound[3] == b"\0\0\0\5" + bound[0] + b"\0\0\0\x16" + bound[1]

@@ -15,7 +15,7 @@ from cassandra.column_encryption.policies import (
     AES256ColumnEncryptionPolicy,
     AESGCMColumnEncryptionPolicy,
 )
-from cassandra.cqltypes import BytesType, Int32Type, ListType, TupleType, UTF8Type
+from cassandra.cqltypes import BytesType, Int32Type, ListType, SetType, TupleType, UTF8Type
 from cassandra.cqltypes.failures import EncodeTypeError
 from cassandra.errors import DecodeError
 from cassandra.policies import ColDesc, ColumnEncryptionPolicy
@@ -240,6 +240,46 @@ def test_a_routing_key_is_made_of_encrypted_bytes(implementation: Implementation
             policy.encode_and_encrypt(column_of("c"), 7),
         ]
     )
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value"),
+    [
+        ("set<int>", [3, 1]),
+        ("map<text, int>", {"b": 1, "a": 2}),
+        ("list<frozen<set<int>>>", [[3, 1]]),
+        ("frozen<set<int>>", [3, 1]),
+    ],
+)
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_encrypted_keys_with_sets_and_maps_keep_their_bytes(
+    implementation: Implementation, is_complete: bool, cql_type: str, value: Any
+) -> None:
+    """The bytes of an encrypted set or map in a partition key have no elements to sort."""
+    policy = policy_of(iv=IV)
+    policy.add_column(column_of("k"), KEY, cql_type)
+    bound = bound_columns([ColumnMetadata("ks", "t", "k", BytesType)], policy, is_complete)
+    block = implementation.bind.BindPlan(bound, [0]).bind((value,), version=4)
+    assert block.values() == [policy.encode_and_encrypt(column_of("k"), value)]
+
+
+def test_sets_are_sorted_until_they_are_encrypted(implementation: Implementation) -> None:
+    """If a policy may encrypt further columns, sets of keys and tuples are in the server's order.
+
+    Once the column is encrypted, its bytes stay as they are.
+    """
+    policy = ReversingPolicy()
+    set_type = SetType.apply_parameters((Int32Type,))
+    pair = TupleType.apply_parameters((set_type, Int32Type))
+    markers = [ColumnMetadata("ks", "t", "d", set_type), ColumnMetadata("ks", "t", "(d,k)", pair)]
+    plan = implementation.bind.BindPlan(bound_columns(markers, policy, is_complete=False), [0])
+    unsorted = plan.bind(([3, 1], ([3, 1], 5)), version=4).values()
+    assert unsorted == [set_type.to_binary([1, 3], 4), pair.to_binary(([1, 3], 5), 4)]
+    blobs = [ColumnMetadata("ks", "t", "d", BytesType)]
+    plan = implementation.bind.BindPlan(bound_columns(blobs, policy, is_complete=False), [0])
+    policy.columns["d"] = set_type
+    encrypted = policy.encrypt(column_of("d"), set_type.to_binary([3, 1], 4))
+    assert plan.bind(([3, 1],), version=4).values() == [encrypted]
 
 
 def test_a_value_that_does_not_fit_is_not_shown(
