@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from cassandra.marshal import uvint_unpack
@@ -29,6 +30,8 @@ ServerOrder: TypeAlias = Callable[[bytes], bytes]
 
 _int32_at = struct.Struct(">i").unpack_from
 _pack_int32 = struct.Struct(">i").pack
+# The first bytes of collections that need no sorting: of no or one element or entry.
+_AT_MOST_ONE = (_pack_int32(0), _pack_int32(1))
 
 
 def of_signed(data: bytes) -> int:
@@ -137,12 +140,14 @@ def order_set(order: ServerOrder | None, key: SortKey) -> ServerOrder:
     """
 
     def order_elements(data: bytes) -> bytes:
+        if order is None and data[:4] in _AT_MOST_ONE:
+            return data
         elements = _split(data)
         if elements is None:
             return data
         if order is not None:
             elements = [order(element) for element in elements]
-        return _join(sorted(dict.fromkeys(elements), key=lambda element: _key_of(key, element)))
+        return _join(_sorted(key, dict.fromkeys(elements)))
 
     return order_elements
 
@@ -173,6 +178,8 @@ def order_map(
     """
 
     def order_entries(data: bytes) -> bytes:
+        if order_key is order_value is None and data[:4] in _AT_MOST_ONE:
+            return data
         parts = _split(data, 2)
         if parts is None:
             return data
@@ -182,10 +189,22 @@ def order_map(
         if order_value is not None:
             values = [order_value(part) for part in values]
         entries = dict(zip(keys, values, strict=True))
-        ordered = sorted(entries, key=lambda part: _key_of(key, part))
-        return _join([part for part in ordered for part in (part, entries[part])], 2)
+        ordered = _sorted(key, entries)
+        return _join([part for name in ordered for part in (name, entries[name])], 2)
 
     return order_entries
+
+
+def _sorted(key: SortKey, parts: Mapping[bytes, object]) -> list[bytes]:
+    """Return the elements of a set, or the keys of a map, in the order of servers.
+
+    :param key: sorts the elements.
+    :param parts: has the elements as its keys.
+    """
+    # Sort without Python functions where possible: user-defined types often have sets and maps.
+    if key is bytes:  # b"" is the least of all bytes
+        return sorted(parts)
+    return sorted(parts, key=partial(_key_of, key) if b"" in parts else key)
 
 
 def _key_of(key: SortKey, data: bytes) -> tuple[Any, ...]:
@@ -217,7 +236,5 @@ def _split(data: bytes, parts_per_entry: int = 1) -> list[bytes] | None:
 
 def _join(parts: Sequence[bytes], parts_per_entry: int = 1) -> bytes:
     """Return the bytes of a collection; the reverse of `_split`."""
-    pieces = [_pack_int32(len(parts) // parts_per_entry)]
-    for part in parts:
-        pieces += (_pack_int32(len(part)), part)
-    return b"".join(pieces)
+    pieces = [_pack_int32(len(part)) + part for part in parts]
+    return _pack_int32(len(parts) // parts_per_entry) + b"".join(pieces)
