@@ -429,12 +429,11 @@ class _CassandraType(metaclass=CassandraTypeType):
 
     @classmethod
     def _server_order(cls) -> ServerOrder | None:
-        """Return a function that puts the sets and maps in a value into the order of servers.
+        """Return a function that puts the elements of a set or map into the order of servers.
 
-        Return None if values of the type contain no sets or maps. Tuples, user-defined types and
-        vectors also return None, because their codecs already order the sets and maps in them: see
-        `codec_in_order`. Call `server_order_of` instead, which also asks whether the class has its
-        own encoding.
+        Return None for all other types: their codecs already order the sets and maps in their
+        values, see `codec_in_order`. Call `server_order_of` instead, which also asks whether the
+        class has its own encoding.
         """
         return None
 
@@ -594,22 +593,22 @@ def sort_key_of(cls: type[_CassandraType]) -> SortKey | None:
 
 
 def server_order_of(cls: type[_CassandraType]) -> ServerOrder | None:
-    """Return a function that brings the sets and maps in a value into the order of servers.
+    """Return a function that brings a set or map into the order of servers.
 
-    None if there are none, or if an application's class has its own encoding.
+    None for other types, and for an application's class with its own encoding.
     """
     return None if cls._overridden() else cls._server_order()
 
 
 def codec_in_order(codec: Codec, cls: Any, codecs: CodecModule | None = None) -> Codec:
-    """Return a codec that encodes the sets and maps of a value in the order of servers.
+    """Return a codec that encodes a set or map in the order of servers.
 
-    The driver uses such codecs for partition keys, and for fields of tuples, user-defined types and
-    vectors: see `cassandra.cqltypes.server_order`.
+    The driver uses such codecs for partition keys, and for the fields and elements of other types:
+    see `cassandra.cqltypes.server_order`.
 
-    :param codec: the codec of `cls`. It is returned unchanged if values contain no sets or maps.
-    :param cls: a class of `cassandra.cqltypes`; or another object with a codec, whose values
-        contain no sets or maps.
+    :param codec: the codec of `cls`. It is returned unchanged if the type is no set or map.
+    :param cls: a class of `cassandra.cqltypes`; or another object with a codec, whose values are
+        no sets or maps.
     :param codecs: the module of the codec; None for the module that the driver uses.
     """
     is_type = isinstance(cls, type) and issubclass(cls, _CassandraType)
@@ -622,7 +621,7 @@ def codec_in_order(codec: Codec, cls: Any, codecs: CodecModule | None = None) ->
 def inner_codec(
     cls: type[_CassandraType], codecs: CodecModule, protocol_version: int, vectors: str
 ) -> Codec:
-    """Return the codec of a field of a tuple or user-defined type, or of an element of a vector."""
+    """Return the codec of a field or an element of another type, such as a tuple or list."""
     return codec_in_order(sub_codec(cls, codecs, protocol_version, vectors), cls, codecs)
 
 

@@ -19,7 +19,6 @@ from cassandra.cqltypes.server_order import (
     of_entries,
     of_fields,
     of_vectors,
-    order_list,
     order_map,
     order_set,
 )
@@ -43,7 +42,7 @@ class _SimpleParameterizedType(_ParameterizedType):
 
     @classmethod
     def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
-        element = sub_codec(_first_parameter(cls), codecs, protocol_version, vectors)
+        element = inner_codec(_first_parameter(cls), codecs, protocol_version, vectors)
         codec: Codec = getattr(codecs, cls._factory)(element, empty=cls._empty())
         return codec
 
@@ -80,11 +79,6 @@ class ListType(_SimpleParameterizedType):
     typename = "list"
     _factory = "list_of"
 
-    @classmethod
-    def _server_order(cls) -> ServerOrder | None:
-        order = server_order_of(cls.subtypes[0]) if cls.subtypes else None
-        return None if order is None else order_list(order)
-
 
 class SetType(_SimpleParameterizedType):
     """The CQL type set. Values are decoded as a `cassandra.util.SortedSet`.
@@ -99,9 +93,8 @@ class SetType(_SimpleParameterizedType):
     def _server_order(cls) -> ServerOrder | None:
         if not cls.subtypes:
             return None
-        element = cls.subtypes[0]
-        key = sort_key_of(element)
-        return None if key is None else order_set(server_order_of(element), key)
+        key = sort_key_of(cls.subtypes[0])
+        return None if key is None else order_set(key)
 
 
 class MapType(_ParameterizedType):
@@ -118,7 +111,7 @@ class MapType(_ParameterizedType):
         """Make the codec of a map from the codecs of its keys and values."""
         _first_parameter(cls)  # raises the error for a map without parameters
         key, value = (
-            sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
+            inner_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         )
         return codecs.map_of(key, value, empty=cls._empty())
 
@@ -131,11 +124,8 @@ class MapType(_ParameterizedType):
     def _server_order(cls) -> ServerOrder | None:
         if not cls.subtypes:
             return None
-        key_type, value_type = cls.subtypes
-        key = sort_key_of(key_type)
-        if key is None:
-            return None
-        return order_map(server_order_of(key_type), server_order_of(value_type), key)
+        key = sort_key_of(cls.subtypes[0])
+        return None if key is None else order_map(key)
 
 
 class TupleType(_ParameterizedType):

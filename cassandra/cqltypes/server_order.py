@@ -1,10 +1,11 @@
 """The order in which servers keep the elements of sets and the entries of maps.
 
-If a server receives a set or map as the value of a column, or inside lists, sets and maps of a
-column, it sorts the elements. But it keeps the bytes of tuples, user-defined types and vectors as
-they are. If a set in a tuple had another order than in the table, the server would take the two
-tuples for different values. And the server computes the token of a partition key from sorted bytes.
-So the driver sorts the sets and maps in tuples, user-defined types, vectors and partition keys
+If a server receives a set or map as the value of a column, it sorts the elements. But it keeps the
+bytes of tuples, user-defined types and vectors as they are. Cassandra 6.0 also keeps those of
+lists, sets and maps inside a column, whose sets and maps earlier versions sort. If a set in a tuple
+had another order than in the table, the server would take the two tuples for different values. And
+the server computes the token of a partition key from sorted bytes. So the driver sorts the sets and
+maps that are inside other types, or in partition keys,
 before it sends them.
 
 A sort key function takes the bytes of an element, and returns an object by which elements are
@@ -24,8 +25,7 @@ from cassandra.marshal import uvint_unpack
 # A function that takes the bytes of an element, and returns an object by which elements are
 # compared.
 SortKey: TypeAlias = Callable[[bytes], Any]
-# A function that takes the bytes of a value, and returns them with sets and maps in the order of
-# servers.
+# A function that takes the bytes of a set or map, and returns them in the order of servers.
 ServerOrder: TypeAlias = Callable[[bytes], bytes]
 
 _int32_at = struct.Struct(">i").unpack_from
@@ -133,62 +133,32 @@ def of_vectors(key: SortKey, fixed_size: int) -> SortKey:
     return sort_key
 
 
-def order_set(order: ServerOrder | None, key: SortKey) -> ServerOrder:
+def order_set(key: SortKey) -> ServerOrder:
     """Return a function that sorts the elements of a set, and removes duplicates.
 
     :param key: the sort key function of the elements.
     """
 
     def order_elements(data: bytes) -> bytes:
-        if order is None and data[:4] in _AT_MOST_ONE:
-            return data
-        elements = _split(data)
-        if elements is None:
-            return data
-        if order is not None:
-            elements = [order(element) for element in elements]
-        return _join(_sorted(key, dict.fromkeys(elements)))
+        elements = None if data[:4] in _AT_MOST_ONE else _split(data)
+        return data if elements is None else _join(_sorted(key, dict.fromkeys(elements)))
 
     return order_elements
 
 
-def order_list(order: ServerOrder) -> ServerOrder:
-    """Return a function that orders the sets and maps in the elements of a list.
-
-    :param order: orders the sets and maps in an element.
-    """
-
-    def order_elements(data: bytes) -> bytes:
-        elements = _split(data)
-        return data if elements is None else _join([order(element) for element in elements])
-
-    return order_elements
-
-
-def order_map(
-    order_key: ServerOrder | None, order_value: ServerOrder | None, key: SortKey
-) -> ServerOrder:
+def order_map(key: SortKey) -> ServerOrder:
     """Return a function that sorts the entries of a map by their keys.
 
     Of two entries with the same key, the last one is kept.
 
-    :param order_key: orders the sets and maps in a key; None if there are none.
-    :param order_value: orders the sets and maps in a value; None if there are none.
     :param key: the sort key function of the keys.
     """
 
     def order_entries(data: bytes) -> bytes:
-        if order_key is order_value is None and data[:4] in _AT_MOST_ONE:
-            return data
-        parts = _split(data, 2)
+        parts = None if data[:4] in _AT_MOST_ONE else _split(data, 2)
         if parts is None:
             return data
-        keys, values = parts[::2], parts[1::2]
-        if order_key is not None:
-            keys = [order_key(part) for part in keys]
-        if order_value is not None:
-            values = [order_value(part) for part in values]
-        entries = dict(zip(keys, values, strict=True))
+        entries = dict(zip(parts[::2], parts[1::2], strict=True))
         ordered = _sorted(key, entries)
         return _join([part for name in ordered for part in (name, entries[name])], 2)
 

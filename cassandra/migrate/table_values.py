@@ -33,9 +33,9 @@ VALUES = [
     Difference(
         key="order-of-sets",
         what=(
-            "Sets and maps in a partition key, tuple, user-defined type or vector are sent in the "
-            "order in which servers keep them. In cassandra-driver, they are sent in the order "
-            "of the Python set or dict."
+            "Sets and maps in a partition key, or inside of another value, are sent in the order "
+            "in which servers keep them. In cassandra-driver, they are sent in the order of the "
+            "Python set or dict."
         ),
         why=(
             "Otherwise a key that contains a set is not found, a condition with it is never "

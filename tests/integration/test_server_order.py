@@ -202,3 +202,29 @@ def test_tuples_with_sets_and_maps_equal_those_of_literals(session: Session, ele
             row_again = session.execute(by_key, row[:4]).one()
             assert row_again is not None, row
             assert row_again.v == number
+
+
+@pytest.mark.parametrize("version", ["node", "transactional_node"])
+def test_collections_inside_of_collections_equal_those_of_other_orders(
+    version: str, request: pytest.FixtureRequest
+) -> None:
+    """A list of sets equals the same list with sets in another order.
+
+    Cassandra 6.0 does not sort the inner sets, so the driver has to.
+    """
+    node: LocalCluster = request.getfixturevalue(version)
+    name = new_keyspace_name()
+    with connect(node) as cluster, cluster.connect() as session:
+        create_keyspace(session, name)
+        session.set_keyspace(name)
+        session.execute(
+            "CREATE TABLE t (k int PRIMARY KEY, v frozen<list<frozen<set<int>>>>, "
+            "s set<frozen<set<int>>>, n int)"
+        )
+        insert = session.prepare("INSERT INTO t (k, v, s) VALUES (1, ?, ?)")
+        session.execute(insert, [[[3, 1]], [[3, 1], [2]]])
+        change = session.prepare("UPDATE t SET n = 1 WHERE k = 1 IF v = ?")
+        assert session.execute(change, [[[1, 3]]]).was_applied
+        session.execute(session.prepare("UPDATE t SET s = s - ? WHERE k = 1"), [[[1, 3]]])
+        assert session.execute("SELECT s FROM t").one().s == {frozenset({2})}
+        session.execute(f"DROP KEYSPACE {name}", timeout=60)

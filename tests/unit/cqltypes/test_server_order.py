@@ -122,6 +122,23 @@ def test_nested_sets_and_maps_are_sorted(name: str, value: Any, same: Any) -> No
     assert sorted_bytes == len(inner).to_bytes(4, "big") + inner
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "same"),
+    [
+        ("ListType(SetType(Int32Type))", [[3, 1]], [[1, 3]]),
+        ("SetType(FrozenType(SetType(Int32Type)))", [[3, 1]], [[1, 3]]),
+        ("MapType(Int32Type, SetType(Int32Type))", {1: [3, 1]}, {1: [1, 3]}),
+        ("MapType(SetType(Int32Type), Int32Type)", Pairs([([3, 1], 5)]), Pairs([([1, 3], 5)])),
+        ("ListType(MapType(Int32Type, Int32Type))", [{3: 0, 1: 2}], [{1: 2, 3: 0}]),
+    ],
+)
+def test_sets_and_maps_inside_of_collections_are_sorted(name: str, value: Any, same: Any) -> None:
+    """Cassandra 6.0 sorts a set or map of a column only, and not those inside of it."""
+    cql_type = t.lookup_casstype(name)
+    assert encode_all_ways(cql_type, value) == encode_all_ways(cql_type, same)
+    assert len(encode_all_ways(cql_type, value)) > 12
+
+
 def test_values_without_an_order_are_sent_as_they_are() -> None:
     """Nulls, and elements of a type whose order is not known, are not sorted."""
     names = "TupleType(SetType(Int32Type), MapType(Int32Type, Int32Type), SetType({}))"
