@@ -1,4 +1,7 @@
-"""`tools/build_python` keeps builds of releases, and replaces candidates by newer builds."""
+"""Tests of `tools/build_python`: it keeps builds of releases, and replaces builds of candidates.
+
+A release candidate, such as 3.15.0rc2, is built again as soon as the mirror has a newer version.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,9 @@ SCRIPT = Path(__file__).parents[2] / "tools" / "build_python"
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the script is for Debian")
 
-# This replaces curl. It writes a source that cannot be unpacked, if the mirror has the patch
-# release, and fails like curl -f otherwise. Each address goes into the file `requested`.
+# This shell script replaces curl. If the URL is the source archive of the version {available}, it
+# writes a file that cannot be unpacked. For any other URL, it exits with {status}. It appends each
+# URL to the file `requested`.
 CURL = """#!/bin/sh
 folder=$(dirname "$0")
 while [ $# -gt 1 ]; do
@@ -39,13 +43,13 @@ def write_program(path: Path, source: str) -> None:
 def build(
     folder: Path, existing: str, available: str = "none", status: int = 22
 ) -> tuple[str, str, bool]:
-    """Run the script where a build exists.
+    """Run tools/build_python with a prefix that already has a build of Python 3.15.
 
     :param existing: what the interpreter of the existing build prints: its release level and
         version.
-    :param available: the patch release that the mirror has.
-    :param status: the exit status of curl for other files.
-    :returns: the output, the errors and True if the script used curl.
+    :param available: the version whose source archive the mirror has.
+    :param status: the exit status of curl for any other URL; 22 means that the file was not found.
+    :returns: the output, the errors, and True if the script called curl.
     """
     programs, prefix = folder / "programs", folder / "prefix"
     write_program(prefix / "bin" / "python3.15", f"#!/bin/sh\necho {existing}\n")
@@ -93,7 +97,7 @@ def test_a_candidate_is_kept_and_named_if_there_is_nothing_newer(
 
 
 def test_a_candidate_is_kept_if_the_mirror_cannot_be_reached(tmp_path: Path) -> None:
-    # This is an exit status of curl.
+    # With this exit status, curl reports that it could not connect.
     cannot_connect = 7
     output, errors, _ = build(tmp_path, "candidate 3.15.0rc2", status=cannot_connect)
     assert output == interpreter_line(tmp_path)

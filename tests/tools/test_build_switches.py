@@ -39,12 +39,12 @@ class Extension:
         self.name, self.sources, self.rest = name, sources, rest
 
 
-# This has the argument `nthreads` of each call of the fake `cythonize`.
+# Each call of the fake `cythonize` appends its argument `nthreads` to this list.
 processes: list[int] = []
 
 
 def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
-    """Return new objects, like Cython, and store `nthreads`."""
+    """Stand in for Cython's `cythonize`: record `nthreads`, and return new extension objects."""
     processes.append(nthreads)
     return [Extension(module.name, module.sources, **module.rest) for module in modules]
 
@@ -70,7 +70,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
         command_modules[-1].__dict__[name] = type(name, (), {})
     for module in (setuptools, cython, build, ModuleType("setuptools.command"), *command_modules):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    # Run in the folder of setup.py, without the environment variables of the person who tests.
+    # Run in the folder of setup.py. Remove the switches that may be set in this environment.
     monkeypatch.chdir(ROOT)
     for name in SWITCHES:
         monkeypatch.delenv(name, raising=False)
@@ -88,7 +88,7 @@ def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_each_pyx_is_an_extension(run_setup: Any) -> None:
     """setup.py must build each .pyx file, and no extension may be optional.
 
-    This does not depend on the switch.
+    This must hold with and without BUILD_EXTENSIONS_ARE_MUST.
     """
     cases: list[dict[str, str]] = [{}, {"BUILD_EXTENSIONS_ARE_MUST": "1"}]
     for switches in cases:
@@ -97,8 +97,8 @@ def test_each_pyx_is_an_extension(run_setup: Any) -> None:
             f"cassandra._accel.{source.stem}"
             for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
         }
-        # The driver does not use an incomplete set of extensions. If one were optional and did not
-        # compile, setuptools would go on with the other extensions.
+        # The driver uses either all extensions or none. If an extension were optional and did not
+        # compile, setuptools would still install the other extensions.
         assert not any("optional" in module.rest for module in modules)
 
 
@@ -281,7 +281,7 @@ def test_without_semaphores_cython_runs_in_one_process(
 def test_a_switch_disables_all_extensions(run_setup: Any, switch: str) -> None:
     """Each switch must disable all extensions.
 
-    With BUILD_EXTENSIONS_ARE_MUST as well, setup.py must exit.
+    If BUILD_EXTENSIONS_ARE_MUST is set as well, setup.py must exit with an error.
     """
     assert run_setup(**{switch: "1"}) == []
     with pytest.raises(SystemExit, match="contradicts"):

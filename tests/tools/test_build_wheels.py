@@ -65,7 +65,7 @@ def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None
     first = write_wheel_into(wheels, tmp_path / "one", **{MODULE: b"x"})
     files = wheels.archives.read_wheel(first)
     second = wheels.archives.write_wheel(
-        # The same files are passed in another order.
+        # These files and attributes are the same as above, but the files are in another order.
         dict(reversed(files.items())), "cp313", "cp313", ("manylinux_2_17_x86_64",), EPOCH,
         tmp_path,
     )  # fmt: skip
@@ -110,7 +110,7 @@ def test_wrong_extra_and_large_contents_are_refused(
     wheels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wheel must have exactly the expected modules, no sources or tests, and a limited size."""
-    # The arguments are the wheel, and the names of the modules that it must have.
+    # `check` takes the wheel and the names of the compiled modules that the wheel must have.
     check = wheels.checks.check_contents
     name = MODULE.rpartition("/")[2]
     good = write_wheel_into(wheels, tmp_path, **{MODULE: b"x"})
@@ -164,9 +164,9 @@ def test_the_bill_of_materials_lists_required_packages_and_is_reproducible(wheel
 
 
 def test_the_running_interpreter_is_found_by_its_version(wheels: Any) -> None:
-    """`find` must return an interpreter of a version.
+    """`find` must return the interpreter with the requested version.
 
-    It returns None if there is none, or it has no headers.
+    It must return None if there is no such interpreter, or if the interpreter has no C headers.
     """
     has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     version = f"{sys.version_info[0]}.{sys.version_info[1]}{'' if has_gil else 't'}"
@@ -176,7 +176,10 @@ def test_the_running_interpreter_is_found_by_its_version(wheels: Any) -> None:
 
 
 def test_an_interpreter_known_by_its_headers_compiles_without_the_gil(wheels: Any) -> None:
-    """The "t" of a free-threaded version must be in its ABI tag and define CPython's macro."""
+    """For a free-threaded version such as "3.14t", the ABI tag must end with "t".
+
+    Extensions must then be compiled with CPython's macro `Py_GIL_DISABLED`.
+    """
     python = wheels.targets.Interpreter("3.14t", Path("include"), None)
     assert (python.digits, python.abi) == ("314", "cp314t")
     assert python.defines == ["-DPy_GIL_DISABLED=1"]
@@ -229,7 +232,7 @@ def test_manifest_in_includes_every_file_that_git_knows() -> None:
         )
 
     paths = listed.stdout.splitlines()
-    # With fewer paths, the folders were renamed, and this would test nothing.
+    # If there are fewer paths, someone has renamed the folders, and this test would check nothing.
     assert len(paths) > 500
     assert [path for path in paths if not is_included(path)] == []
 

@@ -17,7 +17,10 @@ from tests.chaos.network import Network
 
 
 def test_a_network_closes_its_connections_and_its_loop() -> None:
-    """When the network exits, both connections of a proxy must be closed, whatever its fault."""
+    """When the `Network` context ends, it must close the client's and the node's connection.
+
+    This must hold for each fault of the proxy.
+    """
     cases: list[str | None] = [None, "drop", "mute", "slow"]
     for fault in cases:
         with socket.create_server(("127.0.0.1", 0)) as node:
@@ -42,16 +45,16 @@ def test_a_network_closes_its_connections_and_its_loop() -> None:
 
 
 def test_a_node_that_joins_gets_a_proxy() -> None:
-    """`endpoint_factory` must translate the address in a row to the address of a proxy.
+    """`endpoint_factory` must replace the node's address in a row by the address of its proxy.
 
-    If the node has no proxy yet, a new one is created.
+    If the node has no proxy yet, the factory must start one.
     """
     with socket.create_server(("127.0.0.1", 0)) as node:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
             known_node = network.endpoint_factory.create({"rpc_address": "127.0.0.1"})
             assert known_node.port == network.proxies[0].port
-            # The network was created with one port, on which it connects to every node. So the row
-            # of a new node needs no port.
+            # The network was created with one port, and uses it for every node. So the row of a new
+            # node needs no port.
             new_node = network.endpoint_factory.create({"native_address": "127.0.0.2"})
             assert new_node.port == network.proxies[1].port
             same_node = network.endpoint_factory.create({"rpc_address": "127.0.0.2"})
@@ -82,7 +85,10 @@ class Nodes:
 
 
 def test_120_rounds_of_a_campaign_have_each_fault() -> None:
-    """Between short faults come slow faults: a rolling restart, or a node that joins and leaves."""
+    """A campaign must have each quick fault and both slow faults.
+
+    The slow faults are a rolling restart, and a node that joins and leaves.
+    """
     nodes: Any = Nodes()
     short_faults = {"drop", "deaf", "mute", "slow", "refuse", "reset", "pause", "kill"}
     with socket.create_server(("127.0.0.1", 0)) as node:
@@ -91,8 +97,8 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
             # Each round is (name of the fault, function that begins it, function that ends it).
             faults = [*islice(fault_sequence(nodes, network, random.Random(1)), 120)]
             for name, begin, end in faults:
-                # Only the slow faults are executed. The names of all others end with the number of
-                # their node.
+                # Begin and end only the slow faults. The names of the quick faults contain "node"
+                # and the number of their node.
                 if "node" not in name or "joins" in name:
                     begin()
                     end()

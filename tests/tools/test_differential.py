@@ -35,12 +35,13 @@ OPTIONS, QUERY, RESULT, PREPARE, EXECUTE = 0x05, 0x07, 0x08, 0x09, 0x0A
 ONE, LOCAL_ONE = 0x01, 0x0A
 # These are flags of the parameters of a request.
 VALUES, PAGE_SIZE, TIMESTAMP = 0x01, 0x04, 0x20
-# This is the kind of result that answers PREPARE.
+# This is the kind of RESULT with which a node responds to PREPARE.
 PREPARED = 4
 # This is the length of a value that is not set.
 UNSET = -2
 
-# What a program has shown, raised, printed, sent and written with one driver: its outcome.
+# The outcome of a program with one driver: the values that the program recorded ("shown"), its
+# error, warnings and output, the requests that the node received, and the rows in the tables.
 SAME: dict[str, Any] = {
     "shown": [["rows", "[Row(k=1)]"], ["rows", "[]"]],
     "error": None,
@@ -69,7 +70,7 @@ def test_equal_outcomes_have_no_differences() -> None:
 
 
 def test_each_kind_of_difference_is_found() -> None:
-    """Each change of one part of an outcome must be one difference, at the place of this part."""
+    """If one part of an outcome changes, there must be one difference, at its place."""
     cases: list[tuple[dict[str, Any], str]] = [
         ({"shown": [["rows", "[Row(k=1.0)]"], ["rows", "[]"]]}, "show:rows"),
         ({"shown": [["rows", "[Row(k=1)]"], ["rows", "()"]]}, "show:rows#2"),
@@ -89,7 +90,7 @@ def test_each_kind_of_difference_is_found() -> None:
 
 
 def test_the_order_of_statements_does_not_matter_after_any_order() -> None:
-    """If a program calls `any_order`, its requests must be compared without their order."""
+    """If a program has called `allow_any_order`, the order of its requests must not count."""
     theirs = {**SAME, "has_order": False}
     ours = {**theirs, "statements": ["QUERY | b", "QUERY | a"]}
     assert differences_to(ours, theirs) == []
@@ -103,10 +104,9 @@ def test_ours_may_agree_with_either_driver_if_they_differ() -> None:
 
 
 def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
-    """A program that catches the other drivers' error must also catch the error of our driver.
+    """An ``except`` clause that catches the other drivers' error must also catch our error.
 
-    A program that catches the error of the other drivers must also catch ours. Errors are shown
-    with their base classes, as ``error(BASE|CLASS)``.
+    Outcomes show an error with its base classes, as ``error(BASE|CLASS)``.
     """
     cases: list[tuple[str, str, bool]] = [
         ("error(A|B)", "error(A|B|C)", True),
@@ -122,14 +122,16 @@ def test_an_error_may_have_further_base_classes_but_not_fewer() -> None:
         assert is_same(theirs, ours) is expected
 
 
-# A difference at the seventh program of a file: our driver shows [2] where the other shows [1].
+# A difference in the case 7 of the program `core.program`: our driver shows [2], the other driver
+# [1].
 HERE = Difference("core.program[7]", "show:rows", "cassandra-driver", theirs="[1]", ours="[2]")
 
 
 def test_patterns_of_an_entry_match_from_the_start() -> None:
-    """The patterns of an entry must match from the start.
+    """The patterns of a `Seen` must match from the start of the string.
 
-    They are for the program, the place, their result and ours, and each may be left out.
+    The patterns are for the program, the place, the other driver's value and our value. An empty
+    pattern matches everything.
     """
     cases: list[tuple[Seen, bool]] = [
         (Seen(r"core\.program"), True),
@@ -155,7 +157,7 @@ def test_a_defended_difference_is_counted() -> None:
     verdict = judge([HERE], [entry], is_whole=True)
     assert verdict.undefended == []
     assert verdict.stale == []
-    # There must be one, although both of the entry's patterns match.
+    # The difference must count once, although both patterns of the entry match it.
     assert verdict.counts == {"what": 1}
 
 
@@ -289,9 +291,9 @@ def test_the_recorder_finds_envelopes_in_segments() -> None:
 
 
 def test_the_recorder_removes_compression_from_supported() -> None:
-    """The recorder must remove the compression from SUPPORTED.
+    """The recorder must remove the compression algorithms from SUPPORTED.
 
-    Without algorithms of the node, drivers do not compress, and requests can be read.
+    If a node offers no algorithms, drivers send uncompressed requests, which the recorder can read.
     """
 
     def encode_string(value: str) -> bytes:
@@ -310,9 +312,9 @@ def test_the_recorder_removes_compression_from_supported() -> None:
 
 @pytest.mark.parametrize("node", ["127.0.0.1", "127.0.2.1"])
 def test_the_recorder_relays_from_both_addresses(node: str) -> None:
-    """The recorder must relay from 127.0.0.1, and from the address in `system.local`.
+    """The recorder must accept connections at 127.0.0.1 and at the node's address.
 
-    Drivers connect to both.
+    Drivers connect to the contact point, and to the address in `system.local`.
     """
     with socket.create_server((node, 0)) as server:
         server.settimeout(WAIT)
@@ -329,8 +331,8 @@ def test_the_recorder_relays_from_both_addresses(node: str) -> None:
 
 
 def test_places_number_equal_labels() -> None:
-    """`places` must number equal labels.
+    """`places` must number values that a program has recorded under the same label.
 
-    The second value that a program shows under the same label gets ``#2`` after the label.
+    The second value with the same label gets ``#2`` after the label.
     """
     assert list(places({"shown": [["a", "1"], ["a", "2"]]})) == ["show:a", "show:a#2"]

@@ -14,7 +14,8 @@ def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
 ) -> None:
     """The corpus must keep one input for each kind of outcome, and no line twice.
 
-    It is a folder with one file for each fuzzer. A line has a setting and an input.
+    The corpus is a folder with one file for each fuzzer. Each line of a file has the setting of the
+    fuzzer and an input.
     """
     monkeypatch.setattr(kept, "CORPUS", tmp_path)
     # The outcomes of the first three inputs differ only in numbers and quoted text. They count as
@@ -22,7 +23,7 @@ def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
     shapes = kept.Shapes("part", grow=True)
     for number in range(3):
         shapes.see(f"{number} bytes left of 'x{number}'", bytes([number]), 8)
-    # The first of the inputs is in the corpus already, so this must add nothing.
+    # The first input is in the corpus already, so `keep` must not add its line again.
     kept.keep("part", 8, "00")
     kept.keep("part", 9, "01")
     assert kept.lines("part") == [["8", "00"], ["9", "01"]]

@@ -1,7 +1,7 @@
 """Tests of the fixture of tests/leftovers.py, which fails a test that leaves something open.
 
-The fixture fails no other test. Each test here writes a small test module into a folder, and runs
-pytest there.
+The fixture must fail only the test that left it open, and not the tests after it. Each test here
+writes a small test module into a folder, and runs pytest there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tests.processes import WITH_TESTS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is open is read from /proc")
 
-# The conftest.py of the written tests, with a shorter time to wait for what is still open.
+# The conftest.py of the written module. The fixture waits only 0.2 seconds until a resource is
+# closed.
 CONFTEST = """
 from tests import leftovers
 from tests.leftovers import nothing_is_left_open, watch
@@ -54,7 +55,8 @@ CLOSES = {
 def run_tests(folder: Path, bodies: Mapping[str, str]) -> str:
     """Run pytest on a module with a test for each body, and return the report of pytest.
 
-    After each of these tests comes a test that collects garbage.
+    Each of these tests is followed by a test that only collects garbage. It shows that the fixture
+    blames the right test.
 
     :param folder: where the module is written.
     :param bodies: the bodies of the tests, by name.

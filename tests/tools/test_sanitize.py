@@ -14,7 +14,7 @@ def test_each_listed_test_exists() -> None:
 
 
 def test_the_weekly_list_includes_the_short_one() -> None:
-    """The weekly list must have each file of the short list, or a folder that contains the file."""
+    """Each file of the short list must be in the weekly list, by itself or in a listed folder."""
 
     def is_weekly(name: str) -> bool:
         return any(name == weekly or name.startswith(f"{weekly}/") for weekly in WEEKLY)

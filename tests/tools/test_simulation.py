@@ -1,4 +1,4 @@
-"""Test the code of ``tests/simulation``: plans, making failing plans small, and checks.
+"""Test the code of ``tests/simulation``: plans, their reduction to few events, and the checks.
 
 A seed gives a `Plan`: settings, client steps and faults. `run_plan` runs a plan in simulated time,
 and returns which rules for the driver were violated.
@@ -63,7 +63,7 @@ def test_two_simulations_of_the_same_plan_have_the_same_log() -> None:
     plan = Plan(7, calm_plan().settings, steps, faults)
     first, second = run_plan(plan), run_plan(plan)
     assert first.lines == second.lines
-    # Neither log is empty.
+    # The log must not be nearly empty, or the comparison would mean nothing.
     assert len(first.lines) > 50
 
 
@@ -83,7 +83,7 @@ def test_a_failing_plan_shrinks_to_the_events_that_make_it_fail() -> None:
     plan = Plan(1, {}, steps=events[:30], faults=events[30:])
 
     def run_failing_with_events_3_and_35(candidate: Plan) -> Outcome:
-        """Report a violation only if both events are in the plan, in place of `run_plan`."""
+        """Stand in for `run_plan`: report a violation only if the plan still has both events."""
         remaining = {event.target_index for event in (*candidate.steps, *candidate.faults)}
         violations = ["op 5 was lost"] if {3, 35} <= remaining else []
         return Outcome(1, violations)
@@ -91,14 +91,14 @@ def test_a_failing_plan_shrinks_to_the_events_that_make_it_fail() -> None:
     small, outcome = shrink_plan(plan, ["op 7 was lost"], run_failing_with_events_3_and_35)
     assert [event.target_index for event in (*small.steps, *small.faults)] == [3, 35]
     assert outcome is not None
-    # `as_test` must return the source of a test that repeats the plan.
+    # `as_test` must return valid Python: the source of a test that runs the plan.
     compile(small.as_test(outcome.violations), "shown", "exec")
 
 
 def test_violations_that_differ_in_numbers_have_the_same_kind() -> None:
-    """Violations that differ in numbers must have the same kind.
+    """Violations that differ only in numbers must have the same kind.
 
-    A plan is still the same failure after its reduction if its violations have the same kind.
+    While a plan is made smaller, it counts as the same failure if a violation has the same kind.
     """
     assert kind_of("op 12 (write) was lost at 1.5") == kind_of("op 7 (write) was lost at 22.25")
     assert kind_of("op 1 (read) ran in ['ka'], not in ['kb']") == IN_ANOTHER_KEYSPACE
@@ -107,7 +107,8 @@ def test_violations_that_differ_in_numbers_have_the_same_kind() -> None:
 def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     """A retry of a write that is not idempotent must be a violation.
 
-    The patched policy sends each failed request to the next host, whatever may have been executed.
+    The patched policy sends each failed request to the next host, even if the first host may have
+    executed it.
     """
     from cassandra.policies.retry import RetryPolicy
 
@@ -127,7 +128,7 @@ def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.Mo
 
 
 def plan_with_clock_faults(*steps: str) -> Plan:
-    """Return a plan whose clock goes back by 200 seconds before and between steps.
+    """Return a plan in which the clock is set back by 200 seconds before each of the first steps.
 
     :param steps: kinds of client steps, in order.
     """
@@ -135,7 +136,7 @@ def plan_with_clock_faults(*steps: str) -> Plan:
         PlannedEvent(0.5 * (index + 1), kind, parameter=1 + index)
         for index, kind in enumerate(steps)
     ]
-    # With the parameter 3, the clock moves by the seconds of the event times -100.
+    # The fault "clock" multiplies its seconds by a factor, which is -100 for the parameter 3.
     faults = [
         PlannedEvent(0.4 * (index + 1), "clock", seconds=2.0, parameter=3) for index in range(5)
     ]
@@ -155,7 +156,8 @@ def test_a_clock_that_is_set_back_causes_no_violation() -> None:
 def test_timestamps_that_go_back_are_a_violation() -> None:
     """Timestamps that go back must be a violation.
 
-    The timestamps of the mutant follow the clock, so a later write gets a lower timestamp.
+    With this mutant, the driver's timestamps follow the clock. When the clock is set back, a later
+    write gets a lower timestamp.
     """
     with MUTANTS["timestamps_go_back"].installed():
         violations = run_plan(plan_with_clock_faults("write", "mapped", "write")).violations
@@ -185,7 +187,7 @@ def test_a_connect_that_never_ends_is_a_violation(monkeypatch: pytest.MonkeyPatc
 def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
     """While nodes restart one after another, each write must be acknowledged without a retry.
 
-    The nodes announce their shutdown.
+    Before a node stops, it announces its shutdown to the clients.
     """
     kinds = ("write", "write_once", "count", "read", "simple_write", "batch_once")
     steps = [
@@ -212,5 +214,5 @@ def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_replaces_an_existing_function(name: str) -> None:
     with MUTANTS[name].installed():
-        # Installing fails if the driver has no function of this name.
+        # `installed` raises an error if the driver has no function of the mutant's name.
         pass

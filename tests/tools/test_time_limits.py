@@ -1,6 +1,6 @@
 """Tests of tests/time_limits.py, which must end a test that never ends.
 
-It must also print the stacks of all threads.
+It must also print the stacks of all threads, to show where the test hangs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from tests.processes import WITH_TESTS
 
-# The conftest.py and the module of the tests that are run in a process of their own.
+# The conftest.py and the test module that pytest runs in a separate process.
 CONFTEST = """
 from tests import time_limits
 from tests.conftest import pytest_timeout_cancel_timer, pytest_timeout_set_timer
