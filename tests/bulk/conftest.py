@@ -1,6 +1,6 @@
 """Fixtures of tests/bulk: one real node, and a session in a new keyspace for each test.
 
-The functions give sessions the settings of applications, and compare the contents of tables.
+Further functions give a session unusual settings, and compare the rows of two tables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from cassandra.util import SortedSet
 # The names of the keyspaces.
 _names = (f"bulk_{number}" for number in itertools.count())
 
-# The protocol handlers and row factories of the tested sessions, which bulk work must not use.
+# The protocol handlers and row factories that the tested sessions have. Bulk operations must ignore
+# both.
 HANDLERS = (ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler)
 FACTORIES: tuple[Callable[..., Any], ...] = (
     tuple_factory,
@@ -30,7 +31,7 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
     ordered_dict_factory,
     lambda names, rows: dict.fromkeys(
         names
-        # This is a row factory of an application, which drops the rows.
+        # This factory of an application drops the values of the rows.
     ),
 )
 

@@ -17,7 +17,8 @@ from cassandra.util import Date, Duration, Time
 
 EPOCH = datetime.datetime(1970, 1, 1)
 LETTERS = "abc ,;\"'\\{}[]:\t\n\réß漢\U0001f600%?0"
-# Strings that readers of files might take for something else than a string.
+# Strings that a reader of files might mistake for another value, for a byte order mark, or for a
+# line end.
 SPECIAL = (
     "NULL",
     "nan",
@@ -36,10 +37,14 @@ Maker = Callable[[random.Random], Any]
 
 
 def _text(rng: random.Random, letters: str = LETTERS) -> str:
-    """Return a random string of these letters, or one of SPECIAL."""
-    # No text here is empty: a CSV file has the same field for null and for an empty string.
-    # Some strings mean something else in a file, for example NULL. If the letters are not LETTERS,
-    # use only those of SPECIAL that have no punctuation.
+    """Return a random string of these letters, or one of SPECIAL. It is never empty.
+
+    In a CSV file, an empty string and null look the same.
+
+    :param letters: if these are not LETTERS, only those strings of SPECIAL are used that consist of
+        letters and digits.
+    """
+    # One string in ten is one of SPECIAL.
     if rng.random() < 0.1:
         return rng.choice([text for text in SPECIAL if letters is LETTERS or text.isalnum()])
     return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))
@@ -160,7 +165,8 @@ class Schema:
             for number, cql_type in enumerate(scalar_types)
         ]
         self.values += [self._column(f"n{number}", 2, is_nested=True) for number in range(8)]
-        # This static list is not frozen, so writes of the same time add up their elements.
+        # This static list is not frozen. If two writes with the same timestamp set it, Cassandra
+        # keeps the elements of both.
         self.static = Column("s", "list<text>", lambda rng: [_text(rng) for _ in range(2)])
         # This is the order of the clustering column.
         self.order = rng.choice(("ASC", "DESC"))

@@ -33,7 +33,7 @@ SEEDS = range(int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 ROWS = [(number, f"text {number}, 'ß'\n") for number in range(COUNT)]
 # The most runs of an operation; the process is killed only in the first half of them.
 MAX_RUNS = 60
-# A run that is not killed must end within this many seconds.
+# A process that is not killed must end within this many seconds.
 TIMEOUT = 60.0
 
 
@@ -157,7 +157,7 @@ def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
 ) -> None:
     """A killed scan must continue from its checkpoint.
 
-    It may read only the page again at which it was killed.
+    After each kill, it may read at most one page again: the page that it was processing.
     """
     operation = KilledOperation(node, "scan", tables.keyspace or "", tmp_path)
     operation.run_to_the_end(random.Random(seed))
@@ -166,8 +166,8 @@ def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
     counts = Counter(
         int(line.split("\t")[0])
         for line in (tmp_path / "rows").read_text(encoding="utf-8").splitlines()
-        # Skip the empty lines, since each value ends with a newline, and the line that a process
-        # was writing when it was killed.
+        # Skip empty lines, which appear because each value ends with a newline. Also skip a line
+        # that was incomplete when its process was killed.
         if "\ttext " in line
     )
     assert set(counts) == set(range(COUNT))
@@ -186,7 +186,7 @@ def test_an_unload_that_was_killed_has_no_manifest_and_whole_files(
     """
     operation = KilledOperation(node, "unload", tables.keyspace or "", tmp_path)
     has_finished = operation.run(random.Random(seed).randrange(2, 40))
-    # If the process has finished, the unload was quicker than the kill.
+    # The process may have finished the unload before the test could kill it.
     if has_finished:
         assert (tmp_path / "out" / "_manifest.json").exists()
         return

@@ -207,12 +207,15 @@ def values(rng: random.Random) -> dict[str, Any]:
 
 
 def damaged(rng: random.Random, data: bytes, kept_bytes: int) -> bytes:
-    """Insert, delete or replace up to three pieces, except in the first `kept_bytes` bytes."""
+    """Return `data` with up to three random changes after the first `kept_bytes` bytes.
+
+    Each change inserts, deletes or replaces some bytes.
+    """
     content = bytearray(data)
     for _ in range(rng.randrange(4)):
         position = rng.randrange(kept_bytes, len(content) + 1)
         change = rng.randrange(3)
-        # The last piece is nested too deeply for a JSON reader.
+        # The last piece has more open brackets than a JSON reader accepts.
         piece = rng.choice((b'"', b",", b"\n", b"\r", b"\xff", b"5", b"x", b"-", b"[" * 2000))
         if change == 0:
             content[position:position] = piece
@@ -372,7 +375,8 @@ def test_json_lines(implementation: Implementation, load: Load, tmp_path: Path, 
         lines = []
         for _ in range(rng.randrange(1, 30)):
             row = values(rng)
-            # The json module cannot encode a Decimal. Replace a 0 with its digits instead.
+            # The json module cannot encode a Decimal. So encode 0, and replace it with the
+            # Decimal's digits.
             encoded = json.dumps({**row, "amount": 0}, ensure_ascii=rng.random() < 0.5)
             lines.append(encoded.replace('"amount": 0', f'"amount": {row["amount"]:f}'))
         data = damaged(rng, "\n".join(lines).encode(), 0)
@@ -417,7 +421,7 @@ def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, see
             table, path, row_group_size=rng.choice((10, 1000)), write_page_checksum=True
         )
         data = bytearray(path.read_bytes())
-        # Most of the files are damaged.
+        # Damage one bit in most of the files; leave the others as they are.
         if rng.random() < 0.7:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             path.write_bytes(data)
@@ -427,7 +431,8 @@ def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, see
         except (OSError, ValueError, NotImplementedError):
             rows = None
         except OverflowError:
-            # Python has no datetime for a damaged timestamp, so there is no expected value.
+            # pyarrow has read a damaged timestamp that does not fit into a datetime. So there is no
+            # expected value.
             continue
         outcome = load(path)
         if outcome.error is not None:
@@ -435,8 +440,8 @@ def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, see
             continue
         assert rows is not None
         assert not outcome.written.keys() & outcome.failed
-        # A column may refuse damaged values, so rows may have failed. But each row of the file is
-        # either written or reported.
+        # A damaged value may be invalid for its column. But each row of the file must be either
+        # written or reported as failed.
         assert outcome.written.keys() | outcome.failed == set(range(1, len(rows) + 1))
         for number, data_of_row in outcome.written.items():
             row = rows[number - 1]

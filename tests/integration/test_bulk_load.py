@@ -116,13 +116,13 @@ def test_of_rows_with_the_same_key_the_last_one_is_stored(session: Session) -> N
 def test_rows_with_the_same_key_stay_in_order_if_only_a_part_of_it_is_known(
     session: Session, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows with the same key stay in order if the load cannot tell all key columns of a row.
+    """Rows with the same key stay in order, even if the load cannot compute the key of a row.
 
-    The bind markers of these statements have other names than the columns, or a constant stands in
-    place of a marker.
+    The load cannot know a key column if the bind marker has another name than the column, or if the
+    statement has a constant in place of the marker.
     """
-    # The server's timestamps depend on when rows arrive. Timestamps of the client would be in the
-    # order of the rows, and would hide a wrong order.
+    # Let the server choose the timestamps: they show in which order the rows arrived. Timestamps of
+    # the client are in the order of the rows, and would hide a wrong order of the requests.
     monkeypatch.setattr(session, "use_client_timestamp", False)
     moment = datetime.datetime(2026, 11, 23)
     rows = [
@@ -169,8 +169,9 @@ def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -
 def test_static_lists_have_each_element_once(session: Session, tmp_path: Path) -> None:
     """A load does not double the elements of a static list that is in many rows.
 
-    Each row of a partition has the static list, and rows of a partition are often batched. The rows
-    of a batch have one write time, and two writes with the same time would add up their elements.
+    Each row of a partition contains the static list, and a batch often has several rows of a
+    partition. All rows of a batch have the same timestamp. If two of them set the list, Cassandra
+    would keep the elements of both.
     """
     columns = "p int, c int, s list<int> static, l list<int>, PRIMARY KEY (p, c)"
     for name in ("lists", "copies"):
