@@ -1,4 +1,4 @@
-"""Tests of the files in changes/: their names are for towncrier, and they have sentences."""
+"""Tests of the fragments in changes/: towncrier must accept their names, and they must be prose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHANGES = ROOT / "changes"
-# tomllib came with Python 3.11, but these tests also run with Python 3.10. So search the text.
+# Search the text of pyproject.toml, because Python 3.10 has no module `tomllib`.
 PROJECT = (ROOT / "pyproject.toml").read_text()
 TYPES = re.findall(r'\[\[tool\.towncrier\.type\]\]\ndirectory = "(\w+)"', PROJECT)
 
@@ -34,8 +34,8 @@ def mistakes_in(name: str, text: str) -> list[str]:
         mistakes.append("does not end with a full stop and a new line")
     if text != text.lstrip() or "\n\n" in text:
         mistakes.append("is not one paragraph")
-    # In the change log of a release, these lines are indented by two spaces, and must still have at
-    # most 100 characters.
+    # towncrier indents the lines by two spaces. In the change log, they must still have at most 100
+    # characters.
     if any(len(line) > 98 for line in text.splitlines()):
         mistakes.append("has a line of more than 98 characters")
     return mistakes

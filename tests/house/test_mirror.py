@@ -49,17 +49,18 @@ GUARDED_BY = {
     # The same tests run on the blocking and the asyncio API.
     "client/settings/": "drop_in/test_settings.py",
     "aio/columnar.py": "client/test_columnar.py",
-    # These are tested through what they do for a cluster.
+    # These modules are tested through their effects on a cluster.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/attempts.py": "engine/test_happy_path.py",
-    # These are names of cassandra-driver and scylla-driver, for code that imports or patches them.
+    # These modules provide names of cassandra-driver and scylla-driver, for code that imports or
+    # patches these names.
     "_compat/": "drop_in/test_tracers.py",
     "_proxies.py": "drop_in/test_tracers.py",
     "engine/compat_names.py": "drop_in/test_tracers.py",
     # These modules of the engine connect the other parts, and are tested on fake nodes.
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/resolving.py": "engine/test_happy_path.py",
-    # These read columnar pages, for which tests give them the bytes of a node.
+    # These modules read columnar pages. Their tests pass them the bytes that a node would send.
     "query/tables/": "query/tables/test_values.py",
     # The fake node is tested through the bytes on its socket.
     "testing/fake/": "testing/fake/test_node.py",
@@ -155,8 +156,8 @@ def test_each_test_module_has_a_module_of_its_name() -> None:
 def test_each_exception_is_needed() -> None:
     """Each entry of ACROSS and GUARDED_BY must be needed.
 
-    An entry of ACROSS covers no test that mirrors a module, and one of GUARDED_BY no tested module.
-    An entry of GUARDED_BY for a package may also cover some modules that have separate tests.
+    An entry of ACROSS is needed if no test that it covers is named after a module. An entry of
+    GUARDED_BY is needed if at least one module that it covers has no separate test module.
     """
     for test in TESTS:
         entry = entry_for(test, ACROSS)

@@ -24,9 +24,10 @@ def item(*names: str, **parameters: str) -> Any:
 
 
 def test_each_test_is_in_one_share_and_no_share_is_empty() -> None:
-    """Each test must be in one share, and no share be empty.
+    """Each test must be in exactly one share, and no share may be empty.
 
-    KINDS has the fixtures for nodes, with the parameter of a parametrised fixture after it.
+    A key of KINDS is the name of a fixture. If the fixture has a parameter, a space and the
+    parameter follow.
     """
     cases: list[int] = [1, 2, 3]
     for process_count in cases:
