@@ -32,7 +32,7 @@ MAX_RESIDENT_MB = 1500
 
 
 def replay(impls: list[str]) -> int:
-    """Run the checks of its fuzzer on every input of the corpus, and return the number of inputs.
+    """Check each input of the corpus with the fuzzer that it belongs to; return how many there are.
 
     :param impls: the implementations to run: "c", or "python" and "c".
     """

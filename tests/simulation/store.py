@@ -46,7 +46,8 @@ SCANNED = "big.t0"
 SCANNED_ROWS = 40  # the number of rows in the table that the step "scan" reads
 _RANGE = "token("  # only the statements of a scan contain this string
 
-# The number of the operation in an unprepared statement, and a query of a trace.
+# Regular expressions for the number of the operation in an unprepared statement, and for the table
+# and the session id in the query of a trace.
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
 _EVENT_ID = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")  # of the one event in a trace

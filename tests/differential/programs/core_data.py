@@ -74,7 +74,7 @@ def empty_parameters(context):
 
 
 def wrong_parameters(context):
-    """Pass parameters of wrong numbers, names and types."""
+    """Pass too few and too many parameters, and parameters of wrong names and types."""
     session = context.shared_session
     by_position = "INSERT INTO t (k, v) VALUES (%s, %s)"
     by_name = "INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)"

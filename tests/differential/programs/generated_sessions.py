@@ -5,10 +5,11 @@ Every function without an underscore is a program that each driver runs. `contex
 `context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
 calls the function, records its result or error, and returns the result, or None after an error.
 
-Two keyspaces have a table of the same name and with the same columns. Each row says in which
-keyspace it belongs, so a request that runs in another keyspace is seen at once. The programs switch
-keyspaces (``USE``, `Session.set_keyspace`), prepare the same query in both, execute statements of
-one session with another, and drop, recreate and alter the table while statements are prepared.
+Two keyspaces have a table with the same name and the same columns. The rows contain a letter for
+their keyspace, so the outcome shows in which keyspace a request ran. The programs switch keyspaces
+(``USE``, `Session.set_keyspace`), prepare the same query in both keyspaces, and execute a statement
+that was prepared in one session with another session. They also alter, drop and recreate the table
+while statements are prepared.
 """
 
 import random
@@ -42,7 +43,7 @@ class _Sessions:
     `keyspaces` has the names of both keyspaces, and `prepared` the prepared statements. `sessions`
     has a session without a keyspace, and a session for each keyspace.
 
-    :param version: of the native protocol; None for a random version of VERSIONS.
+    :param version: the version of the native protocol; None for a random version of VERSIONS.
     """
 
     def __init__(self, context, seed, version=None):
@@ -50,9 +51,11 @@ class _Sessions:
         self.seed, self.rng, self.step = seed, random.Random(seed), 0
         self.keyspaces = [f"{context.keyspace}_{letter}{seed}" for letter in "xy"]
         version = version or self.rng.choice(VERSIONS)
-        # Before version 5, other drivers ignore or refuse `keyspace`: see `named_keyspaces`.
+        # Before version 5, other drivers ignore or refuse the option `keyspace`; `named_keyspaces`
+        # tests that.
         self.can_name_keyspaces = version >= 5
-        # Other drivers refuse profiles and settings of sessions together.
+        # A program sets the row factory either in a profile or on the session. Other drivers refuse
+        # both together.
         self.uses_profiles = self.rng.random() < 0.5
         options = {"execution_profiles": {EXEC_PROFILE_DEFAULT: ExecutionProfile()}}
         self.cluster = context.new_cluster(
@@ -106,7 +109,11 @@ class _Sessions:
         self.context.record(f"{self.step} keyspace", session.keyspace)
 
     def prepare(self):
-        """Prepare a query with a session: in its keyspace, with a name, or with `keyspace`."""
+        """Prepare a query for one of the keyspaces, with a random session.
+
+        The keyspace is in the query, or is the option `keyspace`, or is the keyspace of the
+        session.
+        """
         session, query = self.session(), self.rng.choice(QUERIES)
         options = {}
         way = self.rng.random()
@@ -115,7 +122,8 @@ class _Sessions:
         elif way < 0.5 and self.can_name_keyspaces:
             options = {"keyspace": self.rng.choice(self.keyspaces)}
         statement = self.record("prepare", session.prepare, query, **options)
-        # Keep a failure, too, so that all drivers choose among as many statements.
+        # If the PREPARE failed, `statement` is None. Append None as well, so that later choices are
+        # the same with all drivers.
         self.prepared.append(statement)
 
     def execute_prepared(self):
@@ -185,7 +193,11 @@ class _Sessions:
         self.record("batch", session.execute, batch)
 
     def page(self):
-        """Begin to read in pages, and read on: with the result, or with its paging state."""
+        """Read the first page of a result, and then the rest.
+
+        The rest is read by iterating over the result, or with the result's paging state in any
+        session.
+        """
         session = self.session()
         statement = SimpleStatement("SELECT k, c, v FROM t", fetch_size=3)
         result = self.context.record_call(f"{self.step} page", session.execute, statement)
@@ -198,7 +210,7 @@ class _Sessions:
             self.record("state", other.execute, statement, paging_state=result.paging_state)
 
     def read_otherwise(self):
-        """Read with a row factory, or a profile that has one."""
+        """Read rows with a row factory, which is set on the session or in an execution profile."""
         session = self.session()
         factory = self.rng.choice([dict_factory, tuple_factory, named_tuple_factory])
         query = "SELECT k, v FROM t WHERE k = 0"
@@ -252,7 +264,7 @@ class _Sessions:
 
 
 def keyspaces(context, seed):
-    """Execute in keyspaces that sessions, statements and queries name, while they change."""
+    """Execute random actions while sessions switch between the two keyspaces."""
     sessions = _Sessions(context, seed)
     sessions.run(
         [
@@ -287,7 +299,7 @@ def tables(context, seed):
 
 
 def named_keyspaces(context):
-    """Name the keyspace of statements before version 5 of the protocol; page while it changes."""
+    """Pass `keyspace` with protocol version 4, and read further pages after a USE."""
     sessions = _Sessions(context, 0, version=4)
     x, y = sessions.keyspaces
     session = sessions.sessions[1]
