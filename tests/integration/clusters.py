@@ -121,7 +121,7 @@ class Pool:
         self._last_users: dict[str, list[str]] = {}
 
     def plan(self, items: list[pytest.Item]) -> None:
-        """Sort the tests by their kinds of clusters, and record who uses each kind last."""
+        """Sort the tests by their kinds of clusters, and record the last test of each kind."""
         items.sort(key=_sort_key)
         # Later items replace earlier items, so the last test of each kind remains.
         last = {kind: item.nodeid for item in items for kind in _kinds_of(item)}

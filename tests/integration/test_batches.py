@@ -143,7 +143,7 @@ MIXED = [
 
 
 def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
-    """A batch may mix prepared, bound, formatted and named statements, and may be repeated."""
+    """A batch may mix prepared, bound, formatted and named statements, and may run twice."""
     batch = mixed_batch(session.prepare(INSERT))
     session.execute(batch)
     assert rows_of_t(session) == MIXED
@@ -360,7 +360,7 @@ class BatchLoad:
 
 @pytest.mark.longest
 def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session: Session) -> None:
-    """A killed node loses no part of an acknowledged batch, and fails no idempotent batch."""
+    """After a kill, each acknowledged batch is complete, and no idempotent batch has failed."""
     states = States()
     session.cluster.register_listener(states)
     load = BatchLoad(session)

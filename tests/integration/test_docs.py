@@ -100,7 +100,7 @@ def test_the_readmes_program(node: LocalCluster, tmp_path: Path) -> None:
     expected = python_blocks("README.rst", "text")[0]
     timing = r"in [\d.]+ s \([\d,]+ rows/s"
     printed_lines = re.sub(timing, "", process.stdout).splitlines()
-    # Leave out the empty line at the end of the block.
+    # The block ends with an empty line. Leave it out.
     expected_lines = re.sub(timing, "", expected).split("\n")[:-2]
     # Lines of concurrent requests may come in any order, and the times were removed.
     assert sorted(printed_lines) == sorted(expected_lines)

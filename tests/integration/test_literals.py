@@ -163,7 +163,10 @@ def test_values_come_back(session: Session, column: str) -> None:
 
 
 def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
-    """A str subclass is written as `str` returns it: here as CQL, which must stay one literal."""
+    """A literal contains what `str` returns for an instance of a str subclass.
+
+    Here `str` returns CQL. The literal must not end early, so that no part of it is read as CQL.
+    """
     session.execute("INSERT INTO t (a, x) VALUES (7, %s)", (subclass_with_evil_texts(str)("mild"),))
     row: Any = session.execute("SELECT x FROM t WHERE a = 7").one()
     assert row.x == EVIL  # the driver uses str(), as cassandra-driver does
@@ -171,7 +174,7 @@ def test_a_str_subclass_is_written_as_its_str(session: Session) -> None:
 
 @pytest.mark.parametrize("address_class", [ipaddress.ip_address, ipaddress.ip_interface])
 def test_a_zone_reaches_no_server(session: Session, address_class: Any) -> None:
-    """An IPv6 address with a zone is refused, because a zone may contain any string, even CQL."""
+    """An IPv6 address with a zone is refused, because its zone may contain any string, even CQL."""
     for zone in ("', a = 'x", EVIL, "1'); DROP TABLE bystander; --"):
         with pytest.raises(EncodeValueError, match="zone"):
             session.execute("UPDATE t SET i = %s WHERE a = 1", (address_class(f"::1%{zone}"),))

@@ -175,7 +175,7 @@ class TestThreeNodes:
     def test_paused_node_accepts_connections_but_does_not_answer(
         self, cluster: LocalCluster
     ) -> None:
-        """A paused node answers again after `resume`."""
+        """A paused node does not respond to a new connection; after `resume`, it responds again."""
         cluster.pause(2)
         assert cluster.nodes[1].state == "paused"
         with pytest.raises(TimeoutError):

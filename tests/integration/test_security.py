@@ -74,7 +74,8 @@ def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
 async def test_further_connections_resume_the_tls_session(secured: LocalCluster) -> None:
     """Later connections resume the TLS session of the first connection, which makes them faster.
 
-    The nodes ask for a certificate of the client, so the application must allow it.
+    The nodes ask for a client certificate. So the driver resumes sessions only if the application
+    sets `with_client_certificates`.
     """
     assert secured.tls is not None
     login = PlainTextAuthProvider(str(secured.username), str(secured.password))

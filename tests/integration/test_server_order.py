@@ -1,8 +1,9 @@
 """The order of sets and maps on a real node: in partition keys, tuples, UDTs and vectors.
 
-The node sorts the sets and maps of a partition key before it computes the token. It does not sort
-those in a tuple, so a tuple of a literal, which it does sort, equals a bound tuple only if the
-driver sorts in the same way.
+Before the node computes the token of a partition key, it sorts the sets and maps that are bound to
+the key's columns. It does not sort the sets and maps inside a bound tuple, user-defined type or
+vector. But it does sort them in a literal. So a bound tuple equals the tuple of a literal only if
+the driver sorts in the same order as the node.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 @pytest.mark.parametrize("element", VALUES)
 def test_tokens_of_keys_with_sets_and_maps(session: Session, element: str) -> None:
-    """The driver computes the server's token, whatever the order of the program's set is."""
+    """The driver computes the server's token, in whatever order elements are bound."""
     table = f"keys_{list(VALUES).index(element)}"
     session.execute(
         f"CREATE TABLE {table} (a frozen<set<{element}>>, b frozen<list<frozen<set<{element}>>>>, "
@@ -175,9 +176,10 @@ def literals_of(session: Session, element: str, values: list[Any]) -> list[str]:
 
 @pytest.mark.parametrize("element", VALUES)
 def test_tuples_with_sets_and_maps_equal_those_of_literals(session: Session, element: str) -> None:
-    """A bound tuple, user-defined type or vector equals the one that a literal has written.
+    """A key that a literal has written is found with bound values, and with the values read back.
 
-    The same is true for the value that is read back. Otherwise, it would be another key.
+    The key has a tuple, a user-defined type and a vector that contain sets. If the driver sorted
+    the sets in another order than the server, the values would be another key.
     """
     table = f"literals_{list(VALUES).index(element)}"
     session.execute(f"CREATE TYPE {table}_type (s frozen<set<{element}>>, n int)")

@@ -78,7 +78,7 @@ def test_columns_are_added_and_never_dropped(mapper: str) -> None:
 def test_a_dry_run_prints_statements_and_changes_nothing(
     mapper: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With dry_run=True, `sync_table` prints its statements, but the table does not exist then."""
+    """With dry_run=True, `sync_table` prints its statements, and does not create the table."""
     dry_model = model("Dry", id=columns.Integer(primary_key=True), c=columns.Text(index=True))
     management.sync_table(dry_model, dry_run=True)
     printed = capsys.readouterr().out.splitlines()
