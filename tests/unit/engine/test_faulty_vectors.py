@@ -106,7 +106,10 @@ def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> No
 
 
 def test_a_failed_search_by_a_text_says_what_may_be_wrong(node: FakeNode) -> None:
-    """The vector of a statement that is not prepared is a part of its text, and is not searched."""
+    """If a search that is not prepared fails, the error only advises to check the vector.
+
+    The vector is a part of the query text, where the driver does not look for it.
+    """
     search = SEARCH.replace("?", "%s")
     node.prime(search.replace("%s", "[0, 0, 0]"), error(ErrorCode.READ_FAILURE))
     failure = failure_of(

@@ -433,7 +433,7 @@ def wait_for(values, count):
 def test_callbacks_that_native_threads_add_are_called_in_the_main_thread(
     run_program: RunProgram, setup_code: str
 ) -> None:
-    """Callbacks are called although the native thread that adds them never waits again."""
+    """If a native thread adds callbacks, they are called even if that thread never waits again."""
     program = (
         NATIVE
         + """
@@ -467,7 +467,10 @@ print(futures[0].done())
 def test_callbacks_that_greenlets_of_native_threads_add_are_called_there(
     run_program: RunProgram,
 ) -> None:
-    """A greenlet of another thread gets its callbacks there, unless that thread has ended."""
+    """If a greenlet of a native thread adds callbacks, they are called in that thread.
+
+    If the thread has ended, they are called in the main thread.
+    """
     program = (
         NATIVE
         + """
@@ -498,7 +501,10 @@ print(wait_for(called, 2))
 def test_clusters_that_native_threads_connect_log_and_call_listeners(
     run_program: RunProgram, connects: str
 ) -> None:
-    """Log records and listeners are not lost, whether or not the main thread uses the driver."""
+    """If a native thread connects a cluster, log records and events for listeners are not lost.
+
+    It does not matter whether the main thread uses the driver.
+    """
     program = (
         NATIVE
         + """
@@ -536,7 +542,7 @@ native(other.shutdown)
 
 
 def test_callbacks_after_the_hub_was_destroyed() -> None:
-    """An application may destroy the hub of its main thread: the callbacks use the new one."""
+    """If the application has destroyed the hub of its main thread, callbacks use the new hub."""
     program = (
         NATIVE
         + """
@@ -556,7 +562,7 @@ for _ in range(2):
 
 
 def test_lazy_objects_of_the_application_are_not_evaluated() -> None:
-    """The main thread's hub is found among all objects. Those that are lazy stay so."""
+    """The driver searches all objects for the main thread's hub, but evaluates no lazy ones."""
     program = """
 import cassandra._threads as threads
 evaluated = []

@@ -123,7 +123,7 @@ async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
 
 
 async def test_connections_of_a_pool_stay_with_the_node_that_was_reached() -> None:
-    """If a name leads to more nodes than before, a pool connects to the address as before.
+    """If a name leads to more nodes than before, a pool connects to the same address as before.
 
     The control connection may use any of the addresses.
     """
@@ -134,7 +134,7 @@ async def test_connections_of_a_pool_stay_with_the_node_that_was_reached() -> No
     assert [address for address, _ in network.tried] == ["b"]
     await error_of(opener.open(ENDPOINT, is_control=True))
     assert [address for address, _ in network.tried] == ["b", "a", "b"]
-    # The node has another address now, so the name does not lead to the earlier address.
+    # The node has had another address since then, so the name does not lead to the earlier one.
     opener._answered[ENDPOINT] = "c"
     await error_of(opener.open(ENDPOINT))
     assert [address for address, _ in network.tried[3:]] == ["a", "b"]
@@ -208,13 +208,13 @@ async def test_the_resolver_s_first_family_of_addresses_stays_first() -> None:
 
 
 async def test_an_address_of_a_proxy_that_has_failed_comes_last_for_a_while() -> None:
-    """Connections to all nodes try the other addresses first, until 30 seconds have passed."""
+    """If an address of a proxy has failed, connections to all nodes try it last for 30 seconds."""
     first, second = (SniEndPoint("proxy.example", name) for name in ("node-1", "node-2"))
     network = Network(a=None, b=refused())
     opener = connector(network)
     await error_of(opener.open(first))
     assert [address for address, _ in network.tried] == ["a", "b"]
-    # Another end point has failed at "a" since then, which has succeeded at "b".
+    # As if another end point had failed at "a" since then, and had succeeded at "b".
     del opener._failed_addresses["b", 9042]
     assert [opener._in_turn(second, ["a", "b"], 9042) for _ in range(2)] == [["b", "a"]] * 2
     # Another port is another proxy.
@@ -255,7 +255,7 @@ async def test_the_time_of_the_tls_context_counts() -> None:
 
 
 async def test_a_failure_of_tls_tells_more_than_an_unreachable_address() -> None:
-    """If TLS fails at an address, and the next one is unreachable, the error is that of TLS."""
+    """If TLS fails at one address, and the next one is unreachable, the TLS error is raised."""
 
     class TlsOfReachedNodes:
         """TLS settings with which each error of TLS has a reason."""
@@ -283,9 +283,9 @@ async def test_a_failure_of_tls_tells_more_than_an_unreachable_address() -> None
 
 
 async def test_no_other_address_is_tried_once_a_transport_was_made() -> None:
-    """If an address's time is up just when its transport was made, connecting fails.
+    """If connecting to an address times out just when its transport is made, no other is tried.
 
-    The end of the transport closes the connection, so it cannot be used for another address.
+    The end of the transport closes the connection object, so it cannot be used for another address.
     """
 
     class LateNetwork(Network):

@@ -276,7 +276,10 @@ async def test_no_interval_disables_all_heartbeats(interval: Any) -> None:
 
 
 async def test_intervals_give_back_the_memory_of_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each interval asks the codecs once; they know whether vectors were read meanwhile."""
+    """Each interval calls `codecs.release_vector_memory` once.
+
+    That function knows whether vectors were read meanwhile.
+    """
     calls = []
     monkeypatch.setattr(codecs, "release_vector_memory", lambda: calls.append("release"))
     harness = HeartbeatHarness(interval=30.0)

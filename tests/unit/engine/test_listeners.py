@@ -185,7 +185,7 @@ async def test_listeners_in_a_thread_get_the_events_in_order() -> None:
         ("slow", "on_up", "10.0.0.1"),
         ("other", "on_up", "10.0.0.1"),
     ]
-    # A listener may have changed a policy, so the distances are followed after each event.
+    # A listener may have changed a policy, so the driver asks for the distances after each event.
     assert log.count("after") == 4
     assert all(thread.daemon for thread in slow.threads)
     assert threading.current_thread() not in slow.threads
@@ -229,7 +229,7 @@ async def test_a_listener_that_was_removed_gets_no_waiting_events() -> None:
     slow.may_go_on.set()
     listeners.notify("on_up", UP)
     await until_on_loop(lambda: ("added", "on_up", "10.0.0.1") in log)
-    # A listener that was added gets no events from before.
+    # A listener gets no events from before it was added.
     assert [entry for entry in log if entry != "after"] == [
         ("slow", "on_down", "10.0.0.1"),
         ("slow", "on_up", "10.0.0.1"),

@@ -670,6 +670,9 @@ def test_the_descriptors_of_closed_standard_streams_are_not_used() -> None:
 
 
 def test_a_loop_can_be_made_without_the_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a jail or a sandbox, there may be no null device, or it may not be opened."""
+    """If the null device is missing or cannot be opened, a loop can be created nevertheless.
+
+    That is so in some jails and sandboxes.
+    """
     monkeypatch.setattr(os, "devnull", "/no/such/device")
     new_event_loop().close()

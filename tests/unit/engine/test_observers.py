@@ -102,7 +102,7 @@ def test_a_forgotten_observer_is_not_called(is_trusted: bool) -> None:
 
     Without any observer, the hooks are None, so that requests need not call anything.
 
-    :param is_trusted: as above.
+    :param is_trusted: see `test_an_observer_gets_refusals_and_failures`.
     """
     observers = Observers()
     forgotten, remaining = RecordingObserver([]), RecordingObserver([])

@@ -508,7 +508,10 @@ def test_a_certificate_that_is_loaded_into_the_context_is_shown(
 
 
 def test_the_first_certificate_of_a_context_is_shown(authority: Authority) -> None:
-    """If the server asks for a certificate and gets none, it gets one that is loaded later."""
+    """If a certificate is loaded after the server got none, a new connection shows it.
+
+    The server has asked for a certificate, so the session is not resumed.
+    """
     server, client = authority.server(HOST, clients=authority.path), authority.client()
     server.verify_mode = ssl.CERT_OPTIONAL
     with fake(server) as node, connected(node, ssl_context=client) as cluster:
@@ -522,8 +525,8 @@ def test_a_server_that_asks_for_no_certificate_does_not_prevent_resumption(
 ) -> None:
     """If the server does not ask for a certificate of the client, sessions are resumed.
 
-    This holds even if the context has a certificate, and for the sessions that resumed connections
-    bring.
+    This is so even if the context has a certificate. It is also so for the sessions that a resumed
+    connection gets.
     """
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
@@ -543,9 +546,11 @@ def test_a_server_that_asks_for_no_certificate_does_not_prevent_resumption(
 
 
 def test_the_application_may_allow_sessions_with_its_certificate(authority: Authority) -> None:
-    """With such a cache, or with a `ReloadingContext`, sessions are resumed as ever.
+    """If the application allows it, sessions are resumed although the client has a certificate.
 
-    Then setting `ssl_context` shows a certificate that was loaded into the same context.
+    The cache `SSLSessionCache(with_client_certificates=True)` allows it, and so does a
+    `ReloadingContext`. If a certificate is loaded into the same context later, it is shown once
+    `ssl_context` is set.
     """
     certificate_files = authority.issue("client", subject="old role")
     client = authority.client()

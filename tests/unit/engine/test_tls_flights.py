@@ -1,4 +1,4 @@
-"""Tests of the reader of a TLS handshake that tells whether the server asked for a certificate."""
+"""Tests of `FlightReader`, which finds out whether a server asked for a client certificate."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_handshake(
         server_incoming.write(client_outgoing.read())
         with suppress(ssl.SSLWantReadError):
             server_object.do_handshake()
-    # The records that were read must have reached the server nevertheless.
+    # The server must get the records although they were read.
     assert server_object.version() == client_object.version()
     assert "do_handshake" not in vars(client_object)
     return reader, client_object
@@ -75,7 +75,10 @@ def test_the_question_is_noticed(
     verify_mode: ssl.VerifyMode,
     has_certificate: bool,
 ) -> None:
-    """It is noticed whether or not the client has a certificate, and whatever the cipher is."""
+    """The reader finds out whether the server has asked, with any cipher.
+
+    It does so whether or not the client has a certificate.
+    """
     server, client = authority.server("127.0.0.1", clients=authority.path), authority.client()
     server.verify_mode = verify_mode
     client.maximum_version = client.minimum_version = version
@@ -109,7 +112,7 @@ class FakeObject:
     [([69], True), ([], False), ([68], False), ([70], False), ([77], False), ([25, 69], False)],
 )
 def test_if_in_doubt_the_server_has_asked(lengths: list[int], was_not_asked: bool) -> None:
-    """Only the length of the message Finished shows that the server has not asked.
+    """Only if the length of the message Finished proves it, `was_not_asked` returns True.
 
     :param lengths: the lengths of the encrypted records.
     """

@@ -49,7 +49,7 @@ class ControlHarness:
     The `ControlConnection` calls the methods of this class, which record each step in `steps`, in
     order. `opened` lists the connections.
 
-    :param endpoints: the contact points. None given means ENDPOINT_A only.
+    :param endpoints: the contact points. If none is given, ENDPOINT_A is the only one.
     :param changed: settings of the engine that replace the defaults of this class.
     """
 

@@ -178,7 +178,8 @@ async def test_only_a_factory_that_may_block_gets_a_thread() -> None:
 async def test_only_an_end_point_that_leads_to_several_nodes_is_misleading() -> None:
     """A contact point is replaced only if it has led to a node that is known by another address.
 
-    A node that is not known, or that is known by this address meanwhile, has replaced the host.
+    If the node is not known, or is known by the address of the contact point itself, the contact
+    point is kept: a new node has replaced the host there.
     """
     contact = DefaultEndPoint("192.168.0.9")
     for known_host in (None, new_host("192.168.0.9")):

@@ -164,7 +164,10 @@ async def test_a_node_of_another_cluster_is_refused() -> None:
 
 
 async def test_a_node_that_does_not_say_its_cluster_is_accepted() -> None:
-    """A server error about the cluster's name is no reason to refuse a node, but silence is one."""
+    """If the query of the cluster's name gets a server error, the node is accepted.
+
+    If the query times out, `check_cluster` raises the error.
+    """
     first, *_ = new_nodes()
     connection = fake_connection(first.address)
     refusing = new_reader(Tables(first, cluster_name=InvalidRequest("no such table")))

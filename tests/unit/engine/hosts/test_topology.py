@@ -154,9 +154,11 @@ def test_the_first_of_two_rows_for_a_node_counts(caplog: pytest.LogCaptureFixtur
 def test_a_stale_row_does_not_hide_the_address_that_answers(
     known: str, is_up: bool | None, expected: str
 ) -> None:
-    """A node may have a row of its old address, too. An address that does not answer is replaced.
+    """If a node has rows with two addresses, one that is down is replaced by the other.
 
-    The queried node keeps its address in any case.
+    A node may have rows with its old address and with its new one. If its known address is up, or
+    it is not known whether it is, the node keeps that address. The queried node keeps its address
+    in any case.
     """
     rows = [
         endpoint_and_row(ID_1, "10.0.0.1"),

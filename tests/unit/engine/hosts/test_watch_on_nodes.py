@@ -318,9 +318,9 @@ async def test_a_node_of_another_cluster_at_a_known_address_gets_no_requests(
 ) -> None:
     """A node of another cluster that gets the address of a lost node is not used.
 
-    The host stays down, with that reason, until its own node is back.
+    The host stays down until its own node is back, and the reason is that another cluster answers.
 
-    :param count: the number of nodes that are lost, of three.
+    :param count: how many of the three nodes are lost.
     """
     intruders = [
         FakeNode(node.address, nodes.port, cluster_name="staging") for node in nodes.nodes[:count]

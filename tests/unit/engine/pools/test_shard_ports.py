@@ -1,6 +1,6 @@
-"""Local ports for connections to a shard.
+"""Tests of local ports for connections to a shard.
 
-The remainder of the local port, divided by the number of shards, decides the shard.
+The shard of a connection is the client's local port modulo the number of shards.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def test_uvloop_does_not_look_up_ip_addresses(server: tuple[str, int]) -> None:
 
 
 async def test_the_wait_for_a_connection_can_be_cancelled() -> None:
-    """A cancelled wait closes the socket, also on loops whose own method is not used."""
+    """If the wait for a connection is cancelled, the driver closes the socket, on uvloop too."""
     uvloop = pytest.importorskip("uvloop")
 
     async def cancel() -> None:

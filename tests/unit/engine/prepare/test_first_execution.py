@@ -308,9 +308,10 @@ def last_value(node: FakeNode) -> bytes:
 def test_values_that_do_not_fit_are_bound_to_the_string_as_prepared_now(
     node: FakeNode, session: Session, form: str, is_watched: bool
 ) -> None:
-    """Another client may have made the table anew with other types.
+    """If values do not fit the types of the prepared string, the string is prepared again.
 
-    Then values that fit the new types must not be refused because of the old types.
+    Another client may have created the table again with other types. So values that fit the new
+    types are accepted, although they do not fit the old types.
     """
     session.execute(*call_with(form.replace(" with another string", ""), 1))
     if is_watched:
@@ -326,7 +327,7 @@ def test_values_that_do_not_fit_are_bound_to_the_string_as_prepared_now(
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_outdated_strings_are_prepared_again_in_asyncio(node: FakeNode, form: str) -> None:
-    """The same as above, with `cassandra.aio`."""
+    """In `cassandra.aio`, too, strings are prepared again if values do not fit the old types."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         await session.execute(*call_with(form.replace(" with another string", ""), 1))
@@ -343,12 +344,15 @@ async def test_outdated_strings_are_prepared_again_in_asyncio(node: FakeNode, fo
 def test_values_that_do_not_fit_the_new_types_either_are_refused(
     node: FakeNode, session: Session, form: str, value: Any
 ) -> None:
-    """The error says why the values do not fit, and other values are written as before."""
+    """If values do not fit the new types either, the error says why.
+
+    Later values that fit are written, and the string is not prepared again for them.
+    """
     node.prime_prepare(OTHER_WRITE, [("b", "int")])
     session.execute(*call_with(form.replace(" with another string", ""), 1))
     with pytest.raises((EncodeTypeError, EncodeValueError), match='column "a"') as caught:
         session.execute(*call_with(form, value))
-    # The error of the first attempt would only repeat the error.
+    # The exception has no other one of these errors as its context, as that would say the same.
     assert not isinstance(caught.value.__context__, (EncodeTypeError, EncodeValueError))
     assert prepares(node).count(WRITE) == 2
     session.execute(*call_with(form, 2))
@@ -359,7 +363,10 @@ def test_values_that_do_not_fit_the_new_types_either_are_refused(
 def test_values_that_do_not_fit_at_the_first_execution_are_refused_at_once(
     node: FakeNode, session: Session
 ) -> None:
-    """A string that has just been prepared is not prepared again."""
+    """If values do not fit a string that was prepared just now, it is not prepared again.
+
+    Its types are the current ones, so a second PREPARE would not help.
+    """
     for form in ("query string", "batch"):
         session._prepared_texts.drop((None, WRITE))
         with pytest.raises(EncodeTypeError):

@@ -1,4 +1,4 @@
-"""Comparisons of encoded values of two types: was a value altered when it was bound again?"""
+"""Comparisons of encoded values of two types, which show whether binding again altered a value."""
 
 from __future__ import annotations
 
@@ -146,13 +146,13 @@ ALTERED: list[Any] = [
 
 @pytest.mark.parametrize(("old", "value", "new"), KEPT)
 def test_equal_values_are_the_same(old: Any, value: Any, new: Any) -> None:
-    """A value that another type holds exactly is the same, also inside other values."""
+    """If another type holds a value exactly, it counts as the same, also inside other values."""
     assert is_kept(old, value, new)
 
 
 @pytest.mark.parametrize(("old", "value", "new"), ALTERED)
 def test_altered_values_are_not_the_same(old: Any, value: Any, new: Any) -> None:
-    """A value that was rounded, or is altered otherwise, is not the same."""
+    """If a value was rounded or altered in another way, it does not count as the same."""
     assert has_same_values(old, new)
     assert not is_kept(old, value, new)
 
@@ -182,7 +182,7 @@ def test_altered_values_are_not_the_same(old: Any, value: Any, new: Any) -> None
     ],
 )
 def test_values_of_another_kind_are_never_the_same(old: Any, new: Any) -> None:
-    """Types whose values have another meaning have no equal values: a date is not a number."""
+    """If values of two types have different meanings, none are equal: a date is never a number."""
     assert not has_same_values(old, new)
 
 
@@ -196,7 +196,7 @@ def test_null_and_empty_values_are_only_equal_to_themselves() -> None:
 
 
 def test_a_new_field_must_be_null() -> None:
-    """A field or item that the old value did not have must not have got a value."""
+    """If the new value has a field or item that the old one did not have, that must be null."""
     for old, new in [
         (place(a=Int32Type), place(b=Int32Type, a=Int32Type)),
         (tuple_of(Int32Type), tuple_of(LongType, Int32Type)),

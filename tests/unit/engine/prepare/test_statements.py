@@ -400,9 +400,11 @@ async def test_a_host_that_has_left_is_not_asked() -> None:
 
 
 async def test_the_answer_of_a_host_that_comes_back_is_read() -> None:
-    """If the table was created again, the answer of a host that comes up shows the changes.
+    """When a host comes back, the driver reads its response to PREPARE.
 
-    Later the host knows the id, and would not report the statements as unprepared.
+    If the table was created again meanwhile, the statements get the new positions of the key.
+    Otherwise, they would keep the old ones: the host knows the id now, and does not report the
+    statements as unprepared.
     """
     harness = PreparerHarness(prepare_on_all_hosts=False)
     harness.markers = markers("k", "v")
@@ -411,11 +413,11 @@ async def test_the_answer_of_a_host_that_comes_back_is_read() -> None:
     await harness.preparer.prepare_all_on(HOST_B)
     assert [statement.routing_key_indexes for statement in statements] == [[1], [1]]
     assert [statement.query_id for statement in statements] == [b"id"] * 2
-    # The answer is ignored if the host has prepared the CQL in another keyspace.
+    # If the host has prepared the CQL in another keyspace, its response is ignored.
     harness.query_id, harness.key = b"other", [0]
     await harness.preparer.prepare_all_on(HOST_B)
     assert [statement.routing_key_indexes for statement in statements] == [[1], [1]]
-    # The host would misread the values of statements whose columns have other types.
+    # If the types of columns have changed, the id is dropped, as the host would misread values.
     harness.query_id, harness.markers = (
         b"id",
         [*markers("k"), markers("v")[0]._replace(type=UUIDType)],

@@ -129,9 +129,10 @@ async def test_many_events_in_one_window_cause_one_reading() -> None:
 
 
 def test_events_in_one_turn_of_uvloop_cause_one_reading() -> None:
-    """A second event finds out when the timer of the first one ends.
+    """On uvloop, too, several events in one iteration of the loop cause one reading.
 
-    For a delay under half a millisecond, uvloop returns a handle that cannot say when it is due.
+    For a delay of less than half a millisecond, uvloop returns a handle that cannot say when it is
+    due, so the second event must not ask for that.
     """
     uvloop = pytest.importorskip("uvloop")
 
