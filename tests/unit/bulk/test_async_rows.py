@@ -65,7 +65,10 @@ async def test_async_generators_are_read_as_rows_are_sent(
 
 
 class _Consumer:
-    """Yields rows of a size, and goes on after its end, like a consumer of a queue."""
+    """An asynchronous iterator of rows of a size, which yields rows again after its end.
+
+    A consumer of a queue is such an iterator.
+    """
 
     def __init__(self, size: int, count: int) -> None:
         self.size, self.count = size, count

@@ -307,7 +307,7 @@ def test_encrypted_static_values_are_compared_in_the_clear(
     """
 
     class Salting:
-        """Puts a number that grows before the bytes that it encrypts."""
+        """An encryption policy that puts an increasing number before the encrypted bytes."""
 
         deterministic = False
         count = 0
@@ -404,9 +404,10 @@ def test_rows_whose_keys_only_differ_in_their_bytes_keep_their_order(
 def test_rows_without_their_last_clustering_columns_use_statements_of_their_own(
     implementation: Implementation, is_dry: bool
 ) -> None:
-    """Rows of compact storage that lack their last clustering columns are written without them.
+    """If rows lack their last clustering columns, their INSERT statement leaves these out.
 
-    A server refuses other rows without a clustering column.
+    A table with COMPACT STORAGE may have such rows. A server refuses other rows without a
+    clustering column.
     """
     columns = [
         Column(name, lookup_cqltype("text"), is_key=name != "v")
@@ -1031,7 +1032,7 @@ def test_fields_of_objects_are_checked(
 
 
 def test_objects_without_key_or_with_broken_properties_fail(binder: Binder) -> None:
-    """An object without a column of the key fails, and one whose property raises AttributeError."""
+    """If an object lacks a key column, or its property raises AttributeError, the row fails."""
 
     class Broken:
         p, c = "a", 1
@@ -1086,7 +1087,7 @@ def test_a_dry_run_refuses_keys_that_are_too_long(
 def test_a_dry_run_counts_the_ends_of_columns_of_a_partition_key(
     implementation: Implementation,
 ) -> None:
-    """A server adds three bytes to each column of a partition key that has several columns."""
+    """If a partition key has several columns, a dry run adds three bytes to each, as servers do."""
     columns = [Column(name, lookup_cqltype("text"), is_key=True) for name in "pq"]
     prepared = prepared_insert(implementation, columns, [0, 1])
     binder = binder_of(prepared, columns, Keys(partition=(0, 1), clustering=()))

@@ -52,7 +52,8 @@ def test_values_are_found_by_their_lengths(implementation: Implementation) -> No
         ([(1, "a", 0), (1, "a", 0), (1, "b", 0)], [[0, 1], [2]]),
         # The first value comes back, so it must be written after the second.
         ([(1, "a", 0), (1, "b", 0), (1, "a", 0)], [[0], [1], [2]]),
-        # A null deletes the value. The unset value leaves it deleted, and the row stays the last.
+        # A null deletes the value. The unset value leaves it deleted, so this row may be in the
+        # same part.
         ([(1, "a", 0), (1, None, 0), (1, UNSET_VALUE, 0)], [[0], [1, 2]]),
         ([(1, UNSET_VALUE, 0), (1, "a", 0), (1, UNSET_VALUE, 0), (1, "b", 0)], [[0, 1, 2], [3]]),
         # Rows with other keys do not matter.
@@ -66,7 +67,10 @@ def test_rows_that_set_other_values_come_later(
 
 
 def test_values_that_expire_at_other_times_differ(implementation: Implementation) -> None:
-    """The time to live counts only if it is given, and for rows that write a value."""
+    """Rows with different times to live differ if the position of these times is given.
+
+    The time to live of a row that writes no value does not count.
+    """
     rows = [(1, "a", 5), (1, "a", 6), (2, None, 5), (2, None, 6)]
     assert parts_of(implementation, rows, ttl=2) == [[0, 2, 3], [1]]
     assert parts_of(implementation, rows) == [[0, 1, 2, 3]]

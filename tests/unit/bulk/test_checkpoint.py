@@ -66,9 +66,9 @@ def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None
 
 
 def test_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
-    """A run ends with an error if another run has written its checkpoint, whoever began first.
+    """If another run has written the checkpoint, a run ends with an error, whoever began first.
 
-    Each run replaced what the other one had recorded, or removed it.
+    Otherwise, each run would replace or remove what the other one has recorded.
     """
     path = tmp_path / "point"
     first, second = Checkpoint(path, SUBJECT), Checkpoint(path, {**SUBJECT, "table": "ks.u"})
@@ -77,7 +77,7 @@ def test_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
         first.save(row=10)
     first.remove()
     assert json.loads(path.read_text())["state"] == {"row": 1}
-    # The other run is not disturbed, and neither is a run that begins anew.
+    # The other run goes on, and so does a run that begins anew.
     second.save(row=2)
     restarted = Checkpoint(path, SUBJECT, restart=True)
     restarted.save(row=5)
@@ -92,8 +92,8 @@ def test_runs_do_not_share_a_checkpoint(tmp_path: Path) -> None:
 def test_changes_are_appended_to_what_was_saved(tmp_path: Path) -> None:
     """A later run finds the saved state, and the changes that were appended to it, in order.
 
-    Before this run has saved all of the state, and when the changes have become long, nothing is
-    appended.
+    Until the run has saved all of the state, nothing is appended. If the changes have become long,
+    nothing more is appended.
     """
     path = tmp_path / "point"
     checkpoint = Checkpoint(path, SUBJECT)
@@ -123,7 +123,7 @@ def test_changes_are_appended_to_what_was_saved(tmp_path: Path) -> None:
     resumed.append("z")
     resumed.remove()
     assert not path.exists()
-    # Nothing needs to be saved where nothing is written.
+    # If nothing is written, nothing needs to be saved.
     for idle in (Checkpoint(None, SUBJECT), Checkpoint(path, SUBJECT, is_read_only=True)):
         assert idle.append(1)
     assert not path.exists()
@@ -149,7 +149,7 @@ def test_runs_do_not_append_to_the_checkpoint_of_another_run(
         second.append(5)
     third = Checkpoint(path, SUBJECT)
     assert (third.state, third.entries) == ({"row": 2}, [3, 4])
-    # A network file system may give a file another number of its inode: its content decides.
+    # On a network file system, the inode number of a file may change, so its content decides.
     third.save(row=5)
     monkeypatch.setattr(third, "_inode", 0)
     assert third.append(6)
@@ -160,7 +160,10 @@ def test_runs_do_not_append_to_the_checkpoint_of_another_run(
 def test_changes_are_written_to_disk_from_time_to_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Changes are on disk after a second, and the last change at once: each write takes long."""
+    """Changes are written to disk after a second, and the last change is written at once.
+
+    Each write takes long, so not every change is written at once.
+    """
     now = 100.0
     synced: list[float] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(now))
@@ -337,7 +340,10 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 def test_the_error_of_a_full_disk_names_the_checkpoint(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error without a file could be of any file of a load, or of its source."""
+    """If the disk is full, the error names the checkpoint file.
+
+    Otherwise, it could be the error of any file of a load, or of its source.
+    """
     checkpoint = Checkpoint(tmp_path / "point", SUBJECT, clock=lambda: 0.0)
     if name == "append":
         checkpoint.save(row=1)
@@ -355,7 +361,10 @@ def test_the_error_of_a_full_disk_names_the_checkpoint(
 def test_an_append_that_was_cut_off_is_no_other_run(
     tmp_path: Path, name: str, written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk may take a part of a line, and Control-C may come right after the line."""
+    """If an append is cut off, its bytes in the file are not taken for those of another run.
+
+    If the disk is full, a part of the line may be written. Control-C may come right after the line.
+    """
     path = tmp_path / "point"
     checkpoint = Checkpoint(path, SUBJECT)
     checkpoint.save(row=1)
@@ -376,14 +385,14 @@ def test_an_append_that_was_cut_off_is_no_other_run(
         patches.setattr(os, "fdopen", CutOff)
         with pytest.raises(OSError, match="No space left on device"):
             checkpoint.append("bc")
-    # The file is what a killed process leaves.
+    # A killed process leaves such a file.
     assert path.read_bytes().endswith(b'"a"\n' + b'"bc"\n'[:written])
     assert Checkpoint(path, SUBJECT).entries == ["a", "bc"][: 1 + (written == 5)]
     if name == "remove":
         checkpoint.remove()
         assert not path.exists()
         return
-    # After a part of a line, nothing may be appended.
+    # If the file ends with a part of a line, nothing may be appended.
     if name == "save" or not checkpoint.append("bc"):
         checkpoint.save(row=2)
         assert Checkpoint(path, SUBJECT).state == {"row": 2}
@@ -397,7 +406,7 @@ def test_an_append_that_was_cut_off_is_no_other_run(
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="this system has no such device")
 def test_a_device_is_no_checkpoint() -> None:
-    """A device is refused at once: reading it may never end."""
+    """A device is refused without reading it, because it may have no end."""
     for path in ("/dev/zero", "/dev/null"):
         with pytest.raises(ValueError, match=f"checkpoint={path!r} is a device or a pipe"):
             Checkpoint(path, SUBJECT)
@@ -438,7 +447,10 @@ def test_paths_that_are_no_files_of_this_machine(path: str, advice: str) -> None
 
 @pytest.mark.parametrize("name", ["checkpoint", "failed_rows"])
 def test_a_file_in_a_missing_folder_is_refused(tmp_path: Path, name: str) -> None:
-    """The file is written only later, perhaps after hours, so the folder is checked at once."""
+    """If there is no folder for the file, that is an error at once.
+
+    The file itself is written only later, perhaps after hours.
+    """
     path = tmp_path / "missing" / "file.json"
     with pytest.raises(FileNotFoundError, match=f"{name}='.*there is no folder '.*missing'"):
         check_path(name, path)

@@ -472,7 +472,7 @@ def test_switches_in_a_file_are_true_or_false(
     command: str,
     names: str,
 ) -> None:
-    """A text for a switch is refused: "false" is true for Python, and switched the option on."""
+    """If the value of a switch is a string, it is refused: "false" would be true for Python."""
     path = tmp_path / "options.toml"
     for name in names.split():
         path.write_text(f'{name} = "false"\n')
@@ -508,7 +508,10 @@ def test_commands_of_other_tools_get_advice(
 def test_a_process_without_standard_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Errors are not printed to the standard output instead, among the results."""
+    """If a process has no standard error, its errors are not printed to the standard output.
+
+    Otherwise, they would be among the results.
+    """
     monkeypatch.setattr(sys, "stderr", None)
     arguments = ["count", "ks.t", "--hosts", "127.0.0.1", "--port", "1"]
     assert cli.main(arguments) == 1

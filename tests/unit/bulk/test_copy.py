@@ -124,7 +124,7 @@ PARTITION, CLUSTERING = "partition_key", "clustering"
         ({"id": PARTITION, "c": CLUSTERING}, {"c": PARTITION, "id": CLUSTERING}, None, False),
         ({"id": PARTITION, "c": CLUSTERING}, {"id": PARTITION, "c": PARTITION}, None, False),
         ({"id": PARTITION}, {"id": PARTITION, "c": CLUSTERING}, None, False),
-        # There are no values that differ.
+        # All columns that are copied are in the key of the target, or have one value per partition.
         ({"id": PARTITION, "c": CLUSTERING}, {"id": PARTITION}, ["id"], False),
         ({"id": PARTITION, "c": CLUSTERING, "v": "static"}, {"id": PARTITION}, ["id", "v"], False),
     ],
@@ -135,9 +135,9 @@ def test_keys_by_which_rows_replace_each_other_cause_a_warning(
     columns: list[str] | None,
     warns: bool,
 ) -> None:
-    """A copy warns if rows of the source may have the same key in the target.
+    """If rows of the source may have the same key in the target, a copy warns.
 
-    The report says that all were written, and the target has one of them.
+    The report says that all rows were written, but the target has only one with each key.
     """
     names = ["id", "c", "v"]
 
@@ -262,9 +262,10 @@ def values_written(node: FakeNode) -> list[Any]:
 @pytest.mark.parametrize("lacking_tables", [{"t"}, {"t", "u"}])
 @COPIERS
 def test_columns_that_the_metadata_lacks_are_copied(copier: Any, lacking_tables: set[str]) -> None:
-    """A copy of all columns also copies a column whose event has not arrived.
+    """A copy of all columns also copies a column that the metadata lack.
 
-    The values of such columns were missing in the copy.
+    The event of a new column may not have arrived yet. Without these columns, the copy would lack
+    their values.
 
     :param lacking_tables: the tables whose metadata lack the column: the source "t", or both.
     """
@@ -294,7 +295,10 @@ def test_columns_that_the_metadata_lacks_are_copied(copier: Any, lacking_tables:
 def test_the_timeout_of_a_copy_is_also_that_of_its_writes(
     copier: Any, timeout: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The option `timeout` applies to all requests; without a limit, to those that read."""
+    """The option `timeout` applies to the reads and the writes of a copy.
+
+    None removes the limit of the reads. For the writes, None means the timeout of the profile.
+    """
     timeouts: list[float | None] = []
 
     def note(*arguments: Any, **options: Any) -> Any:
@@ -396,9 +400,9 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: s
 
 @COPIERS
 def test_the_error_of_a_copy_names_the_tables_and_the_row(copier: Any) -> None:
-    """The error of a row names the tables and the row's key; its report counts the whole copy.
+    """The error of a row names the tables and the row's key, and its report counts the whole copy.
 
-    It named a number among the rows of a page, and the report had the counts of that page.
+    The error has no number of the row, as that would be a number among the rows of a page.
     """
 
     def answer_scan(request: Request) -> Answer:
@@ -443,7 +447,7 @@ def test_the_error_of_static_values_names_the_partition(copier: Any) -> None:
 
 @COPIERS
 def test_an_outage_during_a_copy_names_the_tables(copier: Any) -> None:
-    """An error that is not about a row names the tables, too."""
+    """If an error is not about a row, it names the tables, too."""
     with FakeNode() as node:
         prime(node, (1, "c", "v"), {"id": "partition_key", "c": "clustering"})
         node.prime(INSERT, error(ErrorCode.UNAUTHORIZED, "no MODIFY permission"))
@@ -544,7 +548,7 @@ async def test_times_to_live_of_pages_that_wait_get_shorter(
 
 @COPIERS
 def test_rows_without_values_are_not_lost_in_tables_of_compact_storage(copier: Any) -> None:
-    """A row without values is refused there, because the server would not store it."""
+    """If a row has no values, a table with COMPACT STORAGE would not store it, so it is refused."""
     kinds = {"id": "partition_key", "c": "clustering"}
     with FakeNode() as node:
         prime(node, (1, "x", None), kinds)
@@ -564,9 +568,9 @@ def test_rows_without_values_are_not_lost_in_tables_of_compact_storage(copier: A
 def test_rows_of_compact_storage_without_their_last_clustering_columns(
     copier: Any, is_target_compact: bool
 ) -> None:
-    """A copy writes such rows without these columns, as tables with compact storage may have them.
+    """If both tables have COMPACT STORAGE, rows may lack their last clustering columns.
 
-    Any other table refuses null there.
+    The copy writes them without these columns. Any other table refuses null in a clustering column.
     """
     names = ["id", "c", "d", "v"]
     columns = [(name, "int") for name in names]

@@ -141,7 +141,7 @@ def test_rows_of_the_application(tmp_path: Path) -> None:
 
 
 def test_fields_that_the_load_leaves_out_are_not_written(tmp_path: Path) -> None:
-    """With `columns=` (not `is_closed`) or `ignore=`, the file has only the fields it writes.
+    """With `columns=` (not `is_closed`) or `ignore=`, the file only has the fields the load writes.
 
     So a load of the file without these options does not write the other fields. Notes of an earlier
     load stay. Without these options, a field without a column is the error that the file shows.
@@ -179,7 +179,10 @@ def test_objects_have_all_of_their_fields(tmp_path: Path) -> None:
 
 
 def test_fields_of_objects_that_are_left_out_are_not_read(tmp_path: Path) -> None:
-    """A field that the load leaves out may not be readable, and the other fields are kept."""
+    """If the load leaves a field out, it is not read, so it need not be readable.
+
+    The file has the other fields.
+    """
 
     class Detached:
         __slots__ = ("big", "id", "name")

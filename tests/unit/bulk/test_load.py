@@ -285,7 +285,7 @@ def rows_sent(request: Request) -> list[list[Any]]:
 def test_rows_without_values_do_not_delete_rows_of_compact_storage(
     node: FakeNode, load: Load, tmp_path: Path, is_dense: bool
 ) -> None:
-    """A row whose values are all null fails: the server would delete the row, without an error.
+    """If all values of a row are null, it fails: the server would delete the row without an error.
 
     A dense table has one value. A static compact table may have several, of which some are null. A
     load of some columns cannot know the others.
@@ -322,7 +322,7 @@ def test_rows_without_values_do_not_delete_rows_of_compact_storage(
         named = "'c0'" if is_dense else "'c0', 'v'"
         assert f"it has no value for {named}, and a row without a value" in str(failure)
         assert str(failure).endswith("write null='NULL'") == (source is path)
-    # Other texts mean null, so an empty field is a text.
+    # Only the text "NULL" means null here, so an empty field is a text.
     assert into_table(node, load, path, batch=None, null="NULL").written == len(lines)
     if not is_dense:
         assert into_table(node, load, [{"id": 2, "c0": None}], batch=None).written == 1
@@ -370,7 +370,10 @@ def last_bytes_sent(node: FakeNode) -> list[list[int]]:
 def test_arrow_data_may_lack_columns_of_the_table(
     node: FakeNode, load: Load, form: type[Any]
 ) -> None:
-    """The columns of Arrow data are written, also if it has no names before it is opened."""
+    """If Arrow data lack columns of the table, the columns that they have are written.
+
+    This is so even if the object has no names before it is opened.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     prime_three_columns(node)
     table = pyarrow.table({"id": [1, 2], "c0": [3, 4]})
@@ -379,9 +382,9 @@ def test_arrow_data_may_lack_columns_of_the_table(
 
 
 def test_a_result_may_lack_columns_of_the_table(node: FakeNode) -> None:
-    """The columns of a result are written, as those of its rows are.
+    """If a result lacks columns of the table, the columns that it has are written.
 
-    The load took a result for a source of all columns, and each row failed.
+    The load takes the names of the columns from the result, as it does from rows of a result.
     """
     prime_three_columns(node)
     node.prime("SELECT id, c0 FROM a.t1", rows([("id", "int"), ("c0", "int")], [(1, 3), (2, 4)]))
@@ -395,7 +398,7 @@ def test_a_result_may_lack_columns_of_the_table(node: FakeNode) -> None:
 def test_rows_of_compact_storage_may_lack_their_last_clustering_columns(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
-    """Rows with null there are written by an INSERT without these columns.
+    """If the last clustering columns of a row are null, the INSERT of the row leaves them out.
 
     In CSV, an empty text is a value of the key, and the text of the option `null` means null.
     """
@@ -828,7 +831,7 @@ def test_an_interrupted_load_saves_what_is_written(
 def test_rows_are_kept_if_the_first_row_is_not_written(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the first row of a chunk was not written, an interrupt saves that later rows were."""
+    """An interrupt saves which rows of a chunk were written, even if its first row was not."""
     path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
     path.write_text("id,name\n1,a\n2,b\n3,c\n")
 
@@ -853,11 +856,12 @@ def test_rows_are_kept_if_the_first_row_is_not_written(
 def test_runs_that_are_stopped_early_make_progress_with_repeated_keys(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    """Each run writes the rows that earlier runs have not, also after the second row of a key.
+    """Each run writes rows that earlier runs have not, even if a key occurs twice.
 
-    The second row of a key is sent after the first rows of all keys. The checkpoint stood at it, so
-    that each run wrote the same rows. The rows of a key are written in the order of the source. Row
-    7 has no valid value, so it fails in the first run, and is not tried again.
+    The second row of a key is sent after the first rows of all keys. If the checkpoint only had the
+    position of that row, each run would write the same rows. The rows of a key are written in the
+    order of the source. Row 7 has no valid value, so it fails in the first run, and is not tried
+    again.
     """
     node.schema = schema("a", tables=1)
     columns = [("id", "int"), ("c0", "int")]

@@ -102,11 +102,11 @@ def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> No
 
 
 def test_an_unfinished_chunk_is_saved_with_the_rows_ahead_that_are_done(tmp_path: Path) -> None:
-    """The position is that of the first row without an outcome, and later rows may have one.
+    """The checkpoint of an unfinished chunk has the rows that are done after its position.
 
-    The later rows were not saved. If a key occurred twice, its second row was sent long after the
-    rows around it, so runs that were stopped early made no progress. The rows of the chunk are
-    counted from 0 here.
+    The position is that of the first row without an outcome. If a key occurs twice, its second row
+    is sent long after the rows around it. So without the later rows, runs that are stopped early
+    would make no progress. The rows of the chunk are counted from 0 here.
     """
     path = tmp_path / "point"
     checkpoint = run_of(path)
@@ -130,7 +130,7 @@ def test_an_unfinished_chunk_is_saved_with_the_rows_ahead_that_are_done(tmp_path
 
 
 def test_rows_ahead_stay_in_the_checkpoint_while_chunks_are_smaller(tmp_path: Path) -> None:
-    """The chunks of the next run may be smaller: rows after them are still done."""
+    """If the chunks of the next run are smaller, rows after them are still known to be done."""
     path = tmp_path / "point"
     first_run = run_of(path)
     first_run.begin_chunk(CHUNK)
@@ -213,7 +213,7 @@ def test_the_checkpoint_of_many_files_is_not_replaced_after_each(tmp_path: Path)
         assert next_run.report.skipped == checkpoint.report.read
     assert len(inodes) == 1
     assert lengths[-1] < lengths[0] + 200 * 200
-    # The next run saves all of it first.
+    # The next run first saves all of the state.
     next_run.end_chunk(CHUNK)
     content = json.loads(path.read_text())
     assert content["subject"] == subject
@@ -313,9 +313,10 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
 def test_rows_of_other_loads_in_the_file_of_failed_rows_are_no_rows_of_this_load(
     tmp_path: Path,
 ) -> None:
-    """A row is written even if another load has added a row with the same number to the file.
+    """If another load has added a row with the same number, a row is written to the file.
 
-    Such rows were taken for rows that the interrupted run has written, and were in no file.
+    The interrupted run has not written the other load's row. If it was taken for a row of that run,
+    this load's own row would be in no file.
     """
     path, failed_path = tmp_path / "point", tmp_path / "failed"
     file = failed_rows(failed_path)

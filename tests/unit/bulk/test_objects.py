@@ -187,7 +187,10 @@ def test_properties_that_raise_are_errors() -> None:
 
 
 def test_fields_that_are_left_out_are_not_read() -> None:
-    """A deferred column of SQLAlchemy would be queried, or its object may be detached."""
+    """If a field is left out, it is not read.
+
+    Reading a deferred column of SQLAlchemy sends a query, and fails if the object is detached.
+    """
 
     @dataclasses.dataclass
     class Detached:

@@ -206,7 +206,7 @@ def test_formats_that_read_all_that_they_have_are_accepted(form: str) -> None:
 
 @pytest.mark.parametrize("columns", [[], ()])
 def test_an_empty_list_of_columns_is_refused(columns: Any) -> None:
-    """An empty list of columns is no way to write all columns, which is what None means.
+    """An empty list of columns is refused, because only None means all columns.
 
     An empty mapping renames no field.
     """

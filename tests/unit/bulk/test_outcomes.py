@@ -50,7 +50,7 @@ def test_rows_have_outcomes_in_any_order() -> None:
 
 
 def test_rows_of_an_earlier_run_are_done_and_not_counted() -> None:
-    """The counts of an earlier run are in its checkpoint."""
+    """Rows of an earlier run are not counted: their counts are in the checkpoint of that run."""
     rows = Outcomes(outcomes(4).chunk, done_before=[1, 3])
     rows.note_group([0, 2], [1], is_applied=True)
     assert done(rows) == (bytes([0, 1, 1, 1]), (1, 0, 0))

@@ -37,7 +37,7 @@ def test_a_started_range_continues_before_others_begin() -> None:
 
 
 def test_a_range_is_pinned_to_the_host_of_a_page(tmp_path: Path) -> None:
-    """A pinned range has one replica, also in a checkpoint; other ranges keep theirs."""
+    """If a range is pinned, it has one replica, in the checkpoint too. Other ranges keep theirs."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
     first, second = queue.to_send()
     queue.pin(second, "10.0.0.1:9042")
@@ -176,7 +176,7 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
         damaged.state = {**checkpoint_of("it").state, name: value}
         with pytest.raises(ValueError, match="the checkpoint of the scan is damaged"):
             resumed.resume(damaged)
-    # So do changes that were appended.
+    # If an appended change has a wrong type, the checkpoint is refused, too.
     for entry in ([9, None], [-1, None], [1, 5], ["1", None], [[1], None], 5):
         damaged = checkpoint_of("it")
         damaged.entries = [entry]
@@ -185,7 +185,10 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
 
 
 def use_pages(queue: PageQueue, checkpoint: Checkpoint, page_count: int) -> list[Any]:
-    """Use each range of the queue in pages of about this number; return the state after each."""
+    """Use all ranges of the queue, each with about this number of pages.
+
+    :returns: the state after each page.
+    """
     states: list[Any] = []
     generator = random.Random(page_count)
     while True:
@@ -202,9 +205,9 @@ def use_pages(queue: PageQueue, checkpoint: Checkpoint, page_count: int) -> list
 
 
 def test_the_cost_of_a_checkpoint_does_not_grow_with_the_ranges(tmp_path: Path) -> None:
-    """After each page, only what it has changed is written; all ranges are written rarely.
+    """After each page, only its change is written, and all ranges are written rarely.
 
-    A scan of thousands of ranges took longer for its checkpoint than for its rows.
+    Otherwise, a scan of thousands of ranges would take longer for its checkpoint than for its rows.
     """
     written: dict[int, float] = {}
     for count in (500, 4000):

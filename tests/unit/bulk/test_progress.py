@@ -39,7 +39,7 @@ def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_progress_without_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process without a standard error stream shows no progress, whatever was asked for."""
+    """If a process has no standard error, it shows no progress, even with `is_shown=True`."""
     monkeypatch.setattr(sys, "stderr", None)
     for is_shown in (None, True):
         with Progress(is_shown=is_shown) as bar:

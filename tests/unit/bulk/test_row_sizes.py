@@ -38,7 +38,7 @@ class WithSlots:
 
 
 class WithKeys:
-    """Has its values by name, like `sqlite3.Row`."""
+    """A row with the methods `keys` and `__getitem__`, like `sqlite3.Row`."""
 
     def keys(self) -> list[str]:
         return ["id", "text"]
@@ -75,7 +75,10 @@ class WithKeys:
     ids=lambda row: type(row).__name__,
 )
 def test_the_size_of_a_row_is_about_the_size_of_its_values(row: Any) -> None:
-    """Values count with about the bytes that a request has of them, wherever they are in a row."""
+    """The size of a row is about the bytes that its values have in a request.
+
+    It does not matter how the row holds its values.
+    """
     assert 90_000 < size_of_row(row) < 130_000
 
 

@@ -160,9 +160,9 @@ def nodes_with_own_rows(request: pytest.FixtureRequest) -> Iterator[FakeCluster]
 
 
 async def test_rows_of_several_nodes_are_not_mixed(nodes_with_own_rows: FakeCluster) -> None:
-    """A table of which each node has its own rows is read from one node.
+    """If each node has its own rows of a table, a scan reads them from one node.
 
-    The rows came from all nodes, some from each.
+    Otherwise, it would read some rows of each node.
     """
     nodes = nodes_with_own_rows
     async with aio.Cluster(**settings(nodes)) as async_cluster:
@@ -178,7 +178,7 @@ async def test_rows_of_several_nodes_are_not_mixed(nodes_with_own_rows: FakeClus
 def test_a_resumed_scan_reads_the_rows_of_the_same_node(
     nodes_with_own_rows: FakeCluster, tmp_path: Path
 ) -> None:
-    """The checkpoint of such a table has the node whose rows were read."""
+    """If each node has its own rows of a table, the checkpoint names the node that was read."""
     nodes = nodes_with_own_rows
     path = tmp_path / "point"
     for _ in range(3):  # another session may begin with another node
@@ -196,13 +196,13 @@ def test_a_resumed_scan_reads_the_rows_of_the_same_node(
 def test_a_scan_is_not_resumed_on_another_node(
     nodes_with_own_rows: FakeCluster, tmp_path: Path
 ) -> None:
-    """A checkpoint of a node that has left, or of token ranges, ends the scan with an error."""
+    """If the checkpoint names a node that has left, or has token ranges, the scan fails."""
     path = tmp_path / "point"
     with Cluster(**settings(nodes_with_own_rows)) as cluster, cluster.connect() as session:
         iterator = iter(session.scan("system.t0", page_size=4, checkpoint=path))
         for _ in range(10):
             next(iterator)
-        # What the file has after its first line are changes of this state.
+        # The first line of the file is the state. The other lines are changes of it.
         content = json.loads(path.read_text().splitlines()[0])
         for ranges, message in (
             ([[FIRST, LAST, ["10.0.0.1:9042"]]], r"has begun to read, 10\.0\.0\.1:9042, is not in"),
@@ -405,9 +405,10 @@ def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: 
 def test_a_checkpoint_is_refused_for_another_array(
     nodes: FakeCluster, tmp_path: Path, make: str
 ) -> None:
-    """A checkpoint tells long arrays apart that only differ in the middle.
+    """If two long arrays differ only in the middle, a checkpoint distinguishes them.
 
-    Their `repr` has an ellipsis there, so a scan resumed with another condition and lost rows.
+    Their `repr` has an ellipsis there. So a description by `repr` would be the same, and a scan
+    with another condition would be resumed and would lose rows.
     """
     module, _, name = make.partition(".")
     make_array = getattr(pytest.importorskip(module), name)
@@ -459,7 +460,8 @@ def test_a_checkpoint_is_refused_for_an_array_inside_a_list() -> None:
 def test_descriptions_of_parameters_do_not_depend_on_the_process(code: str, expected: str) -> None:
     """A checkpoint describes parameters alike in each process.
 
-    The `repr` of a set of strings differs between processes, so that a scan could not be resumed.
+    The `repr` of a set of strings differs between processes, so a scan could not be resumed with
+    it.
     """
     names: dict[str, Any] = {"SortedSet": SortedSet, "UUID": uuid.UUID}
     for each in (Named, Data, Plain, Slotted):
@@ -490,13 +492,13 @@ class Plain:
 
 
 class Slotted(Plain):
-    """Such a value without a `__dict__`."""
+    """A value of a user-defined type without a `repr` of its own and without a `__dict__`."""
 
     __slots__ = ("a",)
 
 
 def test_a_scan_with_a_set_is_resumed_by_another_process() -> None:
-    """The hash seed of a process does not matter for a checkpoint."""
+    """The description of a set in a checkpoint does not depend on the hash seed of the process."""
     code = "from cassandra.bulk.scan import _description as d; print(d({'aa', 'bb', 'cc', 'dd'}))"
     processes = [run_python(code, {"PYTHONHASHSEED": str(seed)}) for seed in (1, 2)]
     assert [process.stderr for process in processes] == ["", ""]

@@ -72,7 +72,10 @@ def test_unknown_options_are_refused(name: str, advice: str) -> None:
 
 
 def test_columns_and_ranges_are_copied() -> None:
-    """Iterators are read once, and a list that the application changes later has no effect."""
+    """Iterators of columns and ranges are read once, and lists are copied.
+
+    So a list that the application changes later has no effect.
+    """
     names = ["a", "b"]
     columns = selected_columns(names)
     names.clear()
@@ -119,7 +122,7 @@ def test_ranges_that_cannot_be_read_are_refused(ranges: Any, message: str) -> No
 
 @pytest.mark.parametrize("value", ["false", "", 2, None, [True]])
 def test_switches_are_true_or_false(value: object) -> None:
-    """Other values are refused: the string "false" would be true."""
+    """If a switch is neither True nor False, it is refused: the string "false" would be true."""
     numpy = pytest.importorskip("numpy")
     for true_value in (True, 1, numpy.True_):
         assert switch("in_order", true_value) is True

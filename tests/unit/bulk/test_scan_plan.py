@@ -173,7 +173,7 @@ def test_aggregates_of_each_range_are_refused(
 
 
 def test_counts_of_groups_are_refused(session: Session) -> None:
-    """A count refuses GROUP BY: it counted the rows of the first group of each page only."""
+    """A count refuses GROUP BY, as it would count only the rows of the first group of each page."""
     for group in ("GROUP BY id", "GROUP/* */BY id"):
         with pytest.raises(ValueError, match=r"a count has no GROUP BY.*'count\(\*\)', where='c0 "):
             plan(session, AggregateOfRanges("count(*)"), f"c0 > 1 {group}")
@@ -316,9 +316,9 @@ def test_a_range_is_bound_with_the_values_of_the_condition(
 
 
 def test_markers_of_selectors_get_the_first_values(session: Session, nodes: FakeCluster) -> None:
-    """The values of markers in selectors precede the bounds of the range.
+    """The values of markers in selectors come before the bounds of the range.
 
-    The bounds were bound to these markers, and the value to a bound: rows and values were wrong.
+    Otherwise, the bounds would be bound to these markers, and rows and values would be wrong.
     """
     token_marker = ("partition key token", "bigint")
     nodes.prime_prepare(
@@ -378,9 +378,9 @@ def add_column(nodes: FakeCluster, name: str) -> None:
 
 
 def test_columns_that_the_metadata_lacks_are_read(session: Session, nodes: FakeCluster) -> None:
-    """A scan of all columns also reads a column whose event has not arrived.
+    """A scan of all columns also reads a column that the metadata lack.
 
-    Such columns were missing in files and copies.
+    The event of a new column may not have arrived yet.
     """
     assert list(session.cluster.metadata.keyspaces["a"].tables["t0"].columns) == ["id", "c0"]
     add_column(nodes, "new")
@@ -393,7 +393,7 @@ def test_columns_that_the_metadata_lacks_are_read(session: Session, nodes: FakeC
 def test_the_metadata_is_used_if_it_cannot_be_read_again(
     session: Session, nodes: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scan does not fail because the columns differ and the metadata cannot be read."""
+    """If the columns differ, and the metadata cannot be read again, a scan does not fail."""
 
     def refuse(*arguments: Any, **options: Any) -> None:
         raise DriverException("no control connection")
@@ -404,7 +404,10 @@ def test_the_metadata_is_used_if_it_cannot_be_read_again(
 
 
 def test_columns_of_compact_tables_are_not_compared(session: Session, nodes: FakeCluster) -> None:
-    """The metadata of a table with compact storage leaves columns of the schema out."""
+    """If a table has COMPACT STORAGE, its columns are not compared with those of the schema.
+
+    The metadata of such a table leave out columns that the schema has.
+    """
     session.cluster.metadata.keyspaces["a"].tables["t0"].is_compact_storage = True
     add_column(nodes, "hidden")
     assert plan(session).prepared.query_string == f'SELECT "id", "c0" FROM "a"."t0" WHERE {TOKENS}'
@@ -446,7 +449,7 @@ def unknown_table(request: pytest.FixtureRequest, nodes: FakeCluster) -> dict[st
     for node in nodes.nodes:
         node.schema = schema("a" if request.param == "no table" else "b")
         for rows_of_table in node.schema.values():
-            # A table of another name, so that the keyspace is known.
+            # This table has another name, so the metadata only have the keyspace.
             for row in rows_of_table:
                 if "table_name" in row:
                     row["table_name"] = "other"
@@ -464,8 +467,8 @@ def test_a_table_that_the_metadata_lacks_is_looked_up(
 ) -> None:
     """Before a scan or load says that a table does not exist, it asks a server.
 
-    A table that another client had created was unknown for a moment. Without schema events, or
-    without schema metadata, it was unknown for ever.
+    The metadata lack a table for a moment if another client has just created it. Without schema
+    events or schema metadata, they lack it for ever.
     """
     with Cluster(**unknown_table) as cluster:
         session = cluster.connect()
@@ -489,7 +492,7 @@ def test_a_table_that_the_metadata_lacks_is_looked_up(
 async def test_a_table_that_the_metadata_lacks_is_looked_up_on_asyncio(
     nodes: FakeCluster, unknown_table: dict[str, Any], call: str
 ) -> None:
-    """The asyncio API asks a server, too."""
+    """The asyncio API also asks a server before it says that a table does not exist."""
     async with aio.Cluster(**unknown_table) as cluster:
         session = await cluster.connect()
         create_table(nodes)
@@ -511,7 +514,7 @@ async def test_a_table_that_the_metadata_lacks_is_looked_up_on_asyncio(
 def test_a_table_that_does_not_exist(
     nodes: FakeCluster, unknown_table: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If there is no such table on the servers either, the error names a setting that matters."""
+    """If the servers have no such table either, the error names a setting that may be why."""
     advice = next((name for name in unknown_table if name.startswith("schema_")), "")
     with Cluster(**unknown_table) as cluster:
         session = cluster.connect()

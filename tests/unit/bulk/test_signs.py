@@ -1,4 +1,7 @@
-"""Test the sign of a running unload, which keeps other unloads out of its folder."""
+"""Tests of signs: the sign of a running unload is a locked file in its folder.
+
+It keeps other unloads out of the folder.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ def no_check() -> None:
 
 
 def test_a_sign_keeps_others_out_until_it_is_removed(tmp_path: Path) -> None:
-    """Only one sign is made at a time; the error names the process that has made it."""
+    """While a folder has the sign of an unload, another `Sign` there raises an error.
+
+    The error names the process of that unload.
+    """
     sign = Sign(tmp_path, no_check)
     assert not sign.was_there
     assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
@@ -38,7 +44,10 @@ def test_a_sign_keeps_others_out_until_it_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "no JSON", "[]"])
 def test_a_sign_that_was_left_does_not_block(tmp_path: Path, content: str) -> None:
-    """The sign of an unload that has ended is taken over, also one of an earlier release."""
+    """If an unload has ended and has left its sign, the next unload takes the sign over.
+
+    It does so even if an earlier release has made the sign.
+    """
     (tmp_path / NAME).write_text(content)
     sign = Sign(tmp_path, no_check)
     assert sign.was_there
@@ -48,7 +57,10 @@ def test_a_sign_that_was_left_does_not_block(tmp_path: Path, content: str) -> No
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there, files cannot be deleted while open")
 def test_a_sign_without_a_description_keeps_others_out(tmp_path: Path) -> None:
-    """Another unload may have made the sign, and not have written into it yet."""
+    """If a sign has no content yet, it keeps other unloads out nevertheless.
+
+    An unload makes the file before it writes into it.
+    """
     sign = Sign(tmp_path, no_check)
     (tmp_path / NAME).write_text("")
     with pytest.raises(FileExistsError, match="another unload is writing into the folder"):
@@ -57,7 +69,7 @@ def test_a_sign_without_a_description_keeps_others_out(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_does_not_block(tmp_path: Path) -> None:
-    """The system releases the lock of a process that was killed."""
+    """If a process is killed, the system releases its lock, so its sign blocks no other unload."""
     code = (
         "import pathlib, sys; from cassandra.bulk.signs import Sign; "
         "sign = Sign(pathlib.Path(sys.argv[1]), lambda: None); print('made', flush=True); input()"
@@ -82,7 +94,10 @@ def test_a_killed_process_does_not_block(tmp_path: Path) -> None:
 
 
 def test_the_folder_is_checked_again_when_it_is_locked(tmp_path: Path) -> None:
-    """Another unload may have ended between the check and the lock."""
+    """After a sign has locked its file, it calls the check of the folder again.
+
+    Another unload may have ended between the first check and the lock.
+    """
     calls: list[bool] = []
 
     def check() -> None:
@@ -104,7 +119,10 @@ def test_the_folder_is_checked_again_when_it_is_locked(tmp_path: Path) -> None:
 def test_a_sign_that_is_deleted_meanwhile_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lock on a file that another unload has just deleted keeps nobody out."""
+    """If another unload deletes the file just before it is locked, the sign makes it again.
+
+    The lock of a deleted file would keep nobody out.
+    """
     is_locked = signs._is_locked
     (tmp_path / NAME).touch()
 
@@ -123,7 +141,7 @@ def test_a_sign_that_is_deleted_meanwhile_is_made_again(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="this is about flock")
 def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where files cannot be locked, a sign is made all the same."""
+    """If files cannot be locked, signs are made nevertheless."""
 
     def fail(*arguments: object) -> None:
         raise OSError("no locks available")
@@ -138,7 +156,7 @@ def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_file_system_without_lasting_numbers_of_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a file has another number each time, a sign is made all the same."""
+    """If a file has another inode number at each call, a sign is made nevertheless."""
     calls = []
 
     def is_same(*results: object) -> bool:
@@ -160,7 +178,7 @@ def test_a_file_system_without_lasting_numbers_of_files(
 def test_a_file_system_that_cannot_delete_open_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There, a sign is closed before it is deleted."""
+    """If open files cannot be deleted, a sign is removed nevertheless: it is closed first."""
     unlink = Path.unlink
     sign = Sign(tmp_path, no_check)
 

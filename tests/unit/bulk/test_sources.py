@@ -267,9 +267,9 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
 
 
 def test_large_rows_of_the_application_come_in_smaller_chunks() -> None:
-    """A chunk of an iterable has about 12 MB (CHUNK_BYTES), and always one row.
+    """A chunk of an iterable has at most about 12 MB (CHUNK_BYTES), but at least one row.
 
-    All rows of two chunks are in memory, and their number says nothing about their size.
+    All rows of two chunks are in memory, and the number of rows says nothing about their size.
     """
 
     def generate(*sizes: int) -> Iterator[Any]:
@@ -281,10 +281,10 @@ def test_large_rows_of_the_application_come_in_smaller_chunks() -> None:
         assert sum(sizes) == 3 * expected
         assert len(sizes) >= 3
         assert max(sizes) <= expected
-    # Lists are in memory already, but the requests with their values are not.
+    # The rows of a list are in memory already, but their requests also take memory.
     rows = list(generate(*[1_000_000] * 24))
     assert len(read(rows)) >= 2
-    # If small and large rows alternate, both are measured; and large rows may follow small ones.
+    # If small and large rows alternate, both are measured. So are large rows after small ones.
     for pattern in ([10, 200_000] * 120, [10] * 300 + [200_000] * 120):
         read_chunks = read(generate(*pattern))
         assert [row for chunk in read_chunks for row in chunk.rows] == list(generate(*pattern))
@@ -297,7 +297,7 @@ def test_large_rows_of_the_application_come_in_smaller_chunks() -> None:
 def test_columns_of_large_values_are_converted_in_smaller_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of columns with large values, few rows are converted at a time."""
+    """If columns have large values, few rows are converted at a time."""
     numpy = pytest.importorskip("numpy")
     steps: list[int] = []
     items = RowsOfColumns._items
@@ -314,7 +314,10 @@ def test_columns_of_large_values_are_converted_in_smaller_steps(
 
 
 class _Consumer:
-    """An iterator that goes on after its end, like a consumer of a queue with a time limit."""
+    """An iterator that yields rows again after its end.
+
+    A consumer of a queue with a time limit is such an iterator.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -513,9 +516,9 @@ def test_frames_among_rows_are_refused() -> None:
 def test_a_file_that_is_named_twice_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is read once if two arguments name it, also by another path.
+    """If two arguments name a file, also by different paths, it is read once.
 
-    The counters of its rows were added twice.
+    Otherwise, counters of its rows would be added twice.
     """
     for name in ("c1.csv", "c2.csv"):
         (tmp_path / name).write_text("id\n1\n")

@@ -57,8 +57,8 @@ ORDERS = table_metadata(customer="uuid", placed="timestamp", total="decimal", al
 def test_columns_have_the_order_of_select_all() -> None:
     """The columns of the key come first, then static columns, then regular columns.
 
-    The metadata have all other columns than those of the key by name. A load of tuples took the
-    values of ``SELECT *`` in that order, and swapped columns.
+    This is the order of ``SELECT *``, in which a load of tuples takes the values. The metadata have
+    the columns outside the key by name, so their order would swap columns.
     """
     mixed = table_metadata(
         customer="uuid", placed="timestamp", a="text", all_names="text", all_notes="text", z="text"

@@ -129,7 +129,8 @@ def test_what_a_task_lacks_gets_advice() -> None:
 def test_columns_of_a_task_are_chosen_by_name() -> None:
     """`of_columns` replaces names of columns; it refuses to replace selectors by names.
 
-    A selector may have the name of another column, and then the values of that one were returned.
+    A selector may have the name of another column as its alias, whose values would be returned
+    then.
     """
     task = ScanTask("ks.t", ("id", "a"), None, TokenRange(0, 1))
     assert task.of_columns(["a"]).columns == ("a",)

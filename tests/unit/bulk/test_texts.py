@@ -467,7 +467,10 @@ def test_values_survive_a_round_trip_through_text_and_json(type_name: str, value
 
 
 def test_dynamic_composites_are_written_with_their_aliases() -> None:
-    """Their parts have no aliases, so their bytes are written; a file may also have the pairs."""
+    """A decoded dynamic composite is written as its bytes, because its parts have no aliases.
+
+    A file may also have pairs of an alias and a value.
+    """
     cql_type = lookup_casstype("DynamicCompositeType(s=>UTF8Type,u=>UUIDType)")
     codec = cql_type.codec()
     data = codec.encode([("s", "x"), ("u", ID)])

@@ -366,7 +366,10 @@ def test_empty_texts_that_no_load_takes_for_nulls_are_not_warned_of(
 def test_keys_without_their_last_fields_are_warned_of(
     session: Any, nodes: FakeCluster, tmp_path: Path, file_format: str
 ) -> None:
-    """Files have nulls for the last fields that a tuple lacks, and servers distinguish both."""
+    """If a tuple in the key lacks its last fields, an unload warns, because files have nulls there.
+
+    Servers distinguish a tuple without these fields from a tuple with nulls.
+    """
     pytest.importorskip("pyarrow")
     one, null = b"\0\0\0\4\0\0\0\1", b"\xff\xff\xff\xff"
     columns = [("id", "tuple<int, list<tuple<int, int>>>"), ("c0", "tuple<int, int>")]
@@ -418,7 +421,10 @@ def test_empty_clustering_columns_are_warned_of_if_a_row_may_lack_them(is_static
 
 
 def test_empty_values_of_compact_storage_are_warned_of() -> None:
-    """A load refuses rows without values, and reads an empty text as none."""
+    """If a table with COMPACT STORAGE has empty texts as values, an unload warns.
+
+    A load reads an empty text as null, and refuses rows without values.
+    """
     table = TableMetadata("a", "t0")
     for name in ("p", "v"):
         table.columns[name] = ColumnMetadata(table, name, "text")
@@ -436,10 +442,11 @@ def test_empty_values_of_compact_storage_are_warned_of() -> None:
 async def test_rows_of_compact_storage_without_their_last_clustering_columns(
     tmp_path: Path, cql_type: str
 ) -> None:
-    """CSV cannot tell a missing clustering column from an empty text, so this raises an error.
+    """If a row lacks its last clustering column, a text, an unload to CSV raises an error.
 
-    A load of the file would write a row with another key. It reads an empty field of another type
-    as null, and so it reads the text of the option `null`.
+    Tables with COMPACT STORAGE have such rows. CSV cannot distinguish a missing text from an empty
+    one, so a load of the file would write a row with another key. The load reads an empty field of
+    another type as null, and so it reads the text of the option `null`.
     """
     columns = [("id", "int"), ("c", "int"), ("d", cql_type)]
     full = (1, 2, "" if cql_type == "text" else 3)
@@ -479,7 +486,7 @@ async def test_rows_of_compact_storage_without_their_last_clustering_columns(
                 with pytest.raises(ValueError, match=message):
                     session.unload("a.t", tmp_path / "csv", ranges=everything, **refused)
             else:
-                # A number may be empty, which files cannot tell from null.
+                # A number may have zero bytes, which files cannot distinguish from null.
                 node.prime(query, rows(columns, [(1, 2, Encoded(b""))], keyspace="a", table="t"))
                 for each in options:
                     with pytest.raises(ValueError, match='"d" of the key: it is empty, and'):
@@ -568,9 +575,9 @@ def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
 def test_the_whole_files_of_an_unfinished_unload_are_not_loaded(
     session: Any, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A load refuses the folder of an unload that has written some files, but no manifest.
+    """If an unload has written some files but no manifest, a load refuses its folder.
 
-    Such a load seemed to be complete, but the rows of the other files were missing.
+    Otherwise, the load would seem to be complete without the rows of the other files.
     """
     out = tmp_path / "out"
     options: Any = {"format": "csv", "splits": 4, "file_bytes": 1}
@@ -602,7 +609,7 @@ def test_files_are_on_disk_before_they_get_their_names(
 ) -> None:
     """The content of each file is written to disk before the file is renamed.
 
-    After a loss of power, a complete folder could have had empty files.
+    Otherwise, a complete folder could have empty files after a loss of power.
     """
     events: list[tuple[str, int]] = []  # the call, and the file's size
     fsync, replace = os.fsync, os.replace
@@ -632,7 +639,7 @@ def test_an_unload_into_an_empty_folder_can_be_repeated(
         with pytest.raises(ValueError, match="write columns='id, no AS c' for selectors"):
             session.unload("a.t0", tmp_path, columns=["id", "no AS c"], format="csv")
     assert [path.name for path in tmp_path.iterdir()] == [".unfinished-unload"]
-    # An unload that fails leaves the sign of the other unload.
+    # If an unload fails, it leaves the sign of the earlier unload.
     with pytest.raises(ValueError, match="for selectors"):
         session.unload("a.t0", tmp_path, columns=["id", "no AS c"], format="csv")
     assert [path.name for path in tmp_path.iterdir()] == [".unfinished-unload"]
@@ -646,8 +653,8 @@ def test_two_unloads_do_not_write_into_one_folder(
 ) -> None:
     """While an unload runs, another one into its folder is refused, and changes nothing there.
 
-    Both wrote into the same temporary file. One of them reported success, and its manifest listed
-    a file with rows of the other table.
+    Otherwise, both would write into the same temporary file, and the manifest of one could list a
+    file with rows of the other table.
     """
     out = tmp_path / "out"
     errors: list[str] = []
@@ -674,7 +681,10 @@ def test_two_unloads_do_not_write_into_one_folder(
 def test_an_unload_notices_another_one_in_a_folder_that_cannot_be_locked(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without locks, as on some network file systems, an unload finds the other one's files."""
+    """If files cannot be locked, an unload finds the files that another one has written.
+
+    Some network file systems have no locks.
+    """
     monkeypatch.setattr(signs_module, "_is_locked", lambda descriptor: False)
     original = unload_module._Writer.end
 
