@@ -1,4 +1,4 @@
-"""Statements, parameters and errors with which applications of other drivers once failed.
+"""Statements, parameters and errors with which applications of other drivers could fail.
 
 Every function without an underscore is a program that each driver runs. `context` is a
 `ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.

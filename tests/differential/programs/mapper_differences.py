@@ -1,4 +1,4 @@
-"""Mapper programs that once lost data or behaved differently with turbocql.
+"""Mapper programs that could lose data, or could behave differently with turbocql.
 
 Every function without an underscore is a program that each driver runs. `context` is a
 `ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.

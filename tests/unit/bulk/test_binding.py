@@ -796,9 +796,9 @@ def test_failed_rows_of_a_table_are_found_among_tuples(
 ) -> None:
     """Rows of a table that cannot be bound get the same errors, however the driver finds them.
 
-    Binding a table takes milliseconds, whatever its size. Earlier, a table was bound again for each
-    failing row, so a thousand failing rows took seconds. Now its rows are converted to tuples, and
-    the tuples are bound.
+    If rows fail, the driver converts the rows of the table to tuples, and binds the tuples. Binding
+    a table takes milliseconds, whatever its size. So if the driver bound the table again for each
+    failing row, a thousand failing rows would take seconds.
     """
     module = pytest.importorskip(library)
     size = 40

@@ -248,7 +248,7 @@ def test_a_scan_that_was_killed_resumes_after_any_byte_of_its_checkpoint(tmp_pat
             resumed.resume(Checkpoint(path, {}))
             state = (resumed.finished, resumed.paging_states)
             assert state == states[content[:end].count(b"\n") - 1]
-    # A resumed scan writes its ranges anew, so the damaged line is gone.
+    # A resumed scan writes its ranges again, so the damaged line is gone.
     path.write_bytes(content[: len(content) // 2])
     resumed = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
     checkpoint = Checkpoint(path, {})

@@ -240,7 +240,7 @@ def test_values_that_are_no_numbers_are_left_to_binding(node: FakeNode) -> None:
 def test_digits_of_dates(node: FakeNode, tmp_path: Path) -> None:
     """The digits of a date, such as 20261231, cause a warning that names the fitting format.
 
-    Earlier, 20261231 was stored as an afternoon of 1970, without a warning.
+    As a number of milliseconds, 20261231 is a time in 1970.
     """
     path = tmp_path / "a.csv"
     path.write_text("id,at,till\n1,20261231,20261231235959\n")
