@@ -1,6 +1,7 @@
 """Batches on fake nodes, in the blocking and asyncio APIs.
 
-The tests cover query strings, prepared statements, forgotten statements, and warnings.
+The tests cover query strings, prepared statements, statements that the node has forgotten, and
+warnings.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ COLUMNS = [("k", "int"), ("v", "text")]
 
 
 def prime_all(node: FakeNode) -> None:
-    """Let the node prepare each of `INSERTS`."""
+    """Prime the node's response to the PREPARE of each query in `INSERTS`."""
     for text in INSERTS:
         node.prime_prepare(text, COLUMNS, pk_indexes=[0])
 
@@ -176,7 +177,7 @@ async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
 async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
     """A value of a wrong type raises an error that names its row and column.
 
-    Nothing is sent.
+    The batch is not sent.
     """
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(INSERTS[0], [(1, "a"), (2, 3)])
@@ -262,9 +263,10 @@ async def test_all_rows_get_the_id_from_preparing_again(node: FakeNode) -> None:
 
 
 async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode) -> None:
-    """If UNPREPARED names an id that another request has replaced, its statement is still found.
+    """If UNPREPARED has an old id of a statement, the driver still finds the statement.
 
-    The statement is prepared again.
+    This happens if another request has prepared the statement again, and got another id. The driver
+    then prepares the statement once more.
     """
     held = hold()
     async with connected(node) as (_, session):
@@ -401,7 +403,7 @@ async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
 
 
 async def test_listeners_get_every_row(node: FakeNode) -> None:
-    """The listener's message has an entry for each row and query string of the batch."""
+    """A request listener gets a message with an entry for each row and query string of a batch."""
     async with connected(node) as (_, session):
         request_bodies: list[Any] = []
         session.add_request_init_listener(
@@ -545,7 +547,7 @@ async def test_a_missing_attribute_is_unset_or_an_error(node: FakeNode) -> None:
 async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> None:
     """A batch is routed by the partition of its first row, even if this row has a query string.
 
-    The partition is known once the query string was prepared.
+    The driver knows the partition only after it has prepared the query string.
     """
 
     class RecordingPolicy(RoundRobinPolicy):

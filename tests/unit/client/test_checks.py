@@ -28,7 +28,7 @@ def test_parameters_must_be_a_sequence_or_a_mapping() -> None:
     for refused in ("ab", b"ab", 5):
         with pytest.raises(TypeError, match=r"must be a sequence or a mapping.*written \(value,\)"):
             checks.check_parameters(refused)
-    # An object with attributes, or the name of a value, needs bind markers that have names.
+    # These values need bind markers with names. With `named=False`, the markers have no names.
     for by_name in ("a", Point()):
         with pytest.raises(TypeError, match="must be a sequence or a mapping"):
             checks.check_parameters(by_name, named=False)
@@ -94,7 +94,7 @@ def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
 
 
 def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`vectors` must be a known type of vectors, and "numpy" needs the package NumPy."""
+    """`vectors` must be one of `VECTOR_TYPES`, and "numpy" needs the package NumPy."""
 
     def request_with_vectors(vectors: str) -> Any:
         return SimpleNamespace(vectors=vectors)
@@ -111,7 +111,7 @@ def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_list_of_queries_must_have_strings() -> None:
-    """`list_of_queries` accepts a sequence of strings, but no single string and no other items."""
+    """`list_of_queries` accepts a sequence of strings, and no single string or other items."""
     queries = ("a", "b")
     assert checks.list_of_queries(queries) == ["a", "b"]
     with pytest.raises(TypeError, match="not a single text"):
@@ -121,7 +121,7 @@ def test_a_list_of_queries_must_have_strings() -> None:
 
 
 def test_one_statement_with_its_rows_is_no_list_of_pairs() -> None:
-    """An object that has no items is refused, and the error says how to write pairs."""
+    """`check_pairs` refuses an object that is not iterable; the error says how to write pairs."""
     with pytest.raises(TypeError, match=r"but got an object .*row in rows\)"):
         checks.check_pairs(object())
 

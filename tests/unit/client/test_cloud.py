@@ -209,7 +209,7 @@ def test_time_left_raises_after_the_deadline(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def resolve_service_to(monkeypatch: pytest.MonkeyPatch, *addresses: Any) -> None:
-    """Let the service's host name have these addresses, which are pairs of address and port."""
+    """Make the metadata service's host name resolve to these (address, port) pairs."""
     address_infos = [
         (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
         for address in addresses
@@ -220,10 +220,7 @@ def resolve_service_to(monkeypatch: pytest.MonkeyPatch, *addresses: Any) -> None
 def test_each_address_of_the_service_is_tried(
     astra: Astra, bundle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If no server listens on the service's first address, the next address is tried.
-
-    The service is the metadata service.
-    """
+    """If the first address of the metadata service refuses connections, the next one is tried."""
     # Nothing listens on port 1, so this address refuses connections.
     refusing = ("127.0.0.1", 1)
     resolve_service_to(monkeypatch, refusing, astra._service.server_address[:2])
@@ -236,7 +233,10 @@ def test_each_address_of_the_service_is_tried(
 def test_a_silent_address_of_the_service_leaves_time_to_the_others(
     astra: Astra, bundle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An address that accepts connections, but no TLS, uses up only its share of the time."""
+    """An address of the metadata service that accepts TCP, but no TLS, uses only its share.
+
+    The share is a part of `connect_timeout`, so the next address can still be tried.
+    """
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent_address = silent.getsockname()
         resolve_service_to(monkeypatch, silent_address, astra._service.server_address[:2])
@@ -246,13 +246,16 @@ def test_a_silent_address_of_the_service_leaves_time_to_the_others(
 def test_an_address_of_the_service_that_accepts_no_connection_has_a_share(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each of three addresses has a third of the time, for TCP and for TLS together."""
+    """If the metadata service has three addresses, each may use a third of the time.
+
+    The share covers the TCP connection and the TLS handshake together.
+    """
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     limits: list[tuple[int, float]] = []
 
     def open_socket(connection: Any, address_info: Any, deadline: float) -> Any:
-        """Use up the time until the deadline."""
+        """Fail like an address that does not respond: use up the time until the deadline."""
         nonlocal now
         limits.append((address_info[4][1], deadline))
         now = deadline
@@ -270,7 +273,10 @@ def test_an_address_of_the_service_that_accepts_no_connection_has_a_share(
 def test_a_failure_of_tls_tells_more_than_an_address_that_refuses(
     astra: Astra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If TLS fails at one address, and the next one refuses, the error is that of TLS."""
+    """If TLS fails at one address and the next address refuses, the error is the TLS error.
+
+    The TLS error says more about the cause.
+    """
     resolve_service_to(monkeypatch, astra._service.server_address[:2], ("127.0.0.1", 1))
     other_ca = Path(Authority(tmp_path).path).read_text()
     with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
@@ -423,7 +429,10 @@ def test_an_incomplete_or_damaged_bundle_is_refused(
 
 
 def test_a_bundle_that_was_zipped_again_with_its_folder(astra: Astra, tmp_path: Path) -> None:
-    """The error says that the files are one level down."""
+    """If a bundle was unzipped and zipped again with its folder, the error says so.
+
+    The files are then one level down in the archive.
+    """
     path = tmp_path / "b.zip"
     with (
         zipfile.ZipFile(astra.bundle(tmp_path / "good.zip")) as files,
@@ -441,7 +450,7 @@ def test_an_unzipped_bundle_is_refused_with_advice(tmp_path: Path) -> None:
 
 
 def test_a_ca_may_have_comments_in_any_encoding(astra: Astra, tmp_path: Path) -> None:
-    """The file of the CA may have comments, which need not be ASCII."""
+    """The CA file of a bundle may have comments with any bytes, not only ASCII."""
     with zipfile.ZipFile(astra.bundle(tmp_path / "good.zip")) as files:
         authority = files.read("ca.crt").decode()
     path = astra.bundle(tmp_path / "b.zip", ca_crt=f"Zürich\n{authority}")
@@ -493,9 +502,11 @@ def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Pat
     """A file of a bundle raises ValueError if it has more than MOST_BYTES bytes or is encrypted."""
 
     def read_member(size: int, content: bytes, flag_bits: int = 0) -> bytes:
-        """Read a file with this size (in bytes) and these flags.
+        """Read the file `x` of a fake archive.
 
-        The archive's directory has the size and the flags.
+        :param size: the size (in bytes) that the archive's directory names.
+        :param content: the bytes of the file, which may have another size.
+        :param flag_bits: the flags that the archive's directory has for the file.
         """
         info = SimpleNamespace(
             file_size=size, flag_bits=flag_bits, compress_type=zipfile.ZIP_STORED

@@ -31,7 +31,7 @@ FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
 
 
 class FakeFuture:
-    """A fake response future whose pages are there at once; `page_requests` counts later pages."""
+    """A fake response future that has all its pages; `page_requests` counts later pages."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -136,7 +136,7 @@ def api(request: pytest.FixtureRequest) -> Api:
 
 @pytest.fixture(autouse=True)
 def _libraries() -> None:
-    """Skip the test unless all libraries with columns are installed."""
+    """Skip the test unless pyarrow, pandas, polars and NumPy are installed."""
     for name in ("pyarrow", "pandas", "polars", "numpy"):
         pytest.importorskip(name)
 
@@ -201,7 +201,7 @@ async def test_reading_begins_at_the_current_page(api: Api, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 async def test_after_iteration_columns_cannot_be_read(api: Api, form: str) -> None:
-    """A result whose rows were already read by iteration cannot become columns."""
+    """If an iteration has already read rows of a result, the result cannot become columns."""
     result = api.result(page((1, "a")), page((2, "b")))
     await api.rows(result)
     with pytest.raises(RuntimeError, match="reading has begun"):
@@ -209,7 +209,7 @@ async def test_after_iteration_columns_cannot_be_read(api: Api, form: str) -> No
 
 
 def test_after_indexing_columns_cannot_be_read() -> None:
-    """A result that was indexed cannot become columns."""
+    """If a row was read by index, the result cannot become columns."""
     result = Api("blocking").result(page((1, "a"), (2, "b")))
     assert result[1] == (2, "b")
     with pytest.raises(RuntimeError, match="reading has begun"):
@@ -295,9 +295,9 @@ async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
 
 
 async def test_after_closed_batches_nothing_can_be_read(api: Api) -> None:
-    """If the iterator of batches is closed early, the result cannot be read any more.
+    """If the iterator of batches is closed early, the result cannot be converted any more.
 
-    Closing gives up the remaining pages.
+    `close` gives up the pages that were not read yet.
     """
     result = api.result(*[page((n, "x")) for n in range(5)])
     batches = result.arrow_batches()
@@ -332,9 +332,9 @@ async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
 
 
 def test_decoded_rows_cannot_become_columns() -> None:
-    """A result of decoded rows cannot become columns.
+    """A result whose rows are already decoded cannot become columns.
 
-    Columns are made from encoded pages.
+    Columns are made from the encoded rows of a page.
     """
     with pytest.raises(RuntimeError, match="no longer in the form that they came in"):
         ResultSet(FakeFuture([]), [(1, "a")]).to_arrow()
@@ -353,7 +353,7 @@ async def test_missing_libraries_are_named(
 async def test_options_for_types_are_passed_on(api: Api) -> None:
     """The options `decimals`, `varints` and `durations` choose the types of columns.
 
-    All methods have these options.
+    Each method that converts a result accepts these options.
     """
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
     # The encoded decimal 1.25, varint 5, and duration of 1 month, 2 days and 3 nanoseconds.
@@ -422,7 +422,7 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
     assert arrays["day"][0] == numpy.datetime64("2022-01-08")
     assert arrays["uid"][0] == uuid.UUID(int=0)
     assert arrays["many"][0] == [4]
-    # The second of the three rows has only nulls.
+    # This result has three rows on two pages. The second row has only nulls.
     arrays_of_two_pages = await api.convert(
         api.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy"
     )
@@ -700,7 +700,8 @@ def test_to_pandas_accepts_options_of_pyarrow(node: FakeNode) -> None:
 def test_to_pandas_may_free_the_table_of_arrow(node: FakeNode) -> None:
     """With `self_destruct`, pyarrow frees the table while it converts its columns.
 
-    The process crashed, because we looked for nulls in the freed table.
+    `to_pandas` must not look for nulls in the table afterwards: reading freed memory has crashed
+    the process.
     """
     pytest.importorskip("pyarrow")
     columns = [("k", "int"), ("v", "text"), ("n", "bigint")]

@@ -182,7 +182,7 @@ def test_the_repr_of_an_auth_provider_has_no_password() -> None:
 
 
 def test_policies_of_the_cluster_and_profiles_cannot_be_combined(cluster_class: Any) -> None:
-    """A cluster has either execution profiles or old-style policies, but not both.
+    """A cluster has either execution profiles or policies of its own (old-style), but not both.
 
     If it has neither, its `config_mode` is UNCOMMITTED.
     """
@@ -300,9 +300,9 @@ def test_before_connect_and_after_shutdown_calls_raise() -> None:
     ],
 )
 def test_a_cluster_whose_constructor_fails_has_a_repr(cluster_class: Any, settings: Any) -> None:
-    """A cluster whose constructor has failed still has a repr.
+    """If the constructor of a cluster has failed, the cluster still has a repr.
 
-    Debuggers show `self` of each frame in the traceback.
+    Debuggers show the repr of `self` for each frame in the traceback.
     """
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever class
         cluster_class(**settings)
@@ -391,7 +391,8 @@ def test_a_bundle_sets_contact_points_tls_and_credentials(
     assert ssl_context is None
     assert cluster.endpoint_factory is BUNDLE.factory
     assert cluster.ssl_context is CONTEXT
-    # The driver has created the context, so nobody loads another certificate into it.
+    # TLS sessions may be resumed: the driver has created this context, so nobody loads another
+    # certificate into it.
     assert cluster._settings().tls._may_resume_any()
     assert (cluster.auth_provider.username, cluster.auth_provider.password) == ("ada", "secret")
     # The application's own provider takes precedence.
@@ -451,9 +452,9 @@ def test_metrics_are_made_if_they_are_enabled(cluster_class: Any) -> None:
 
 
 def test_listeners_are_registered_once() -> None:
-    """If a listener is registered again, nothing happens.
+    """If a listener is registered twice, the cluster has it once.
 
-    Listeners are compared by identity, even if they define `__eq__`.
+    Two listeners are the same only if they are the same object, whatever their `__eq__` says.
     """
 
     class Listener:
@@ -485,7 +486,10 @@ def test_the_profile_manager_cannot_be_replaced(cluster_class: Any) -> None:
 
 
 def test_profiles_are_added_once_and_not_beside_old_settings() -> None:
-    """A profile's name can be added once, and only to a cluster without old-style policies."""
+    """A profile's name can be added once, and only if the cluster has no old-style policies.
+
+    Old-style policies are set on the cluster itself, such as `load_balancing_policy`.
+    """
     cluster, profile = Cluster(), ExecutionProfile()
     cluster.add_execution_profile("web", profile)
     assert cluster.profile_manager.profiles["web"] is profile
@@ -522,10 +526,10 @@ def test_the_repr_says_which_modules_are_used(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("is_shutdown", [False, True])
 def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown: bool) -> None:
-    """A changed profile is passed on to each cluster that uses it, unless the cluster has ended.
+    """`_call_if_open` calls a cluster's method, unless the cluster was shut down or deleted.
 
-    If the cluster was shut down or deleted, nothing is called, and a `ConnectionShutdown` error is
-    dropped.
+    If another thread shuts the cluster down during the call, the `ConnectionShutdown` error is
+    dropped. For example, a changed profile reaches its clusters by such a call.
     """
     calls: list[object] = []
 

@@ -67,9 +67,9 @@ def release_held_profiles(cluster: Any) -> None:
 
 
 def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
-    """The cluster knows an unnamed profile's policy until the profile is gone.
+    """Until an unnamed profile is deleted, the cluster notifies the profile's policy of hosts.
 
-    Clones of the profile must be gone, too.
+    If the profile was cloned, its clones must be deleted, too.
     """
     with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
@@ -87,9 +87,9 @@ def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
 
 
 def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
-    """If a host is used only by an unnamed profile, the session opens a pool to it.
+    """If only an unnamed profile uses a host, the session opens a pool to it.
 
-    The session closes the pool when the profile is gone.
+    The session closes the pool when the profile was deleted.
     """
     with (
         two_nodes() as nodes,
@@ -105,8 +105,8 @@ def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
         profile = profile_of_node(nodes, 1)
         assert session.execute(READ, execution_profile=profile).one().k == 1
         assert len(session.get_pool_state()) == 2
-        # The profile now uses the first node, and nobody uses the second node after the profile is
-        # gone.
+        # The profile now uses the first node. When the profile is deleted, no policy uses the
+        # second node any more.
         profile.load_balancing_policy = profile_of_node(nodes, 0).load_balancing_policy
         assert session.execute(READ, execution_profile=profile).one().k == 0
         del profile
@@ -134,7 +134,7 @@ def test_a_callback_may_use_an_unnamed_profile() -> None:
 
 
 async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> None:
-    """An asyncio cluster knows the policy of an unnamed profile until the profile is gone."""
+    """Until an unnamed profile is deleted, an asyncio cluster notifies its policy of hosts."""
     with two_nodes() as nodes:
         async with aio.Cluster([nodes[0].address], port=nodes.port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)
@@ -148,9 +148,9 @@ async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> No
 
 
 def test_further_pages_are_read_after_the_profile_is_gone() -> None:
-    """If the application drops the profile, further pages of the result can still be read.
+    """If the application deletes its profile, further pages of the result can still be read.
 
-    The result refers to the profile.
+    The result keeps a reference to the profile.
     """
     with two_nodes() as nodes:
         pages = paged([("k", "int")], [(n,) for n in range(6)])
@@ -206,7 +206,7 @@ class Latencies:
 async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> None:
     """The speculative execution policy of an unnamed profile gets the latency of each request.
 
-    This ends when the profile gets another policy or is gone.
+    It gets none after the profile was deleted or got another policy.
     """
     async with connected(cluster_class) as (cluster, session):
         # Do everything twice. In the second round, the second clone's policies are attached after
@@ -291,7 +291,7 @@ async def test_retry_policies_are_attached_whenever_their_profile_is_added(
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=first)}
     async with connected(cluster_class, execution_profiles=profiles) as (cluster, session):
         engine = cluster._core
-        # Set the retry policies in each of these ways.
+        # Add profiles in each of the ways that the docstring names.
         await result_of(cluster.add_execution_profile("a", ExecutionProfile(retry_policy=added)))
         cluster.profile_manager.profiles["b"] = ExecutionProfile(retry_policy=added)
         cluster.profile_manager.profiles["c"] = ExecutionProfile(retry_policy=replaced)
@@ -302,7 +302,7 @@ async def test_retry_policies_are_attached_whenever_their_profile_is_added(
             await result_of(session.execute(READ, execution_profile=profile))
         for policy in (first, added, replaced, set_later, unnamed):
             assert policy.engines == [engine]
-        # After the unnamed profile is gone, its policy is detached.
+        # When the unnamed profile is deleted, its policy is detached.
         del profile
         release_held_profiles(cluster)
         await until_on_loop(lambda: unnamed.former_engines == [engine])

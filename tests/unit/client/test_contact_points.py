@@ -58,7 +58,7 @@ def do_not_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> None:
     """If the name of a contact point cannot be resolved, `connect` uses another contact point.
 
-    If there is no other, the error has the name.
+    If there is no other contact point, the error contains the name.
     """
     async with aio.Cluster([name, good.address], port=good.port, connect_timeout=2) as cluster:
         await cluster.connect()
@@ -74,7 +74,7 @@ async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> Non
 async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> None:
     """If `system.local` of a contact point cannot be read, `connect` uses another contact point.
 
-    If there is no other, the error has the node's address.
+    If there is no other contact point, the error contains the node's address.
     """
     with FakeCluster(2) as nodes:
         good, bad = nodes.nodes
@@ -103,10 +103,10 @@ async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> Non
     ],
 )
 def test_a_malformed_string_is_both_errors(cluster_class: Any, point: str, message: str) -> None:
-    """The error for a malformed contact point has two classes.
+    """The error for a malformed contact point is a ValueError and an UnresolvableContactPoints.
 
-    They are ValueError and UnresolvableContactPoints. cassandra-driver tries to resolve the string
-    and raises UnresolvableContactPoints.
+    In cassandra-driver, such a string raises UnresolvableContactPoints, because that driver tries
+    to resolve it.
     """
     with pytest.raises(UnresolvableContactPoints, match=message) as caught:
         cluster_class([point])
@@ -120,7 +120,7 @@ def test_a_malformed_string_is_both_errors(cluster_class: Any, point: str, messa
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_nodes_of_tests_in_the_place_of_their_addresses(cluster_class: Any) -> None:
-    """If a fake node is passed in place of addresses, the error says what to write."""
+    """If a fake node or a number is passed as contact points, the error says what to pass."""
     with pytest.raises(TypeError, match=r"type FakeNode: write Cluster\(nodes\.contact_points"):
         cluster_class(FakeNode())
     with pytest.raises(TypeError, match=r"a list of addresses, but is an object of type int$"):
@@ -149,8 +149,11 @@ def test_a_sequence_without_iter_may_have_the_addresses() -> None:
 def test_a_mapping_of_addresses_warns_that_its_values_are_not_used(
     points: Any, advice: str
 ) -> None:
-    """A port of a mapping has no effect: the driver uses the setting `port`."""
+    """If contact points are a mapping, only its keys are used, and its values cause a warning.
+
+    A port as the value has no effect: the driver uses the setting `port`.
+    """
     with pytest.warns(RuntimeWarning, match=f"only its keys are used: {advice}"):
         assert checked_contact_points(points) == ["10.0.0.1"]
-    # The keys alone, as an ordered set, have no values that could be lost.
+    # If all values are None, as in a dict that serves as an ordered set, there is no warning.
     assert checked_contact_points(dict.fromkeys(points)) == ["10.0.0.1"]

@@ -68,7 +68,10 @@ def test_requests_are_started_together(
 
 
 def test_requests_before_an_error_are_started() -> None:
-    """The two statements before the damaged one must be started, and the error be raised."""
+    """If the iterable of statements fails, the requests before the error are still started.
+
+    Here, the third statement is damaged. `fill` starts two requests, and then raises the error.
+    """
     collector: Any = Collector(10)
     started: list[Any] = []
     statements: Any = iter([1, 2, "damaged"])

@@ -24,19 +24,16 @@ PROFILES = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=IgnoringPolicy()
 
 
 def prime(node: FakeNode) -> None:
-    """Prime the responses to the queries "rows", "void" and "unavailable".
-
-    They are an empty result, a void result, and an error.
-    """
+    """Prime an empty result, a void result and an error, as the names of the queries say."""
     node.prime("rows", rows([("k", "int")]))
     node.prime("void", void())
     node.prime("unavailable", error(ErrorCode.UNAVAILABLE))
 
 
 def test_only_results_without_an_answer_have_an_ignored_error() -> None:
-    """If the retry policy ignores an error, the result is empty and has this error.
+    """If the retry policy ignores an error, the result is empty, and `ignored_error` returns it.
 
-    Other results have no ignored error.
+    For other results, `ignored_error` returns None.
     """
     with FakeNode() as node:
         prime(node)
@@ -65,10 +62,10 @@ async def test_the_same_on_asyncio() -> None:
 
 
 def test_an_error_is_ignored_while_a_speculative_attempt_is_in_flight() -> None:
-    """The ignored error is that of the first attempt, although a speculative attempt is the last.
+    """An ignored error is returned even if a speculative attempt is still in flight.
 
-    Such a result seemed to be the server's response: loads counted its rows as written, and scans
-    took it for the last page of a range.
+    Otherwise, the empty result would count as the server's response: a load would count its rows as
+    written, and a scan would take it for the last page of a range.
     """
     speculative = ExecutionProfile(
         retry_policy=IgnoringPolicy(),
@@ -95,8 +92,8 @@ def test_an_error_is_ignored_while_a_speculative_attempt_is_in_flight() -> None:
 
 
 def test_results_of_other_classes_have_none() -> None:
-    """For a result of another class, `ignored_error` returns None.
+    """`ignored_error` returns None for an object that is not a result of the driver.
 
-    An application's tests may return their own results.
+    An application's tests may use their own classes for results.
     """
     assert ignored_error([]) is None

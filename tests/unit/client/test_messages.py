@@ -48,10 +48,7 @@ def body_of(kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["query", "execute", "batch"])
 def test_a_message_has_the_options_of_its_body(kind: str) -> None:
-    """The message has the options of the request body.
-
-    These are its levels, timestamp, payload and paging options.
-    """
+    """The message has the consistency levels, timestamp, payload and paging options of its body."""
     body = body_of(kind)
     message = message_of(body)
     assert message.consistency_level == ConsistencyLevel.QUORUM

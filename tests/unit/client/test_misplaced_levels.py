@@ -70,7 +70,7 @@ def test_a_level_is_warned_of(call: Any) -> None:
     with pytest.warns(RuntimeWarning, match=advice) as seen:
         call()
     assert seen[0].filename == __file__
-    # Each call is inspected only once.
+    # A second call from the same line causes no warning, because each line is inspected only once.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         call()

@@ -127,9 +127,9 @@ def read_alternately(future: ResponseFuture[Any]) -> None:
 def test_rows_that_another_result_of_the_future_has_fetched_cause_a_warning(
     session: Session, read: Callable[[ResponseFuture[Any]], None]
 ) -> None:
-    """If two results of the same future are read, a warning says that they share their pages.
+    """If two results of one future are read, a warning says that both fetch from the same pages.
 
-    In cassandra-driver, they share their pages, too.
+    In cassandra-driver, such results share their pages, too.
     """
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     with pytest.warns(RuntimeWarning, match="another result of this execution has fetched"):
@@ -181,7 +181,7 @@ def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, stat
 def test_with_callbacks_no_page_is_requested_ahead(node: FakeNode, session: Session) -> None:
     """If a future has callbacks, no page is requested ahead.
 
-    The application then requests the pages itself.
+    The application then calls `start_fetching_next_page` itself.
     """
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     future.add_callback(lambda rows: None)
@@ -223,7 +223,7 @@ def test_a_next_page_is_requested_once_and_kept() -> None:
     assert request.started == 1
     assert page.request == request
     request.complete(request)
-    # Both callbacks get the response to the only request.
+    # Callbacks that are added after the response are called at once, and no second request is sent.
     page.add_callback(responses.append)
     page.add_callback(responses.append)
     assert responses == [request, request]
@@ -243,9 +243,10 @@ def test_all_callbacks_of_a_page_get_it() -> None:
 
 
 def test_the_loop_does_not_wait_for_a_thread_that_adds_a_callback() -> None:
-    """A page may arrive at any moment while a thread adds a callback, and calls it once.
+    """If a page arrives while a thread adds a callback, the callback is called exactly once.
 
-    A signal handler may interrupt this thread, and wait for another request: the loop must go on.
+    The event loop must not wait for this thread. A signal handler may interrupt the thread and wait
+    for another request, which needs the event loop.
     """
     responses: list[Any] = []
     request = fake_request()
@@ -341,7 +342,8 @@ async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
         result = await first_page(cluster)
         with pytest.raises(InvalidRequest, match="no such page"):
             await result.fetch_next_page()
-        # Another call requests the page that failed.
+        # After the error, the result still has its first page. Another call requests the failed
+        # page again.
         assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE))
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))

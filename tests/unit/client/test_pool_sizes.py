@@ -23,12 +23,13 @@ def test_the_default_is_one_connection_and_sizes_have_limits() -> None:
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 8
     assert cluster.get_max_connections_per_host(HostDistance.REMOTE) == 2
     cluster.set_core_connections_per_host(HostDistance.LOCAL, 10)
-    # Hosts in the local rack count as local. A size above the maximum also raises the maximum.
+    # The local rack has the sizes of the distance LOCAL. If the core size exceeds the maximum, the
+    # maximum is raised.
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL_RACK) == 10
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 10
     assert cluster.get_core_connections_per_host(HostDistance.REMOTE) == 1
     cluster.set_max_connections_per_host(HostDistance.LOCAL, 3)
-    # A maximum below the size lowers the size.
+    # If the new maximum is below the core size, the core size becomes the maximum.
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL) == 3
     cluster.set_min_requests_per_connection(HostDistance.LOCAL, 7)
     cluster.set_max_requests_per_connection(HostDistance.LOCAL, 70)

@@ -198,7 +198,7 @@ def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) ->
     assert (last_request(node).opcode, last_request(node).values) == (Opcode.EXECUTE, [b"\0\0\0\1"])
     assert last_request(node).consistency == ConsistencyLevel.QUORUM
     session.execute(INSERT, (2,))
-    # The second request has the default consistency level.
+    # This request has the default consistency level, not that of the first statement.
     assert last_request(node).values == [b"\0\0\0\2"]
     assert last_request(node).consistency == ConsistencyLevel.LOCAL_ONE
     assert node.prepared == [INSERT]

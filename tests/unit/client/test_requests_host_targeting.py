@@ -28,10 +28,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
-    """Yield a session with the profile `targeting`.
-
-    The policy of this profile uses a statement's target host.
-    """
+    """Yield a session with the profile `targeting`, whose policy uses a statement's target host."""
     profile = ExecutionProfile(load_balancing_policy=DefaultLoadBalancingPolicy(RoundRobinPolicy()))
     with Cluster(
         nodes.contact_points, port=nodes.port, execution_profiles={"targeting": profile}

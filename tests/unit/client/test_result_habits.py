@@ -64,9 +64,9 @@ def test_reading_a_result_twice_warns(session: Session, query: str | SimpleState
 
 
 def test_threads_that_share_a_result_do_not_warn(session: Session) -> None:
-    """If another thread has read the rows of a result, reading it does not cause a warning.
+    """If a thread reads a result whose rows another thread has read, there is no warning.
 
-    Threads may share the rows of a result.
+    Several threads may read the rows of one result together.
     """
     result = session.execute(READ)
     with concurrent.futures.ThreadPoolExecutor(1) as threads:

@@ -41,9 +41,9 @@ class RecordingCalls(SchemaCalls[Any]):
     ],
 )
 def test_each_method_refreshes_its_target(call: str, arguments: Any, target: Target) -> None:
-    """Each method passes on its target and its last argument.
+    """Each method passes the right target to `_refresh_schema`.
 
-    This argument is `max_schema_agreement_wait` (seconds).
+    It also passes its last argument, `max_schema_agreement_wait` (seconds).
     """
     refresh = getattr(RecordingCalls(), call)
     assert refresh(*arguments) == (target, None)

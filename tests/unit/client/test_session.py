@@ -1,6 +1,6 @@
-"""Sessions check their settings, and follow the cluster's default profile, in both APIs.
+"""Sessions check their settings, and follow the default profile of their cluster.
 
-"Both APIs" means the blocking and the asyncio API.
+The tests cover the blocking and the asyncio API.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
     """A session's settings take the unusual values that cassandra-driver accepts."""
 
     def set_each_value(session: Any) -> None:
-        # Each of these values is stored as it is.
+        # Each of these values can be assigned, and is stored unchanged.
         for name, values in (
             ("default_fetch_size", (0, -1, None, True, 7)),
             ("default_timeout", (0, -1, None, 0.5)),
@@ -165,7 +165,8 @@ async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[
 async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_class: Any) -> None:
     """Without execution profiles, all sessions of a cluster use its default profile.
 
-    An old-style setting of a session hides later changes of the profile, for this session only.
+    If an old-style setting of a session, such as `default_consistency_level`, was set, later
+    changes of the profile do not change this value for this session.
     """
     async with connected(cluster_class) as (cluster, session, requests):
         other = await result_of(cluster.connect())
@@ -205,7 +206,10 @@ async def test_a_replaced_default_profile_is_used(
 async def test_old_style_settings_are_kept_if_the_default_profile_is_replaced(
     cluster_class: Any,
 ) -> None:
-    """A session's old-style setting still applies after the default profile was replaced."""
+    """After the default profile was replaced, old-style settings of a session still apply.
+
+    An example is `default_consistency_level`, which is set on the session itself.
+    """
     async with connected(cluster_class) as (cluster, session, requests):
         session.default_consistency_level = ConsistencyLevel.TWO
         cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile()
@@ -214,7 +218,7 @@ async def test_old_style_settings_are_kept_if_the_default_profile_is_replaced(
 
 @both_apis
 async def test_a_wrong_old_style_setting_changes_nothing(cluster_class: Any) -> None:
-    """After an old-style setting was refused, the session still follows the default profile."""
+    """If an old-style setting is refused, the session still follows the default profile."""
     async with connected(cluster_class) as (cluster, session, requests):
         with pytest.raises(TypeError, match=r"write ConsistencyLevel\.TWO"):
             session.default_consistency_level = "TWO"

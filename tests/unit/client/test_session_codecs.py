@@ -52,7 +52,7 @@ class Money:
     currency: str
 
 
-# The row UNCONVERTED, as the converters return it.
+# The values of an application, into which the converters turn the row UNCONVERTED.
 ROW = ("a", Color.RED, Money(5, "EUR"))
 
 
@@ -237,7 +237,7 @@ def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
     document = '{"street":"Storgata 1","city":"Oslo"}'
     assert table.values[0] == [b"a", document.encode(), SENT_VALUES[2]]
     assert table.queries[-1] == f"INSERT INTO ks.t (k, c) VALUES ('a', '{document}')"
-    # Read the document as a model.
+    # The converter of the column turns the stored document into a model.
     node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [(document,)]))
     assert session.execute("SELECT c FROM ks.t").one() == (home,)
     # This document lacks a required field.
@@ -369,7 +369,8 @@ def test_columns_of_the_server_itself_are_not_converted(
 ) -> None:
     """Converters do not apply to the columns ``[applied]`` and ``[json]``, which the server adds.
 
-    `was_applied` reads the former, which stays a bool. The latter stays a string.
+    `was_applied` reads the column ``[applied]``, which stays a bool. The column ``[json]`` stays a
+    string.
     """
     node.prime(UPDATE, rows(UPDATE_COLUMNS, [(False, "y")]))
     node.prime_prepare(UPDATE, [], result=UPDATE_COLUMNS)
@@ -385,7 +386,7 @@ def test_columns_of_the_server_itself_are_not_converted(
 def test_a_pickled_statement_has_no_converters(session: Session) -> None:
     """A pickled statement has no converters.
 
-    An application's functions often cannot be pickled.
+    Converters consist of an application's functions, which often cannot be pickled.
     """
     prepared = session.prepare(SELECT)
     copied: PreparedStatement = pickle.loads(pickle.dumps(prepared))

@@ -63,7 +63,8 @@ def fake_session(*pools: Any) -> Any:
 def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
     """`shard_aware_stats` has an entry for each host with shards.
 
-    `connected` is the smallest number of connected shards in any session.
+    If several sessions have pools to a host, `connected` is the number of shards with a connection
+    in the session that has the fewest.
     """
     cluster = ShardAwareness()
     assert (cluster.is_shard_aware(), cluster.shard_aware_stats()) == (False, {})

@@ -1,7 +1,4 @@
-"""`UserTypes`, which has the classes that are registered for user-defined types.
-
-It also has the fields of these types.
-"""
+"""`UserTypes`, which has the registered classes and the fields of user-defined types."""
 
 from __future__ import annotations
 
@@ -47,7 +44,8 @@ def test_add_replaces_the_mapping_instead_of_changing_it() -> None:
 def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
     """Fields in the schema metadata take precedence over fields that were read for a single type.
 
-    `take_fields` stores the latter. They are used only if the metadata does not have the type.
+    `take_fields` stores fields that were read for a single type. They are used only if the metadata
+    does not have the type.
     """
     registry = user_types_of_schema(address=["street", "zip"])
     registry.take_fields("ks", "address", ["street"])
@@ -60,10 +58,7 @@ def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
 
 
 async def test_reading_the_fields_of_a_missing_type_raises() -> None:
-    """`read_fields` stores the fields of registered types.
-
-    It raises an error for a missing type.
-    """
+    """`read_fields` stores the fields of registered types, and raises if a type does not exist."""
     registry = user_types_of_schema()
 
     async def fields_of(keyspace: str, name: str) -> list[str]:

@@ -39,7 +39,7 @@ def test_seconds_refuses_other_values(value: Any, error: type[Exception], messag
 def test_seconds_or_negative_accepts_negative_numbers() -> None:
     """`seconds_or_negative` accepts negative numbers, but refuses NaN.
 
-    A negative window switches the refresh after schema events off.
+    For a refresh window, a negative number means that schema events cause no refresh.
     """
     assert checks.seconds_or_negative("window", -1) == -1
     with pytest.raises(ValueError, match="but is nan"):
@@ -155,10 +155,10 @@ def test_loop_count_accepts_integers_from_one() -> None:
 
 
 def test_must_be_none_and_must_be_false_refuse_other_values() -> None:
-    """`must_be_none` and `must_be_false` return checks that refuse all other values.
+    """`must_be_none` makes a check that accepts only None, and `must_be_false` only false values.
 
-    They are used for features that the driver does not have. Their argument is the advice at the
-    end of the error.
+    These checks are for settings of features that the driver does not have. Their argument, here
+    "pass another", is the advice at the end of the error.
     """
     assert checks.must_be_none("pass another")("cloud", None) is None
     with pytest.raises(NotImplementedError, match="cloud is not supported: pass another"):
@@ -240,7 +240,11 @@ def test_a_number_that_looks_like_milliseconds_warns() -> None:
 
 @pytest.mark.parametrize("text", ["false", "No", " off ", "0"])
 def test_a_string_that_means_false_warns(text: str) -> None:
-    """A non-empty string is true in Python, so the setting does the opposite of what it says."""
+    """A string such as "false" for a boolean setting causes a warning.
+
+    Python takes any non-empty string for true, so the setting would do the opposite of what the
+    string says.
+    """
     with pytest.warns(RuntimeWarning, match="means True.*write metrics_enabled=False"):
         assert checks.switch("metrics_enabled", text) is True
     any_cluster: Any = Cluster

@@ -16,7 +16,7 @@ from cassandra.testing.fake import FakeNode
 
 
 class CountingPolicy(RoundRobinPolicy):
-    """A policy that counts its query plans; each request needs one."""
+    """A policy that counts how many query plans it has made. Each request needs one plan."""
 
     plan_count = 0
 
@@ -29,7 +29,7 @@ class CountingPolicy(RoundRobinPolicy):
 def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class: Any) -> None:
     """`load_balancing_policy` and `default_retry_policy` are the policies of the default profile.
 
-    A cluster on which they were set accepts no further profiles.
+    If one of them was set on a cluster, no execution profiles can be added to it.
     """
     cluster = cluster_class()
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
@@ -40,7 +40,7 @@ def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class:
         cluster.load_balancing_policy = policy
         assert cluster.load_balancing_policy is default.load_balancing_policy
         assert policy is default.load_balancing_policy
-    # None selects the default policy.
+    # If None is assigned, the setting gets its default policy.
     cluster.default_retry_policy = cluster.load_balancing_policy = None
     assert type(cluster.default_retry_policy) is RetryPolicy
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)

@@ -145,7 +145,7 @@ def test_a_value_that_the_then_function_refuses_is_not_stored(
 ) -> None:
     """If the function `then` raises an error, the setting keeps its previous value.
 
-    A setting without a value stays unset.
+    If the setting was never set, it stays unset and has its default.
     """
     holder = Holder()
     if names_before is not None:
@@ -197,9 +197,9 @@ def test_a_subclass_may_have_its_own_default() -> None:
 
 
 def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a test patches a class attribute, the setting has this default.
+    """If a class attribute is patched, its value is the default of the setting.
 
-    This ends when the patch is undone.
+    After the patch is undone, the setting has its own default again.
     """
     existing = Holder()
     monkeypatch.setattr(Holder, "port", 9999)

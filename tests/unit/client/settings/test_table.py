@@ -61,7 +61,7 @@ def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_none_selects_the_default_or_is_a_valid_value(cluster_class: Any) -> None:
-    """Each setting may be None; if None selects the default, the attribute has the default."""
+    """Each setting accepts None. If None selects the default, the attribute returns the default."""
     attribute_names = {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
@@ -99,7 +99,7 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
 async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: Any) -> None:
     """Class attributes of a subclass are its defaults.
 
-    Values that are set on an instance replace them.
+    If an attribute is set on an instance, this value replaces the default of the subclass.
     """
     cluster_subclass = type(
         "Ours", (cluster_class,), {"max_schema_agreement_wait": 3, "connect_timeout": 2}
@@ -165,7 +165,8 @@ def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> 
     assert cluster_class(compression=False).compression is False
 
 
-# Applications rely on these defaults. Settings that cassandra-driver has, too, have its defaults.
+# Applications rely on these defaults. If cassandra-driver has the same setting, it has the same
+# default.
 DEFAULTS: dict[str, Any] = {
     "contact_points": ("127.0.0.1",),
     "port": 9042,

@@ -100,9 +100,10 @@ def test_wrong_options_are_refused(options: Any, error: type[Exception], message
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file, so that it has another modification time."""
+    """Replace the file's content, and set a later modification time."""
     path.write_bytes(content)
-    # The clock of the file system may be too coarse to show the change.
+    # The driver recognises a new file by its modification time. The clock of the file system may be
+    # too coarse to show the change.
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
 
@@ -111,9 +112,10 @@ def replace(path: Path, content: bytes) -> None:
 def test_renewed_files_become_a_new_context(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, as_type: Any
 ) -> None:
-    """While a new file cannot be read, the earlier context stays in use.
+    """If a file of `ssl_options` is replaced, the driver creates a new TLS context.
 
-    The application may change its working directory, although the options have relative paths.
+    While the new file cannot be read, the earlier context stays in use. Relative paths still work
+    after the application has changed its working directory.
     """
     authority = Authority(tmp_path)
     certificate, key = (Path(path) for path in authority.issue("client"))
@@ -150,7 +152,10 @@ def test_renewed_files_become_a_new_context(
 
 
 def test_names_are_checked_also_with_renewed_files(tmp_path: Path) -> None:
-    """It is known whether certificates must match addresses, although files may be renewed."""
+    """With `ca_certs`, `check_hostname` decides whether certificates must match addresses.
+
+    The driver knows this although it creates a new context whenever the file changes.
+    """
     path = Authority(tmp_path).path
     for check_hostname in (True, False):
         client = tls_client(None, {"ca_certs": path, "check_hostname": check_hostname}, None)
