@@ -71,14 +71,11 @@ async def test_using_a_load_that_was_not_awaited_is_an_error(cluster: aio.Cluste
 
 
 async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None:
-    """Methods that return a `Call` must count as coroutine functions.
-
-    `inspect` or `asyncio` must recognise them.
-    """
+    """Methods that return a `Call` count as coroutine functions for `inspect` and `asyncio`."""
     calls = (aio.Cluster.connect, aio.Session.load, aio.Session.unload)
     for call in calls:
         assert inspect.iscoroutinefunction(call) or asyncio.iscoroutinefunction(call)
-    # For this reason, `mock` replaces these methods with mocks that can be awaited.
+    # `mock` makes mocks that can be awaited only for coroutine functions.
     cluster = mock.create_autospec(aio.Cluster)
     cluster.connect.return_value = "session"
     assert await cluster.connect(cluster) == "session"

@@ -156,7 +156,7 @@ async def test_without_raise_on_first_error_errors_are_outcomes(
 async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select) -> None:
     """If all 50 statements fail, the error of the first one is raised.
 
-    Then no request of the session is in flight any more.
+    When it is raised, no request of the session is in flight any more.
     """
     node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
     with pytest.raises(InvalidRequest, match="no 0"):
@@ -170,14 +170,14 @@ async def test_after_a_failure_the_end_is_not_reported(node: FakeNode, select: S
 
     Some statements were not executed, so `anext` must not report the end of the outcomes.
     """
-    # The first statement fails.
+    # The node refuses only the first statement.
     node.prime(QUERY, error(ErrorCode.INVALID, "no"), times=1)
     failed = select(range(5), concurrency=1)
     with pytest.raises(InvalidRequest):
         await anext(failed)
     with pytest.raises(RuntimeError, match="has failed before"):
         await anext(failed)
-    # The wait for the first outcome is cancelled.
+    # Now cancel a task that waits for the first outcome.
     held = hold()
     node.prime(QUERY, held)
     cancelled = select(range(5), concurrency=1)

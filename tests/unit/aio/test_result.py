@@ -160,7 +160,7 @@ def prime_pages(node: FakeNode, special_page: int = 0, answer: Any = None) -> No
 async def read_into(values_read: list[int], result: aio.ResultSet[Any]) -> None:
     """Append the value of each row to `values_read`.
 
-    So an error does not lose the values before it.
+    If the iteration fails, the list still has the values before the error.
     """
     async for row in result:
         values_read.append(row.k)  # noqa: PERF401

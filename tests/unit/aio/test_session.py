@@ -139,7 +139,7 @@ async def test_an_execution_has_no_content_to_be_sent_as_json(session: aio.Sessi
 
 
 async def test_calls_that_are_not_awaited(session: aio.Session) -> None:
-    """Using the call of `prepare` before it is awaited raises an error that says so."""
+    """Using the object that `prepare` returns, without `await`, raises an error that says so."""
     call: Any = session.prepare(PREPARED)
     assert repr(call) == "<Call of Session.prepare>"
     with pytest.raises(AttributeError, match=r"write result = await prepare\(\.\.\.\)"):
@@ -353,7 +353,7 @@ async def test_an_error_of_many_executions_is_raised_or_returned(
     first = await anext(outcomes)
     assert first.success
     assert first.result_or_exc.one() == {"k": 1, "v": "a"}
-    # The second statement fails.
+    # The node refuses the second statement.
     if raises:
         with pytest.raises(InvalidRequest):
             await anext(outcomes)
@@ -422,7 +422,7 @@ async def test_calls_for_whole_tables_pass_their_arguments(
 ) -> None:
     """`scan`, `count` and `unload` pass their arguments to the functions of `cassandra.bulk`.
 
-    `AsyncScan` gets the options as one mapping, the other functions as keyword arguments.
+    `AsyncScan` gets the options as one mapping. The other two functions get keyword arguments.
     """
     calls = Calls()
     monkeypatch.setattr(target, calls)

@@ -201,7 +201,7 @@ def test_a_session_that_is_shut_down_loses_its_connections_only(
 def test_a_session_is_shut_down_while_another_thread_shuts_down_the_cluster(
     shop: FakeNode, blocking_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The event loop may end after `Session.shutdown` has looked for it. That is no error."""
+    """If another thread ends the event loop during `Session.shutdown`, no error is raised."""
     session = blocking_cluster.connect()
 
     def run(thread: Any, work: Any, timeout: float) -> None:
@@ -362,9 +362,9 @@ def connect_and_drop(node: FakeNode) -> None:
 
 
 def test_a_cluster_that_is_dropped_is_closed_with_a_warning(shop: FakeNode) -> None:
-    """A cluster that is dropped without `shutdown` is closed by the garbage collector.
+    """If a cluster is dropped without `shutdown`, it is closed by the garbage collector.
 
-    A ResourceWarning says so.
+    A ResourceWarning says that `shutdown` was not called.
     """
     with pytest.warns(ResourceWarning, match="was dropped without shutdown"):
         connect_and_drop(shop)
@@ -383,7 +383,7 @@ def test_a_cluster_that_is_dropped_is_closed_with_a_warning(shop: FakeNode) -> N
 def test_at_exit_only_errors_of_the_shutdown_in_daemons_are_not_shown(
     error: Exception, is_daemon: bool | None, expected: bool
 ) -> None:
-    """At exit, errors of the driver's own shutdown in daemon threads are not shown.
+    """Errors that daemon threads get because the driver shuts down at exit are not shown.
 
     The application cannot handle them. `_is_end_of_daemon` returns True for such errors.
     """
@@ -411,7 +411,8 @@ def eastern(far: FakeCluster) -> Iterator[Cluster]:
     with Cluster(
         far.contact_points, port=far.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
     ) as cluster:
-        # The cluster does not keep its session alive, so this variable must.
+        # The cluster refers only weakly to its sessions, so a variable must keep this session
+        # alive.
         session = cluster.connect()
         yield cluster
         assert session in cluster.sessions
@@ -445,9 +446,9 @@ def test_a_new_profile_has_its_connections_when_the_call_returns(eastern: Cluste
 def test_a_new_profile_waits_for_connections_only_so_long(
     far: FakeCluster, eastern: Cluster
 ) -> None:
-    """If the pools of a new profile are not open in time, the call raises OperationTimedOut.
+    """If the pools of a new profile are not open in time, `add_execution_profile` raises an error.
 
-    With a limit of 0 seconds, it does not wait at all.
+    The error is OperationTimedOut. With a limit of 0 seconds, the call does not wait at all.
     """
     far[1].prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
     eastern.add_execution_profile("soon", western_profile(), pool_wait_timeout=0)
@@ -459,9 +460,9 @@ def test_a_new_profile_waits_for_connections_only_so_long(
 
 
 def test_the_first_call_with_a_policy_waits_for_its_connections(eastern: Cluster) -> None:
-    """If a call's profile uses hosts without pools, the call waits for their pools.
+    """If a call's profile uses hosts without pools, the call waits until their pools are open.
 
-    No session has a pool to "west" before.
+    Before this call, no session has a pool to the node in "west".
     """
     session = session_of(eastern)
     assert session.execute(READ, execution_profile=western_profile()).one() == ("west",)
@@ -548,7 +549,7 @@ def test_a_listener_may_execute_statements_and_shut_the_cluster_down() -> None:
 
 
 def test_a_listener_knows_the_hosts_when_connect_returns() -> None:
-    """`connect` waits for the listeners, even if they are slow."""
+    """`connect` waits until the listeners were called for all hosts, even if they are slow."""
     with FakeCluster(2) as nodes, Cluster(nodes.contact_points, port=nodes.port) as cluster:
         states = HostStates(lambda: time.sleep(0.01))
         cluster.register_listener(states)
@@ -561,7 +562,8 @@ def test_a_listener_knows_the_hosts_when_connect_returns() -> None:
     ("in_parent", "expected"),
     [
         ("pass", "the row of the child"),
-        # A connection that has failed leaves neither a thread nor connections.
+        # A `connect` that has failed leaves neither a thread nor connections, so the child can
+        # connect.
         ("fail_to_connect()", "the row of the child"),
         ("cluster.connect()", "ConnectionShutdown: this Cluster was connected before the process"),
         ("cluster.shutdown()", "ConnectionShutdown: the cluster is shut down: make a new one"),
@@ -570,7 +572,10 @@ def test_a_listener_knows_the_hosts_when_connect_returns() -> None:
 def test_a_forked_child_may_connect_a_cluster_that_is_not_connected(
     in_parent: str, expected: str
 ) -> None:
-    """Servers that fork their workers often make a cluster before, and connect it in the workers.
+    """A forked child can connect a cluster that its parent process has made, but not connected.
+
+    Servers often make a cluster before they fork their workers. A cluster that the parent has
+    connected or shut down raises ConnectionShutdown.
 
     :param in_parent: what the parent does with its cluster before the fork.
     :param expected: the beginning of what the child prints.

@@ -1,4 +1,8 @@
-"""A cluster with several event loops: which loop executes a request."""
+"""A cluster with several event loops: which loop executes a request.
+
+The first loop can execute any request. The other loops, called workers, execute only prepared
+statements and batches of them.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +42,7 @@ def shop() -> Iterator[FakeNode]:
 
 
 def test_each_thread_has_its_loop(shop: FakeNode) -> None:
-    """Each thread sends its requests on one loop, and further threads use the other loops."""
+    """Each thread sends its requests on one loop. The next thread uses the next loop."""
     with connected(shop, loops=3) as session:
         insert = session.prepare(INSERT)
 
@@ -61,7 +65,7 @@ def test_each_thread_has_its_loop(shop: FakeNode) -> None:
 
 
 def test_prepared_statements_and_their_batches_run_on_workers(shop: FakeNode) -> None:
-    """Threads after the first send prepared statements and batches of them on a worker's loop."""
+    """Threads other than the first send prepared statements, and batches of them, on a worker."""
     with connected(shop) as session:
         insert = session.prepare(INSERT)
         batch = BatchStatement()
@@ -86,7 +90,7 @@ class OwnHandler(ProtocolHandler):
 
 
 def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
-    """Requests that workers cannot execute are sent on the first loop.
+    """Requests that workers cannot execute are sent on the first loop, whatever thread sends them.
 
     These are query strings, USE, batches with query strings, requests for a host, and requests with
     an application's policy or protocol handler.
@@ -151,7 +155,7 @@ def test_concurrent_statements_of_several_threads_stay_on_one_loop_each(shop: Fa
             execute_concurrent_with_args(session, insert, [(n,) for n in range(200)], 20)
             return set(connections_of(shop, INSERT))
 
-        # Only one thread has used the session, so it uses both loops.
+        # So far, only one thread has used the session, so its call uses both loops.
         assert len(connections_used()) == 2
         (connection,) = in_thread(connections_used)
         (other_connection,) = connections_used()
@@ -289,7 +293,7 @@ def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> Non
 def test_a_callback_of_a_worker_may_use_a_new_policy(shop: FakeNode) -> None:
     """A callback on a worker's loop may use a profile with a new policy.
 
-    The policy is adopted without waiting for its pools.
+    The session adopts the policy, but does not wait for the pools that the policy needs.
     """
     with connected(shop) as session:
         insert = session.prepare(INSERT)
@@ -335,5 +339,5 @@ def test_observers_see_the_keyspace_of_the_session(shop: FakeNode) -> None:
         session.execute(batch)
         on_worker(session, lambda: session.execute(batch))
         until(lambda: len(observer.keyspaces) == 3)
-        # The first request was the USE of `set_keyspace`.
+        # Leave out the first request, which is the USE that `set_keyspace` has sent.
         assert observer.keyspaces[1:] == ["ks", "ks"]

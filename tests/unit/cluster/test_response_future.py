@@ -133,7 +133,7 @@ def test_a_failed_request_has_warnings_and_a_payload(
 ) -> None:
     """If a request fails, the future and the error have the warnings and the payload of the server.
 
-    This holds even if all hosts were tried (OVERLOADED).
+    This holds even if the request was tried on all hosts, as after the error OVERLOADED.
     """
     answer = error(code).having(warnings=["many tombstones"], custom_payload={"a": b"b"})
     node.prime(READ, answer)
@@ -290,9 +290,10 @@ def test_a_page_in_flight_is_not_requested_again(node: FakeNode, session: Sessio
 
 
 class OvertakenFuture(ResponseFuture[Any]):
-    """A future for which another thread seems to request the next page while it is being read.
+    """A future that requests its next page when one of its attributes is read for the first time.
 
-    The page is requested as soon as the attribute named by `attribute` is read.
+    This imitates another thread that requests the page while a method of the future is running.
+    `attribute` is the name of the attribute.
     """
 
     attribute = ""

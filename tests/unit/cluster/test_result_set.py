@@ -81,9 +81,9 @@ def leave_loop_early(rows: ResultSet[Any]) -> None:
     ],
 )
 def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> None:
-    """If an iteration is left on the first page, the next iteration starts with this page again.
+    """If an iteration stops on the first page, the next iteration starts with this page again.
 
-    No row is lost.
+    So it returns all rows.
     """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     begin(rows)
@@ -93,9 +93,9 @@ def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> No
 
 
 def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
-    """If an iteration is left on a later page, the next iteration starts with this page.
+    """If an iteration stops on a later page, the next iteration starts with this page.
 
-    The rows of the pages before it are gone.
+    The rows of earlier pages are not returned again.
     """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     for row in rows:
@@ -466,7 +466,7 @@ def test_a_result_has_no_hash() -> None:
     result: ResultSet[Any] = ResultSet(FakeFuture(), [1, 2])
     with pytest.raises(TypeError, match=r"unhashable type: 'ResultSet'.*of cassandra\.aio"):
         hash(result)
-    # `functools.lru_cache`, for example, depends only on the class of the error.
+    # Code that tries to hash its arguments, such as `functools.lru_cache`, expects a TypeError.
     with pytest.raises(TypeError):
         {result}  # noqa: B018
 

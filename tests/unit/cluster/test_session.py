@@ -74,7 +74,7 @@ def test_a_blocking_call_in_a_callback_is_refused(
     def make_blocking_calls(rows: Any) -> None:
         """Make three blocking calls, which must all be refused.
 
-        The calls would wait for the loop that runs them.
+        Each would wait for a response, which the loop cannot read while it runs this callback.
         """
         for blocking_call in (
             lambda: blocking_session.execute(READ),

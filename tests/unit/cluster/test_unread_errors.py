@@ -118,7 +118,7 @@ def concurrent(session: Session) -> None:
 def test_calls_that_raise_or_return_their_errors_log_none(
     session: Session, caplog: pytest.LogCaptureFixture, call: Callable[[Session], None]
 ) -> None:
-    """`execute` raises the error and `execute_concurrent` returns it, so it is not logged."""
+    """If `execute` raises an error, or `execute_concurrent` returns it, the error is not logged."""
     call(session)
     gc.collect()
     assert lines_of(caplog) == []

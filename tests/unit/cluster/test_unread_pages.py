@@ -112,7 +112,7 @@ def read_the_result_too(future: ResponseFuture) -> None:
 def test_a_program_that_knows_of_the_pages_logs_nothing(
     session: Session, caplog: pytest.LogCaptureFixture, use: Callable[[ResponseFuture], None]
 ) -> None:
-    """If the application requests the further pages or keeps the state, nothing is logged."""
+    """If the application requests further pages or reads the paging state, nothing is logged."""
     use(session.execute_async(SELECT))
     assert lines_of(caplog) == []
 
@@ -222,11 +222,11 @@ def test_frames_of_a_program_that_knows_of_the_pages_log_nothing(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_two_threads_set_a_single_object(session: Session, is_first: bool) -> None:
-    """If one thread asks for the pages while another calls the callbacks, nothing is logged."""
+    """If one thread asks for all pages while another runs callbacks, no page counts as unread."""
     future = session.execute_async(SELECT)
     until(lambda: future.is_over)
-    # Each thread calls `_watch_pages`, in either order. KNOWN_PAGES says that the application has
-    # asked for the pages.
+    # Each thread calls `_watch_pages`: the thread that runs the callbacks with `unread`, and the
+    # thread that asks for the pages with KNOWN_PAGES. Either may be first.
     unread = unread_pages.unread_by_callbacks(SELECT, [])
     objects = [unread, unread_pages.KNOWN_PAGES]
     for pages in objects if is_first else reversed(objects):
