@@ -257,9 +257,9 @@ class TestAdd:
             BatchStatement().add_many(statement, rows)
 
     def test_the_error_for_a_dict_of_columns_is_short(self) -> None:
-        """The error for a dict of columns in place of rows does not repeat the values.
+        """The error for a dict of columns in place of rows does not show the values of the columns.
 
-        The message once repeated all values.
+        So the message is short, however many values there are.
         """
         with pytest.raises(
             TypeError, match=r"write \[row\] for one row, and pandas.Data"
@@ -689,7 +689,7 @@ def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
         batch.keyspace = "b"
         batch.add(statement)
         assert batch.keyspace == "b"
-        # A statement still gives the batch its routing key.
+        # The batch still takes its routing key from the statement.
         assert batch.routing_key is not None
     batch = BatchStatement()
     batch.keyspace = "b"
@@ -735,7 +735,7 @@ def test_a_batch_with_a_condition_is_a_transaction() -> None:
 
 @pytest.mark.parametrize("adds_bound", [False, True])
 def test_the_routing_key_follows_the_partition_key(adds_bound: bool) -> None:
-    """If the table gets another partition key, the computed key of a batch changes.
+    """If the table's partition key changes, the routing key that a batch has computed changes, too.
 
     A routing key that the application has set is kept.
     """

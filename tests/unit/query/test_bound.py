@@ -223,7 +223,10 @@ def test_values_of_other_types_get_advice(
 
 
 def test_an_array_of_ids_gets_advice() -> None:
-    """If arrays of columns are bound in place of the values of a row, the error names `load`."""
+    """An array in the place of a single value raises a TypeError that recommends `session.load`.
+
+    Such an array probably has the values of a column for many rows.
+    """
     numpy = pytest.importorskip("numpy")
     with pytest.raises(
         TypeError, match=r"write session\.load\(table, {'column': array, \.\.\.}\)$"
@@ -297,10 +300,10 @@ def test_values_of_another_form_get_advice(cql_type: Any, value: Any, advice: st
 
 @pytest.mark.parametrize("packed_type", [bytearray, memoryview])
 def test_the_bytes_of_a_vector_get_advice(packed_type: Any) -> None:
-    """Bytes in place of a vector get advice on how to convert them, if their size fits.
+    """If the bytes of a vector are bound as a vector, the error recommends `numpy.frombuffer`.
 
-    Other drivers return blobs as bytearrays or memoryviews, whose bytes count as elements. So 12
-    bytes are not a vector of three floats, but `numpy.frombuffer` can convert them to one.
+    A bytearray or memoryview counts as a sequence of its bytes, so 12 bytes are not a vector of
+    three floats. The advice is given only if the number of bytes fits the vector.
     """
     with pytest.raises(ValueError, match=r"write numpy\.frombuffer\(value, 'float32'\)"):
         vector_statement().bind((packed_type(b"x" * 12),))
@@ -310,7 +313,10 @@ def test_the_bytes_of_a_vector_get_advice(packed_type: Any) -> None:
 
 
 def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
-    """A large matrix in place of a vector gets the same advice as a small matrix."""
+    """The error for a matrix in the place of a vector says to bind one of its rows.
+
+    The advice does not depend on the size of the matrix.
+    """
     numpy = pytest.importorskip("numpy")
     for shape in ((1, 3), (2, 384)):
         with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
@@ -318,7 +324,7 @@ def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
 
 
 def test_matrices_of_as_many_rows_as_the_vector_has_elements_get_advice() -> None:
-    """A matrix with as many rows as the vector has elements gets advice."""
+    """If a matrix has as many rows as the vector has elements, the error says to bind a row."""
     numpy = pytest.importorskip("numpy")
     for matrix in (numpy.ones((3, 3), dtype="f4"), [[0.5, 1], [0.25, 1], [1.0, 1]]):
         with pytest.raises(TypeError, match=r"its rows are vectors themselves: write array\[0\]"):
@@ -326,7 +332,7 @@ def test_matrices_of_as_many_rows_as_the_vector_has_elements_get_advice() -> Non
 
 
 def test_a_tensor_of_two_dimensions_gets_advice() -> None:
-    """A two-dimensional tensor in place of a vector gets advice."""
+    """The error for a two-dimensional tensor bound as a vector says to bind one of its rows."""
 
     class Tensor(list[Any]):
         """A stand-in for a tensor of PyTorch, with the same form of `repr`."""
@@ -339,13 +345,13 @@ def test_a_tensor_of_two_dimensions_gets_advice() -> None:
 
 
 def test_a_list_of_vectors_in_place_of_a_vector_gets_advice() -> None:
-    """A list of vectors in place of a vector gets advice."""
+    """The error for a list of vectors in the place of a vector says to bind one of them."""
     with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
         vector_statement().bind(([[0.5, 0.25, 1.0]],))
 
 
 def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> None:
-    """A BoundStatement has the settings of its prepared statement unless it gets its own."""
+    """A setting that is not passed to BoundStatement is taken from the prepared statement."""
     statement = prepared()
     policy, other_policy = FallthroughRetryPolicy(), FallthroughRetryPolicy()
     statement.retry_policy = policy
@@ -427,7 +433,7 @@ def test_binding_again_keeps_the_application_s_routing_key(key: Any) -> None:
 
 @pytest.mark.parametrize("copied", [lambda bound: bound, copy.deepcopy, pickled])
 def test_the_routing_key_follows_the_partition_key(copied: Any) -> None:
-    """If the table gets another partition key, the computed key of a bound statement changes.
+    """If the table's partition key changes, the routing key of a bound statement changes, too.
 
     A routing key that the application has set is kept.
     """

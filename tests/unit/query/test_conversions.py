@@ -125,7 +125,7 @@ def test_texts_of_another_form_get_advice() -> None:
 def test_nan_in_the_place_of_a_missing_value_gets_advice(cql_type: Any) -> None:
     """If NaN is bound to a column that is not a float, the error recommends `session.load`.
 
-    pandas uses NaN for missing values.
+    In pandas, NaN is a missing value, which `session.load` writes as null.
     """
     numpy = pytest.importorskip("numpy")
     for nan in (float("nan"), numpy.float64("nan")):

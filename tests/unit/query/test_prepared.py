@@ -189,8 +189,8 @@ def test_a_copy_uses_the_same_encryption_policy(duplicate: Callable[[Any], Any])
 def test_a_policy_that_is_assigned_later_encrypts() -> None:
     """If an application assigns a policy to a statement, the values bound later are encrypted.
 
-    cassandra-driver reads the attribute at each `bind`. If this driver did not follow, values that
-    the application believes to be encrypted would be sent in clear.
+    cassandra-driver reads the attribute at each `bind`. If this driver did not, it would send
+    values unencrypted that the application believes to be encrypted.
     """
     column = ColDesc("ks", "t", "b")
     policy = AES256ColumnEncryptionPolicy()

@@ -358,7 +358,7 @@ def test_a_memoryview_is_copied_with_its_format(make_view: Any) -> None:
 def test_a_memoryview_of_a_foreign_format_is_copied() -> None:
     """A memoryview with a format of ctypes, such as "<i", is copied.
 
-    `memoryview.cast` does not accept such formats.
+    `snapshot` cannot use `memoryview.cast` for it, which does not accept such formats.
     """
     numbers = (ctypes.c_int32 * 2)(1, 2)
     original_bytes = bytes(numbers)
@@ -398,7 +398,10 @@ def test_elements_of_object_arrays_are_copied() -> None:
 
 
 def test_an_error_of_a_signal_handler_is_raised_unchanged() -> None:
-    """If a value can be copied at the second attempt, the error was not its class's."""
+    """An error that a signal handler raises while a value is copied is raised unchanged.
+
+    If the value can be copied at a second attempt, its class was not the cause of the error.
+    """
 
     class LimitReached(Exception):
         """An error as a signal handler raises it."""

@@ -200,7 +200,10 @@ def test_iterators_are_read_only_once() -> None:
 
 
 def test_only_sets_of_several_values_are_refused() -> None:
-    """A set of one value, and the keys of a mapping, have only one possible order."""
+    """A set of a single value, and the keys of a mapping, are accepted as parameters.
+
+    Other sets are refused, because the order of their values is not known.
+    """
     assert bind_params("%s", {1}) == "1"  # type: ignore[arg-type]
     assert bind_params("%s, %s", {2: "b", 1: "a"}.keys()) == "2, 1"  # type: ignore[arg-type]
 

@@ -113,7 +113,7 @@ def test_events_that_arrive_after_the_duration_are_read_again(waits: list[float]
 def test_incomplete_events_are_read_again_for_a_limited_time(waits: list[float]) -> None:
     """Incomplete events are read again until their number has been the same for 0.1 seconds."""
     from_another_node = [("Parsing", uuid_from_time(MOMENT), "10.0.0.2", 1490, "thread-1")]
-    # Each of these lists lacks the coordinator's last event.
+    # None of these lists has an event near the end of the request on the coordinator.
     for events in (EARLY, from_another_node, [(*EARLY[0][:3], None, "thread-1")]):
         waits.clear()
         trace = QueryTrace(ID, Session([SESSION], events=(events,)))

@@ -374,9 +374,10 @@ def test_values_are_converted_to_the_annotated_type(
 
 
 def test_vectors_that_are_arrays_are_not_converted() -> None:
-    """The elements of vectors are converted in lists, but not in arrays.
+    """With a row type, the elements of a vector are not converted if the vector is an array.
 
-    The setting `default_vector_type` decides if the driver makes lists or arrays.
+    The elements of a list are converted. The setting `default_vector_type` decides if the driver
+    returns vectors as lists or arrays.
     """
     metadata = ResultMetadata(
         [ColumnMetadata("ks", "t", "v", lookup_casstype("VectorType(TimeType , 1)"))]
@@ -573,9 +574,9 @@ def test_constructor_parameters_that_are_not_fields() -> None:
 
 
 def test_a_struct_with_a_keyword_only_base() -> None:
-    """A struct whose base has keyword-only fields gets all values by name.
+    """If the base of a struct has keyword-only fields, all fields get their values by name.
 
-    The order of the columns does not matter.
+    So the columns may have any order.
     """
     msgspec = pytest.importorskip("msgspec")
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)

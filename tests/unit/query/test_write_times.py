@@ -51,9 +51,9 @@ def test_seconds_warn_once_for_each_statement(statement: PreparedStatement) -> N
 
 
 def test_after_the_first_timestamp_rows_are_bound_by_a_plain_plan() -> None:
-    """After the first timestamp, a statement's rows are bound by an ordinary plan.
+    """After a statement's first timestamp was checked, its rows are bound by an ordinary plan.
 
-    The check of a timestamp takes longer than binding the row.
+    To check each timestamp would take longer than to bind the row.
     """
     statement, other = prepared(), prepared(name="v")
     for value in (None, UNSET_VALUE):  # neither is a timestamp that could be checked

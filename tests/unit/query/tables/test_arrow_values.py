@@ -288,8 +288,8 @@ def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cql
 @pytest.mark.parametrize(
     ("items", "arrow_type", "element"),
     [
-        # One list has a null among its numbers. The numbers of the other lists have another size or
-        # kind than the numbers of the CQL type.
+        # In the first case, a list has a null among its numbers. In the other cases, the numbers
+        # have another size or kind than the numbers of the CQL type.
         ([[None, *range(8)]], pyarrow.int32(), t.Int32Type),
         ([list(range(9))], pyarrow.int16(), t.Int32Type),
         ([list(range(9))], pyarrow.int64(), t.DoubleType),
@@ -298,9 +298,9 @@ def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cql
     ],
 )
 def test_long_lists_of_other_numbers_are_read(items: Any, arrow_type: Any, element: Any) -> None:
-    """Lists of 8 and more numbers are copied if Arrow stores the numbers otherwise than CQL.
+    """Lists of 8 and more numbers are copied if Arrow does not store the numbers as CQL does.
 
-    Only numbers that Arrow stores as the CQL type does can be read from Arrow's memory.
+    Only numbers of the same size and kind can be read from Arrow's memory.
     """
     assert values(items, pyarrow.list_(arrow_type), list_of(element)) == items
 
@@ -316,7 +316,7 @@ def test_numbers_of_another_meaning_are_not_read_from_memory() -> None:
 
 
 def test_empty_lists_of_numbers() -> None:
-    """An empty list of numbers stays different from null."""
+    """An empty list of numbers becomes an empty list, not null."""
     assert values([[], None], pyarrow.list_(pyarrow.int32()), list_of(t.Int32Type)) == [[], None]
 
 

@@ -287,9 +287,9 @@ def test_bytes_that_are_not_utf_8_are_refused(implementation: Implementation) ->
 
 
 def test_overridden_serialize_methods_are_called(implementation: Implementation) -> None:
-    """An application's type class that overrides `serialize` converts each value itself.
+    """If an application's type class overrides `serialize`, the method is called for each value.
 
-    The fast path would not call the method.
+    Columns of such a type must not be bound on the fast path, which would not call the method.
     """
     from cassandra.cqltypes import Int32Type
 

@@ -140,7 +140,7 @@ def nested_map(
 @given(data=st.data())
 @pytest.mark.slow
 def test_nested_types(implementation: Implementation, data: st.DataObject) -> None:
-    """Tables of nested types can be bound again."""
+    """A table of nested types that was read from a result can be bound again."""
     cqltype, values = data.draw(types_and_values(2))
     codec = cqltype.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=6))
@@ -257,7 +257,7 @@ def test_moments_near_the_smallest_number_do_not_overflow() -> None:
     for array, expected in (
         (np.array([least, "NaT", 0], "M8[ns]"), [day, None, 2**31]),
         (masked, [day, None]),
-        # 2**63 picoseconds are 106.75 days.
+        # 2**63 picoseconds are 106.75 days, so this moment belongs to the 107th day before 1970.
         (np.array([-(2**63) + 1, 5 * 86_400 * 10**12], "M8[ps]"), [-107 + 2**31, 5 + 2**31]),
     ):
         assert array_values(array, t.SimpleDateType) == expected
@@ -358,7 +358,7 @@ def test_arrow_lists_in_frames_of_pandas_are_converted() -> None:
 
 
 def test_the_array_of_a_vector_is_passed_on_and_that_of_a_list_is_converted() -> None:
-    """The NumPy array of a vector is passed on unchanged, and the array of a list is converted."""
+    """The NumPy array of a vector is bound as it is, and the array of a list becomes a list."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     reals = numpy.array([1.5, float("nan")], dtype="f4")
     vectors = pandas.DataFrame({"c0": [reals, None]})
