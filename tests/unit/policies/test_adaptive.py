@@ -81,7 +81,7 @@ def report_latencies(
     latencies: dict[Host, float],
     times: int = ENOUGH_ANSWERS,
 ) -> None:
-    """Report latencies of hosts, and advance the clock so far that the policy judges them.
+    """Report latencies of hosts, and let enough time pass that the policy compares the hosts.
 
     :param latencies: seconds, by host.
     :param times: how often each latency is reported.
@@ -89,7 +89,7 @@ def report_latencies(
     for _ in range(times):
         for host, seconds in latencies.items():
             policy.on_latency(host, seconds)
-    # The policy judges the hosts at the first latency after this interval.
+    # The policy compares the hosts when a latency is reported after this interval.
     engine.now += JUDGE_INTERVAL
     for host, seconds in latencies.items():
         policy.on_latency(host, seconds)
@@ -118,7 +118,7 @@ def test_a_busy_replica_is_chosen_only_if_the_other_choice_is_busier() -> None:
 
 
 def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
-    """A host that never responds keeps its requests in flight, so it gets no more requests."""
+    """If a host never responds, its requests stay in flight, so the policy prefers other hosts."""
     # One host never responds to its requests, and the others respond at once.
     policy, engine, hosts, _ = attached_policy()
     for _ in range(500):
@@ -207,7 +207,10 @@ def test_earlier_plans_do_not_keep_a_slow_replica_in_front() -> None:
 
 
 def test_a_policy_attached_after_its_first_plan_avoids_busy_hosts() -> None:
-    """A plan that was made before `attach` does not keep the policy from using the new engine."""
+    """After `attach`, the policy avoids the hosts that are busy according to the new engine.
+
+    This holds even if the policy has made a plan with another engine before.
+    """
     policy, _, hosts, _ = attached_policy()
     first_host(policy)
     engine = Engine()
@@ -404,7 +407,7 @@ def test_an_application_s_child_policy_is_accepted() -> None:
     ],
 )
 def test_settings_are_checked(settings: dict[str, float], message: str) -> None:
-    """Settings that make no sense raise ValueError."""
+    """A setting that is out of its range raises ValueError."""
     with pytest.raises(ValueError, match=message):
         AdaptivePolicy(**settings)  # type: ignore[arg-type]
 

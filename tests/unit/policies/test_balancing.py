@@ -165,7 +165,10 @@ def test_remote_data_centres_have_the_order_of_preference(is_rack_aware: bool) -
 
 
 def test_an_order_of_preference_without_effect_is_refused() -> None:
-    """`preferred_remote_dcs` must be a list, and needs `used_hosts_per_remote_dc`."""
+    """`preferred_remote_dcs` must be a list, and needs `used_hosts_per_remote_dc`.
+
+    With 0 remote hosts, the order of the remote data centres would have no effect.
+    """
     with pytest.raises(ValueError, match="no effect without used_hosts_per_remote_dc"):
         DCAwareRoundRobinPolicy("here", preferred_remote_dcs=["near"])
     with pytest.raises(TypeError, match=r"write \['near'\]"):

@@ -69,7 +69,7 @@ def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
 
 
 def test_a_percentile_of_few_latencies_is_only_for_those_who_accept_few() -> None:
-    """One caller that accepts 10 latencies does not change what other callers get."""
+    """If one caller accepts a percentile of 10 latencies, other callers still get None."""
     tracker = LatencyTracker()
     for _ in range(10):
         tracker.record(None, 0.001)
@@ -119,7 +119,10 @@ def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
 
 
 def test_the_policy_waits_for_the_percentile_and_limits_its_attempts() -> None:
-    """The delay of each speculative execution is the percentile. After two, -1 ends the plan."""
+    """The delay of each speculative execution is the percentile.
+
+    After two executions, which are the limit here, -1 ends the plan.
+    """
     policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
     # While there are too few latencies, there is no speculative execution.
     assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == -1
@@ -178,7 +181,7 @@ def test_the_policy_s_own_tracker_uses_the_cluster_s_clock() -> None:
     "settings", [{"percentile": 0}, {"percentile": 100}, {"max_attempts": -1}, {"min_delay": -0.1}]
 )
 def test_settings_are_checked(settings: dict[str, Any]) -> None:
-    """Settings that make no sense raise ValueError."""
+    """A setting that is out of its range raises ValueError."""
     with pytest.raises(ValueError, match="must"):
         PercentileSpeculativeExecutionPolicy(**settings)
     with pytest.raises(ValueError, match="window must be greater"):

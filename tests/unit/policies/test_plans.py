@@ -126,7 +126,7 @@ def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(
 
 
 def test_a_plan_sees_a_host_go_down_while_it_is_used(implementation: Implementation) -> None:
-    """A replica that goes down before its turn is skipped."""
+    """A plan skips a replica that goes down before the plan has returned it."""
     a, b = PlainHost("a", True), PlainHost("b", True)
     plan = iter(
         implementation.plans.replica_plan(
@@ -174,7 +174,7 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(implementation: Implem
     assert len(order) == 3
     router = implementation.plans.Router(replica_map, [0, 0, 0], seed=5)
     assert first_hosts(router, False) == {min(order[:2], key=load_by_host.__getitem__).name}
-    # The plan continues with the other replicas.
+    # After the first host, the plan has the other two replicas.
     plan = router.plan(b"key", False, empty_child, None, None, load_by_host.__getitem__)
     assert sorted(host.name for host in plan) == ["a", "b", "c"]
     # With shuffling, the router compares the load of a random pair of hosts. For the pair a and c,
@@ -520,7 +520,7 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(
     assert list(make_plan(Policy(planner), "ks", "text")) == [("ks", "text")]
     assert list(make_plan(Policy(planner), working_keyspace="ks", query=None)) == [("ks", None)]
 
-    # The function can also be a method of an application's class.
+    # `make_query_plan` can also be a method of an application's class.
     class OwnPolicy:
         make_query_plan = make_plan
 

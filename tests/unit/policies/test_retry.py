@@ -179,7 +179,7 @@ def test_downgrading_ignores_write_timeouts_if_a_replica_has_the_write(write_typ
 
 
 def test_downgrading_retries_once() -> None:
-    """The policy does not retry a second time."""
+    """DowngradingConsistencyRetryPolicy rethrows the error if the request was already retried."""
     policy = DowngradingConsistencyRetryPolicy()
     assert policy.on_read_timeout(SAFE, QUORUM, 2, 1, False, 1) == RETHROW
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.BATCH_LOG, 2, 1, 1) == RETHROW
@@ -246,11 +246,12 @@ def test_backoff_retries_the_errors_that_the_default_policy_retries(
     assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, True, 1) == RETHROW
     assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 1, False, 1) == RETHROW
     assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, False, 2) == RETHROW
-    # Only the batch log was written.
+    # The timeout occurred while the coordinator wrote the batch log, so no statement of the batch
+    # has been executed.
     answer = policy.on_write_timeout(UNSAFE, QUORUM, WriteType.BATCH_LOG, 1, 0, 1)
     assert parts_of(answer)[:2] == (RetryPolicy.RETRY, QUORUM)
     assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.BATCH, 2, 1, 0) == RETHROW
-    # The connection broke.
+    # An OSError means that the connection broke, so the request may have been executed.
     answer = policy.on_request_error(SAFE, QUORUM, OSError(), 1)
     assert parts_of(answer)[:2] == (RetryPolicy.RETRY_NEXT_HOST, None)
     assert policy.on_request_error(SAFE, QUORUM, OSError(), 2) == RETHROW

@@ -312,7 +312,7 @@ def test_tables_with_tablets_may_have_other_replicas() -> None:
 
 
 def test_replicas_that_go_down_while_a_plan_is_used_are_skipped() -> None:
-    """A replica that goes down before its turn is skipped."""
+    """A plan skips a replica that goes down before the plan has returned it."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False)
     metadata = populated(policy, hosts)
@@ -389,7 +389,7 @@ def test_the_next_plan_follows_added_and_stopped_hosts() -> None:
 def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
     """Call `event` right after the policy has read the distances of all hosts.
 
-    Another thread might change the hosts at this moment.
+    This imitates another thread that changes the hosts at this moment.
     """
     child = policy._child_policy
     original_distance = child.distance
@@ -441,7 +441,7 @@ def test_replication_changed_while_replicas_are_computed_is_used(
 
 
 def test_distances_changed_while_replicas_are_computed_are_used() -> None:
-    """If a host goes down while the policy makes a plan, the next plan has the other host."""
+    """If a host goes down while the policy makes a plan, the next plan begins with another host."""
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})

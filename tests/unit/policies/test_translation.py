@@ -9,11 +9,11 @@ import pytest
 
 from cassandra.policies.translation import EC2MultiRegionTranslator, IdentityTranslator
 
-# the name of each public address
+# Maps each public address to its host name.
 NAMES = {"54.1.2.3": "ec2-54-1-2-3.compute.example", "2001:db8::1": "six.example"}
 
 
-# the private address of each name
+# Maps each host name to its private address.
 ADDRESSES = {"ec2-54-1-2-3.compute.example": "10.0.0.3", "six.example": "fd00::3"}
 
 
