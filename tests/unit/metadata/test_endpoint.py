@@ -63,7 +63,11 @@ def test_nodes_behind_one_proxy_differ_by_name() -> None:
 
 
 def test_only_the_addresses_of_a_proxy_lead_to_one_node() -> None:
-    """The name of a DefaultEndPoint may lead to several nodes; a proxy knows the node's name."""
+    """`leads_to_one_node` is True for an end point behind a proxy, and False for a DefaultEndPoint.
+
+    A host name may have the addresses of several nodes. A proxy gets the id of the node in the TLS
+    server name.
+    """
     assert SniEndPoint("proxy", "a").leads_to_one_node
     assert not DefaultEndPoint("proxy").leads_to_one_node
 

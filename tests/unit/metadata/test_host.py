@@ -25,7 +25,7 @@ class Counting:
 
 
 def test_a_forced_down_host_stays_so_until_it_is_up() -> None:
-    """A host that is forced down stays in this state until it is marked up.
+    """After `force_down`, the state of a host is "forced down" until the host is marked up.
 
     `state` and `is_up` follow each change.
     """

@@ -57,9 +57,9 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(implementation: Imple
 def test_positions_are_found_however_tokens_are_spread(
     tokens: list[int], other_tokens: list[int]
 ) -> None:
-    """`position` returns the same position as a binary search, however tokens are spread.
+    """`position` returns the same position as a binary search.
 
-    The tokens may lie close together or far apart.
+    This holds whether the tokens lie close together or far apart.
     """
     sorted_tokens = sorted(set(tokens))
     for lane in IMPLEMENTATIONS:
@@ -180,7 +180,7 @@ def test_network_topology_prefers_hosts_of_other_racks(implementation: Implement
 
 
 def test_network_topology_counts_in_each_data_centre(implementation: Implementation) -> None:
-    """NetworkTopologyStrategy counts the replicas in each data centre."""
+    """NetworkTopologyStrategy selects the configured number of replicas in each data centre."""
     # Data centre 0 has the hosts a and b in racks 0 and 1. Data centre 1 has the hosts c and d,
     # both in rack 2. Data centre 2 has the host e, but a replication factor of 0.
     ring = ring_of(implementation, [0, 2, 4, 1, 3], host_count=5)
@@ -235,10 +235,7 @@ def unique(hosts: list[int]) -> list[int]:
 def naive_network(
     owners: list[int], datacenters: list[int], racks: list[int], factors: list[tuple[int, int]]
 ) -> list[tuple[int, ...]]:
-    """Compute replicas as the documentation of NetworkTopologyStrategy describes.
-
-    The computation is simple, without any optimization.
-    """
+    """Compute replicas as NetworkTopologyStrategy is documented, without any optimization."""
     replicas = []
     hosts_on_ring = set(owners)
     for position in range(len(owners)):
@@ -290,7 +287,7 @@ def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int
 
 @given(clusters())
 def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
-    """`network_map` computes the same replicas as the simple computation."""
+    """`network_map` computes the same replicas as the simple function `naive_network`."""
     owners, datacenters, racks, factors = cluster
     expected = naive_network(owners, datacenters, racks, factors)
     for lane in IMPLEMENTATIONS:

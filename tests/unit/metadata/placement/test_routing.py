@@ -200,7 +200,7 @@ async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
 async def test_a_remote_host_that_goes_down_is_replaced(nodes: FakeCluster) -> None:
     """If a remote host goes down, another host of its data centre gets a pool.
 
-    The policy has `used_hosts_per_remote_dc=1`.
+    With `used_hosts_per_remote_dc=1`, the policy uses one host of each remote data centre.
     """
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
     # A reconnection takes a minute here, so the pool that replaces the lost host's pool can be
@@ -324,7 +324,7 @@ async def test_an_error_in_one_listener_does_not_affect_others(
 async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
     nodes: FakeCluster,
 ) -> None:
-    """A host whose reconnection attempts have ended is tried again after an event.
+    """If reconnecting to a host was given up, it begins again after an event.
 
     The event says that the host is up.
     """
@@ -369,7 +369,10 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
 
 
 def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
-    """The replicas of a keyspace are computed at the first request, or if `build_if_absent`."""
+    """The replicas of a keyspace are computed only when a request needs them.
+
+    `rebuild_keyspace` computes them earlier if `build_if_absent` is True.
+    """
     with FakeNode() as node:
         node.schema = schema("ks", tables=1)
         with Cluster([node.address], port=node.port) as cluster:

@@ -134,7 +134,7 @@ def test_the_whole_ring(implementation: Any) -> None:
     tablets = tablet_map(implementation)
     tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
     assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
-    # No key has the smallest token.
+    # No key has the smallest token, so it need not belong to a tablet.
     assert tablets.find("ks", "t", MIN) is None
 
 
@@ -350,7 +350,7 @@ def test_version_blocks_have_number_and_value(implementation: Any) -> None:
 
 
 def test_routing_payloads_are_split_from_the_body(implementation: Any) -> None:
-    """`split_payload` splits a tablet from the rest of a result's body.
+    """`split_payload` splits off a tablet that precedes a result's body in its custom payload.
 
     If the custom payload has other entries, the function returns None.
     """

@@ -114,7 +114,10 @@ INDEX = ("by_a", "COMPOSITES", {"target": "a"})
 
 @pytest.mark.parametrize("is_ordinary", [True, False])
 def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool) -> None:
-    """An ordinary table may have indexes, and another table also triggers and dropped columns."""
+    """A table has the indexes, the triggers and the dropped columns of its rows.
+
+    :param is_ordinary: True for a table that has indexes, but neither triggers nor dropped columns.
+    """
     dropped_time = datetime.datetime(2020, 1, 1)
     parts: dict[str, Any] = {"indexes": [INDEX]}
     if not is_ordinary:
@@ -565,7 +568,7 @@ def test_tables_are_built_at_their_first_access() -> None:
     table = source(row(b"a"), indexes=[INDEX])
     keyspace = build.keyspace(keyspace_source(tables={"t": table}, views={"v": view_source(KEY)}))
     assert list(keyspace.tables) == ["t"]
-    # A list of the tables' names builds no table.
+    # Iterating over the names of tables does not build the tables.
     assert table._object is None
     # Access to an index builds the table of the index.
     assert keyspace.indexes["by_a"].table_name == "t"
@@ -584,7 +587,7 @@ def test_tables_are_built_at_their_first_access() -> None:
     ],
 )
 def test_tablets_of_a_keyspace(scylla: Any, tablets: Any) -> None:
-    """ScyllaDB's own table says whether a keyspace has tablets.
+    """The table `scylla_keyspaces` of ScyllaDB says whether a keyspace has tablets.
 
     For a keyspace with LocalStrategy, this row is ignored.
     """

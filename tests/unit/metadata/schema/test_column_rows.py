@@ -194,7 +194,7 @@ def test_the_rows_of_a_table_may_be_in_several_pages(implementation: Implementat
 
 
 def test_rows_before_damage_are_noted(implementation: Implementation) -> None:
-    """If a page is cut off, the rows before the damage are noted, and DecodeError is raised."""
+    """If a page is truncated, `note_runs` records the complete rows, and raises DecodeError."""
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     body = page(row(b"a"), row(b"b", table_key=(b"ks", b"u")))[:-1]
     with pytest.raises(DecodeError, match="past the end"):

@@ -154,7 +154,7 @@ def test_each_table_gets_its_own_rows() -> None:
 
 
 def test_pages_of_columns_are_kept_for_all_tables() -> None:
-    """All tables share the pages of columns."""
+    """Pages of system_schema.columns are kept as they are, and shared by all tables."""
     column_rows = rows(texts("keyspace_name", "table_name"), ("a", "t"))
     grouping = grouped(
         columns=column_rows,
@@ -210,9 +210,10 @@ SCYLLA = {"keyspace_name": TEXT, "initial_tablets": t.Int32Type, "consistency": 
 
 
 def test_keyspaces_with_tablets_and_consistency() -> None:
-    """ScyllaDB's own table says which keyspaces have tablets, and with which consistency.
+    """The table `scylla_keyspaces` of ScyllaDB says which keyspaces have tablets.
 
-    `tablet_keyspaces` also returns the keyspaces whose consistency is not eventual.
+    It also has their consistency. `tablet_keyspaces` returns the keyspaces with tablets, and those
+    whose consistency is not eventual.
     """
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",), ("b",), ("c",), ("d",)),

@@ -163,9 +163,9 @@ def test_an_earlier_source_returns_the_live_object() -> None:
 
 
 def test_a_failed_renewal_of_a_keyspace_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """If the metadata of a keyspace cannot be built again, the error is logged.
+    """If the metadata of a keyspace cannot be built after a change, the error is logged.
 
-    With the next valid schema, the metadata is built again.
+    When the next valid schema arrives, the metadata is built again.
     """
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))

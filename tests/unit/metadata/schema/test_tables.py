@@ -243,9 +243,10 @@ def test_an_export_mentions_what_the_server_s_schema_does_not_contain(
 def test_options_that_are_null_show_what_the_server_s_schema_does_not_contain(
     names: tuple[str, ...], beginning: str
 ) -> None:
-    """The comment does not depend on the values of options: Cassandra can disable transactions.
+    """The comment depends on which columns system_schema.tables has, and not on their values.
 
-    Their options are null then, but tables may still have CHECK constraints.
+    Cassandra can disable transactions. The values of these columns are null then, but tables may
+    still have CHECK constraints.
     """
     table = TableMetadata("ks", "t")
     key = ColumnMetadata(table, "id", "int")
