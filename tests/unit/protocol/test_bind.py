@@ -117,7 +117,8 @@ def test_names_without_a_marker_are_warned_of(implementation: Implementation) ->
         pytest.raises(ValueError, match=marker),
     ):
         plan_of(marker, "town", key=(0,)).bind_row({camel_case: "1", "town": "x"}, version=4)
-    # Names that are merely similar, or differ in a number, may belong to another statement.
+    # There must be no warning for names that are only similar or differ in a number: the additional
+    # name may be for another statement.
     for used, unused in (("created_at", "created_to"), ("address1", "address2")):
         plan_of(marker, used).bind_row({marker: "1", unused: "x"}, version=4)
     # There must be no warning if all names have markers.

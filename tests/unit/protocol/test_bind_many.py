@@ -154,7 +154,7 @@ def test_fields_of_objects_are_found_by_alias(implementation: Implementation) ->
         ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"
     ):
         plan.bind_many([longer_class(1, "x")], version=4)
-    # Columns without a field in the row are unset.
+    # If the class of the row has no field for a column, the value of the column is unset.
     shorter_class = attrs.make_class("Shorter", ["_b"])
     assert plan.bind_many([shorter_class("x")], version=4).rows() == [
         plan.bind((UNSET_VALUE, "x"), version=4)

@@ -387,7 +387,7 @@ def test_fields_of_version_5_are_refused_in_older_versions(
 ) -> None:
     """A keyspace or `now_in_seconds` is refused before version 5, which cannot send them.
 
-    Leaving them out would change the meaning of the statement.
+    A request without them would have another meaning.
     """
     bodies = implementation.bodies
     with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):

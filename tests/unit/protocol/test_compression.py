@@ -39,7 +39,7 @@ def test_compressed_bodies_survive_a_round_trip(algorithm: module.BodyCompressio
 def test_the_limit_applies_to_the_decompressed_size(algorithm: module.BodyCompression) -> None:
     """The size that a body claims is checked before the body is decompressed.
 
-    A small body could claim to be huge.
+    Otherwise, a small body could be decompressed to gigabytes.
     """
     packed = algorithm.compress_body(PLAIN)
     with pytest.raises(ProtocolError, match=f"claims {len(PLAIN)} bytes, more than the limit"):

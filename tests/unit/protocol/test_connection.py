@@ -139,9 +139,9 @@ def test_the_handshake_negotiates_version_compression_and_login(
 def test_a_version_that_the_server_does_not_speak(
     implementation: Implementation, version: int
 ) -> None:
-    """If the server does not support the version, the client reports the versions it could try.
+    """If the server refuses the protocol version, the handshake returns VersionRefused.
 
-    The error also has the server's version and message.
+    It has the versions that the client may try, the server's version, and the server's message.
     """
     refused = Client(implementation, version).run(Server(implementation, versions=(3,)))
     assert isinstance(refused, VersionRefused)
@@ -151,9 +151,10 @@ def test_a_version_that_the_server_does_not_speak(
 
 
 def test_a_beta_version_that_is_not_opted_in_to() -> None:
-    """If a server refuses a beta version, the client reports a refused version.
+    """If a server refuses a beta version of the protocol, the handshake returns VersionRefused.
 
-    `allow_beta` sets the beta flag, with which the server would accept the beta version.
+    With `allow_beta`, the client sets the beta flag, with which the server would accept the
+    version.
     """
     protocol = ProtocolConnection(6)
     protocol.start()

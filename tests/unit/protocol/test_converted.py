@@ -221,7 +221,7 @@ def test_converters_of_types_apply_inside_vectors_of_numbers(
 def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
     """Nulls and unset values are not passed to converters.
 
-    This converter would raise an error if it were called.
+    The converter of this test raises an error if it is called.
     """
     failing = Converter(to_cql=lambda value: 1 / 0, from_cql=lambda value: 1 / 0)
     registry.register_type("text", failing)
@@ -242,7 +242,7 @@ def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
 
 
 def test_a_converter_may_have_one_direction_only(registry: CodecRegistry, plans: Any) -> None:
-    """A converter may have only one direction; the other direction is not converted."""
+    """If a converter has only one direction, values in the other direction are not converted."""
     registry.register_column("ks.t.c", Converter(to_cql=str.upper))
     registry.register_column("ks.t.d", Converter(from_cql=str.upper))
     both = plans(column("UTF8Type"), column("UTF8Type", "d"))

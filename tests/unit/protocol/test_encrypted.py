@@ -42,7 +42,8 @@ def column_of(name: str) -> ColDesc:
 def policy_of(policy_class: Any = AES256ColumnEncryptionPolicy, **settings: Any) -> Any:
     """Return a policy that encrypts the columns of TYPES.
 
-    `settings` are for its constructor.
+    :param policy_class: the class of the policy.
+    :param settings: arguments of its constructor.
     """
     policy = policy_class(**settings)
     for name, cql_type in TYPES.items():
@@ -310,7 +311,7 @@ def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation)
     block = plan_of(implementation, markers, key=()).bind(([1, 2], [b"1"]), version=4)
     encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
     assert block.values() == [blobs.to_binary(encrypted, 4), blobs.to_binary([b"1"], 4)]
-    # A null in the list stays null.
+    # A null element of the list is not encrypted.
     markers = bound_columns([encrypted_marker], policy)
     block = plan_of(implementation, markers, key=()).bind(([1, None],), version=4)
     assert block.values() == [blobs.to_binary([encrypted[0], None], 4)]
@@ -494,9 +495,9 @@ def test_a_truncated_page_is_an_error(implementation: Implementation, policy: An
 
 
 def test_a_column_that_is_not_a_blob(implementation: Implementation, policy: Any) -> None:
-    """Binding or reading an encrypted column that is not a blob on the server is an error.
+    """If an encrypted column is not a blob on the server, binding or reading a value is an error.
 
-    The error names both types. Null may be bound.
+    The error names both types. Null can still be bound.
     """
     server_columns = columns("kc", c=UTF8Type)
     reason = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"

@@ -36,7 +36,7 @@ def allowed(request: int, query: str | None = None) -> set[Answer]:
 
 @pytest.mark.parametrize("request_opcode", sorted(ALLOWED))
 def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
-    """An ERROR response is allowed for each request."""
+    """A server may return an ERROR response to any request."""
     assert is_allowed(request_opcode, text=None, opcode=opcodes.ERROR, kind=None)
 
 

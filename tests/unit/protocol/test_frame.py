@@ -121,7 +121,7 @@ def test_the_bytes_of_a_request(implementation: Implementation) -> None:
     writer = implementation.frame.FrameWriter(4)
     assert writer.take() == b""
     writer.add(stream=258, opcode=QUERY, flags=TRACING_FLAG, body=b"body")
-    # `pending` must count at least the body.
+    # `pending`, the number of queued bytes, must count at least the bytes of the body.
     assert writer.pending >= 4
     writer.add(stream=-1, opcode=OPTIONS, flags=0, body=b"")
     # An envelope consists of version, flags, stream, opcode, length of the body, and the body.
@@ -278,7 +278,7 @@ def test_the_buffer_has_the_size_of_a_large_body(implementation: Implementation)
 
 
 def test_a_buffer_outlives_its_reader(implementation: Implementation) -> None:
-    """A buffer keeps its memory, so writing to it is safe even after its reader was deleted."""
+    """A buffer can still be written to after its reader was deleted, since it keeps its memory."""
     reader = implementation.frame.FrameReader(4)
     reader.feed(header_of_body(1_000_000))
     buffer = reader.get_buffer(-1)
@@ -480,7 +480,7 @@ def test_lz4_blocks_are_read_as_the_package_reads_them(
 ) -> None:
     """The compiled reader decompresses LZ4 blocks to the same bytes or errors as the package `lz4`.
 
-    The compiled reader has its own code for this.
+    The compiled reader does not use this package, but its own code.
     """
     decompress = compression.compression("lz4").decompress_body
     good = bad = 0
@@ -496,7 +496,7 @@ def test_lz4_blocks_are_read_as_the_package_reads_them(
         else:
             good += 1
             assert reader.feed(frame) == [(0, RESULT, 0, plain, 4)]
-    # Enough bodies must be valid, and enough damaged.
+    # The comparison is of use only if there were enough valid and enough damaged bodies.
     assert good > 200
     assert bad > 200
 

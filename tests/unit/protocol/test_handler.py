@@ -70,7 +70,7 @@ def test_decode_message_decompresses() -> None:
 def test_result_metadata_may_be_a_list_of_columns() -> None:
     """A result without metadata is decoded with the prepared statement's metadata.
 
-    The metadata may be a list of columns.
+    The handler's caller may pass it as a list of columns.
     """
     with_metadata = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     without_metadata = rows(ROWS_NO_METADATA, specs=b"")
@@ -324,7 +324,7 @@ def test_numpy_errors_name_row_and_column() -> None:
 
 
 def test_lists_in_an_object_column() -> None:
-    """Lists are decoded to an object array of lists."""
+    """NumpyProtocolHandler decodes lists to an object array of Python lists."""
     specs = TABLE + string("l") + short(0x20) + short(0x09)
     body = (
         int32(2)
@@ -338,7 +338,7 @@ def test_lists_in_an_object_column() -> None:
 
 
 def test_vectors_are_lists_in_an_object_column() -> None:
-    """Vectors are decoded to an object array of lists."""
+    """NumpyProtocolHandler decodes vectors to an object array of Python lists."""
     specs = (
         TABLE
         + string("v")

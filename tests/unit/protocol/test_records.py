@@ -78,7 +78,7 @@ def test_values_of_rows(row: Any, expected: Any) -> None:
 def test_objects_that_are_not_rows_are_refused(row: Any) -> None:
     """An object that is not a row raises an error that is both a TypeError and a ValueError.
 
-    cassandra-driver raises a ValueError for some strings.
+    Applications of cassandra-driver may expect either of them.
     """
     with pytest.raises(TypeError, match="they have to be a sequence") as caught:
         values_of(row, NAMES, version=5)

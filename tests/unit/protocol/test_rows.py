@@ -191,7 +191,7 @@ def test_iterate(implementation: Implementation) -> None:
 
 
 def test_an_empty_number_is_none(implementation: Implementation) -> None:
-    """A number of zero bytes is decoded to None."""
+    """If the bytes of a number are empty, the number is decoded to None."""
     numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.int32()])
     assert numbers.tuples(value(b""), offset=0, row_count=1) == [(None,)]
 
@@ -246,7 +246,7 @@ def test_a_length_past_the_end(implementation: Implementation, size: int) -> Non
     """If a value claims more bytes than the page has, the error must name row and column."""
     numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.blob()])
     body = int32(size) + b"abc"
-    # Any negative length means null.
+    # In a row, any negative length means null.
     if size < 0:
         assert numbers.tuples(body, offset=0, row_count=1) == [(None,)]
     else:
@@ -492,7 +492,10 @@ class LimitReached(Exception):
 def test_an_error_of_a_signal_handler_is_raised_unchanged(
     implementation: Implementation, method: str, error: Exception, failing: int
 ) -> None:
-    """If a value can be decoded at the second attempt, the error was not the value's.
+    """An error that a signal handler raises while a value is decoded is raised unchanged.
+
+    If the value can be decoded at a second attempt, it was not the cause of the error, so there is
+    no DecodeError.
 
     :param failing: the number of the value at which the error is raised, counted from 1.
     """

@@ -106,7 +106,7 @@ def test_lz4_segments() -> None:
 def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
     """Small envelopes share a segment; an envelope larger than a segment gets separate segments.
 
-    The second argument None means no compression.
+    The second argument of `encode_envelopes` is the compression; None means no compression.
     """
     encode = segment.encode_envelopes
     assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", self_contained=True)

@@ -282,7 +282,7 @@ def test_the_uuid_extension(implementation: Implementation) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_exports_are_released(implementation: Implementation) -> None:
-    """2000 exports that no consumer reads are all released."""
+    """If no consumer reads an export, it is released, even if there are thousands of exports."""
     array = column(implementation)
     count_before = implementation.arrow_capsules.held_count()
     for _ in range(2000):

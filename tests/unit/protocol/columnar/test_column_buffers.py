@@ -433,7 +433,11 @@ def test_both_implementations_decode_mutated_values_alike(compiled: Implementati
 
 
 def test_an_error_of_a_signal_handler_is_raised_unchanged(implementation: Implementation) -> None:
-    """If a column can be built at the second attempt, the error was not its values'."""
+    """An error that a signal handler raises while a value is decoded is raised unchanged.
+
+    If the column can be built at a second attempt, its values were not the cause of the error, so
+    there is no DecodeError.
+    """
 
     class LimitReached(Exception):
         """An error as a signal handler raises it."""

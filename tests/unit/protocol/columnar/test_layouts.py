@@ -119,7 +119,7 @@ def test_good_options(options: dict[str, Any], expected: ColumnOptions) -> None:
     checked = ColumnOptions(**options).checked()
     assert checked == expected
     if checked.decimals != "text":
-        # True must become 1.
+        # `decimals` may contain True, which is an int in Python and must become 1.
         assert [type(number) for number in checked.decimals] == [int, int]
 
 

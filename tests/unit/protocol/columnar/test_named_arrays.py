@@ -14,7 +14,7 @@ ARRAYS: Any = NamedArrays(id=[1, 2], embedding=[[0.5], [1.5]])
 
 
 def test_it_is_a_dict_of_its_arrays() -> None:
-    """Reading, comparing, copying and pickling work as in other dicts."""
+    """The result of `to_numpy` can be read, compared, copied and pickled like any other dict."""
     assert ARRAYS == {"id": [1, 2], "embedding": [[0.5], [1.5]]}
     assert ARRAYS["id"] == [1, 2]
     assert ARRAYS.get("none") is None
@@ -27,7 +27,10 @@ def test_it_is_a_dict_of_its_arrays() -> None:
 
 @pytest.mark.parametrize("key", [slice(None), (slice(None), 0), (0, 1)])
 def test_a_position_is_refused_with_advice(key: Any) -> None:
-    """Users who expect one array for all columns write ``arrays[:, 0]``."""
+    """An index or slice raises a TypeError that says to use the name of a column.
+
+    Users who expect one array for all columns write ``arrays[:, 0]``.
+    """
     with pytest.raises(TypeError, match=r"dict of arrays, by column: write arrays\['id'\]$"):
         ARRAYS[key]
 

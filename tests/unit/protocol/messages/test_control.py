@@ -80,7 +80,7 @@ def test_strings_of_a_startup_have_at_most_65535_bytes(long_part: str) -> None:
 def test_credentials_are_of_version_1_only() -> None:
     """CREDENTIALS can only be sent in protocol version 1.
 
-    Later versions of the protocol log in by AUTH_RESPONSE.
+    In later versions, clients log in with AUTH_RESPONSE.
     """
     login = {"username": "u", "password": "p"}
     message = CredentialsMessage(login)

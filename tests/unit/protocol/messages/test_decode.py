@@ -218,6 +218,9 @@ def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) ->
     ],
 )
 def test_messages_of_a_newer_server(opcode: int, body: bytes, match: str) -> None:
-    """What the driver does not know in a message that is not malformed raises UnknownContent."""
+    """If a well-formed message has content that the driver does not know, UnknownContent is raised.
+
+    Newer servers may send such messages.
+    """
     with pytest.raises(UnknownContent, match=f"this driver does not know a part of .*{match}"):
         decode_response(opcode, flags=0, body=body, version=4)

@@ -52,7 +52,10 @@ def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
     ],
 )
 def test_schema_changes_of_unknown_targets(fields: bytes, expected: dict[str, str]) -> None:
-    """A target that only newer servers know has a keyspace and a name, as far as they are sent."""
+    """A schema change of an unknown kind of object has the keyspace and the name, if they are sent.
+
+    Newer servers may have kinds of objects that the driver does not know, here a "widget".
+    """
     data = string("CREATED") + string("WIDGET") + fields
     event = result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event
     assert event == {"change_type": "CREATED", "target_type": "WIDGET", **expected}

@@ -434,9 +434,9 @@ def test_equal_columns_share_their_metadata() -> None:
 def test_cached_columns_are_read_again_after_a_type_was_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After an application has defined the class of a custom type, results use this class.
+    """If an application defines the class of a custom type, later results use this class.
 
-    Before, the values of the unknown custom type were bytes.
+    Without the class, values of an unknown custom type are bytes.
     """
     custom = TABLE + string("c") + short(0) + string("org.apache.cassandra.db.marshal.ReadLater")
     body = rows(ROWS_GLOBAL_TABLES_SPEC, specs=custom, content=int32(1) + value(b"x"), count=1)
