@@ -48,7 +48,7 @@ def test_invalid_converters_are_refused(
 def test_a_function_that_fails_for_a_bound_value(value: Any, error: type[Exception]) -> None:
     """If a function fails for a bound value, the error names the converter and the type.
 
-    The original error is its cause.
+    The function's own error is the `__cause__` of this error.
     """
     with pytest.raises(error, match=r"int cannot convert .* to text: ") as caught:
         to_native(int, value, "text")
@@ -71,7 +71,10 @@ def test_a_function_that_fails_for_a_value_of_a_row() -> None:
 @pytest.mark.parametrize("convert", [to_native, from_native])
 @pytest.mark.parametrize("error", [RuntimeError("limit"), MemoryError(), RecursionError()])
 def test_an_error_of_a_signal_handler_is_raised_unchanged(convert: Any, error: Exception) -> None:
-    """If the function works at the second attempt, its value was not the cause of the error."""
+    """An error that a signal handler raises during a conversion is raised unchanged.
+
+    If the function succeeds at a second attempt, its value was not the cause of the error.
+    """
     errors = [error]
 
     def interrupted(value: object) -> object:

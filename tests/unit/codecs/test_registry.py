@@ -109,7 +109,10 @@ def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
 
 
 def test_a_statement_that_cannot_be_renewed_does_not_stop_the_renewal_of_others() -> None:
-    """The application gets the error, and all other statements use the new converter."""
+    """If a statement cannot be renewed, the other statements still use the new converter.
+
+    The application gets the error of the statement that failed.
+    """
 
     class Failing(Statement):
         def renew_codecs(self) -> None:

@@ -63,7 +63,7 @@ def test_unknown_user_defined_types_are_explained(cql_type: str, message: str | 
 
 
 def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
-    """`check_names` checks names that were registered before the schema is known.
+    """When the schema becomes known, `check_names` checks the names that were registered before.
 
     Each unknown name causes one warning.
     """

@@ -24,7 +24,7 @@ class Address:
 
 @pytest.fixture(autouse=True)
 def forget_reports() -> Iterator[None]:
-    """Forget earlier reports, so that each test is the first that uses its class."""
+    """Forget earlier reports before each test, because each class is reported only once."""
     absent_fields._reported.clear()
     yield
     absent_fields._reported.clear()

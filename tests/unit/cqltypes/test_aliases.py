@@ -44,6 +44,6 @@ def test_a_pydantic_model_declares_aliases_in_several_ways() -> None:
 
 
 def test_a_class_without_such_declarations_has_no_aliases() -> None:
-    """A class without declared aliases, and a class that is no model, has no aliases."""
+    """`attributes_by_alias` returns an empty dict for a class without declared aliases."""
     assert attributes_by_alias(WrongModelFields) == {}
     assert attributes_by_alias(int) == {}

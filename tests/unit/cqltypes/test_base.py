@@ -154,7 +154,7 @@ def test_an_original_method_that_is_set_again_is_inherited_again() -> None:
 def test_an_original_method_may_replace_an_overridden_one() -> None:
     """A subclass may replace its base class's overridden method with the original method.
 
-    The assignment affects the subclass only.
+    The base class keeps its overridden method.
     """
 
     class OrdinaryTextType(UpperType):

@@ -284,10 +284,7 @@ def test_microseconds_and_nanoseconds_warn(
 
 
 def test_a_column_of_seconds_warns_as_often_as_one_value(implementation: Implementation) -> None:
-    """A thousand timestamps in seconds give equal warnings.
-
-    Python shows equal warnings of a line only once.
-    """
+    """A thousand timestamps in seconds give equal warnings, which Python shows only once."""
     timestamp = t.TimestampType.build_codec(implementation.codecs)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -492,7 +489,7 @@ COMPLEX_NUMBERS = [
 def test_complex_numbers_are_refused(implementation: Implementation, value: Any) -> None:
     """Complex numbers are refused as floats.
 
-    NumPy would only warn that the imaginary part is lost.
+    The driver checks this itself, because NumPy only warns that the imaginary part is lost.
     """
     # An array is bound only to containers; a single number is also bound to scalar types.
     is_array = getattr(value, "ndim", 0) == 1
@@ -555,7 +552,8 @@ def test_a_set_in_the_place_of_a_vector_is_refused(implementation: Implementatio
     for value in ({0.5, 0.25}, frozenset({1.0, 2.0})):
         with pytest.raises(EncodeTypeError, match=r"not a sequence of elements .* has no order"):
             codec.encode(value)
-    # A vector of one element accepts a set, because the order is known. A list accepts any set.
+    # A vector of one element accepts a set, because a single element has only one order. A list
+    # accepts any set.
     single = vector_of(t.FloatType, 1).build_codec(implementation.codecs)
     assert single.encode({0.5}) == b"\x3f\0\0\0"
     assert list_of(t.Int32Type).build_codec(implementation.codecs).encode({1, 2})
@@ -588,7 +586,7 @@ class Ordered(Labels):
 
 
 def test_a_set_in_the_place_of_a_tuple_is_refused(implementation: Implementation) -> None:
-    """A set is refused as a tuple of several items, which may be a typing error for a tuple.
+    """A set is refused as a tuple of several items: braces may be a typing error for parentheses.
 
     The items would be stored in the order of their hashes, which differs between processes.
     """
@@ -601,7 +599,7 @@ def test_a_set_in_the_place_of_a_tuple_is_refused(implementation: Implementation
                 encode(value)
         with pytest.raises(EncodeTypeError, match=r"element 0 of .*it has no order"):
             list_of(pair).build_codec(implementation.codecs).encode([value])
-    # These have an order, or a single item.
+    # These collections are accepted, because they have an order or a single item.
     expected = codec.encode(("a", "b"))
     for ordered in (Ordered("b", "a"), SortedSet(["b", "a"]), {"a": 1, "b": 2}.keys()):
         assert codec.encode(ordered) == expected
@@ -611,7 +609,7 @@ def test_a_set_in_the_place_of_a_tuple_is_refused(implementation: Implementation
 def test_a_mapping_in_the_place_of_a_tuple_or_vector_is_refused(
     implementation: Implementation,
 ) -> None:
-    """No mapping is a tuple or a vector: its keys would be stored."""
+    """A mapping is refused as a tuple or a vector, because only its keys would be stored."""
     codecs = [
         tuple_of(t.UTF8Type, t.UTF8Type).build_codec(implementation.codecs),
         vector_of(t.UTF8Type, 2).build_codec(implementation.codecs),

@@ -97,7 +97,10 @@ def test_parts_that_name_their_type(implementation: Implementation) -> None:
 def test_dynamic_composites_that_were_read_can_be_bound_again(
     implementation: Implementation,
 ) -> None:
-    """The values of the parts have no aliases, so their tuple keeps its bytes, also if copied."""
+    """A decoded dynamic composite, or a copy of it, is encoded to the bytes that it was read from.
+
+    The decoded values do not have the aliases of their types, so the tuple keeps the bytes.
+    """
     codec = DYNAMIC_COMPOSITE.build_codec(implementation.codecs)
     for data in ("8073 0001 61 00  8069 0004 00000001 00", "8078 0001 61 00", "8073 0000 00"):
         value = codec.decode(bytes.fromhex(data))

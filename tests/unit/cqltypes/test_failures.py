@@ -468,7 +468,7 @@ def test_an_index_method_that_returns_no_integer_is_refused(
 def test_dates_and_times_with_a_fraction_are_refused(implementation: Implementation) -> None:
     """A Date or Time whose number has a fraction is refused when it is encoded.
 
-    Date and Time do not check an assignment to their attributes.
+    An application can assign such a number, because Date and Time do not check assignments.
     """
     date, time = Date(0), Time(0)
     date.days_from_epoch = 1.5  # type: ignore[assignment]
@@ -514,7 +514,7 @@ class LimitReached(Exception):
 
 
 class Interrupted:
-    """A function that calls another one. Its first call raises an error instead."""
+    """A function that raises an error at its first call. Later calls call another function."""
 
     def __init__(self, function: Any, error: Exception) -> None:
         self.function = function
@@ -537,7 +537,7 @@ def test_only_an_error_of_the_value_comes_again() -> None:
     assert fail(LimitReached())
     assert not fail(ValueError())
     assert not failures.fails_again(error, lambda: None)
-    # A lack of memory or stack is never the value's.
+    # A MemoryError or RecursionError is never caused by the value, even if it is raised again.
     assert not failures.fails_again(MemoryError(), lambda: Interrupted(str, MemoryError())(1))
     assert not failures.fails_again(RecursionError(), lambda: Interrupted(str, RecursionError())(1))
 
@@ -579,7 +579,7 @@ def test_interrupted_collections_raise_the_error_of_the_handler() -> None:
 
 
 class Index:
-    """A number whose conversion is interrupted once."""
+    """A number whose first conversion to an int raises an error, as from a signal handler."""
 
     def __init__(self) -> None:
         self.convert = Interrupted(int, LimitReached())

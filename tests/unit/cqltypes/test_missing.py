@@ -364,10 +364,7 @@ def test_the_literal_of_a_missing_value_is_null() -> None:
 def test_a_class_that_is_only_named_like_pandas_na_is_a_value(
     implementation: Implementation,
 ) -> None:
-    """A class that only has the same name as the class of pandas.NA is not null.
-
-    The class of pandas.NA is called NAType.
-    """
+    """A value of a class with the name NAType is not null, unless it is pandas.NA."""
 
     class NAType:
         def __index__(self) -> int:

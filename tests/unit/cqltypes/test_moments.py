@@ -114,7 +114,7 @@ def test_whole_days() -> None:
         ("timestamp", MOMENT.astype("datetime64[us]"), OF_PYTHON),
         ("timestamp", MOMENT.astype("datetime64[D]"), DAY),
         ("timestamp", numpy.datetime64("2024"), datetime.date(2024, 1, 1)),
-        # Like datetimes, moments before 1970 are rounded down.
+        # A moment before 1970 is rounded down to a millisecond, as for a datetime.
         (
             "timestamp",
             numpy.datetime64("1969-12-31T23:59:59.999999"),
@@ -170,7 +170,8 @@ def test_other_scalars_of_numpy_are_refused(
         (MOMENT.astype("datetime64[D]"), "'2024-05-06'"),
         (numpy.datetime64("2024"), "'2024-01-01'"),
         ([MOMENT], "[1714979289123]"),
-        # NumPy's `tolist` returns integers for nanoseconds.
+        # NumPy's `tolist` turns nanoseconds into plain integers, which must not be taken for
+        # milliseconds.
         (numpy.array([MOMENT]), "[1714979289123]"),
         (numpy.array([[MOMENT]]), "[[1714979289123]]"),
         (numpy.array(["2024-05-06"], "datetime64[D]"), "['2024-05-06']"),

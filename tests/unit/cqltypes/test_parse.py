@@ -67,9 +67,9 @@ def test_type_names_survive_a_round_trip(server_name: str, cql_name: str) -> Non
 
 
 def test_the_hexadecimal_name_of_a_user_type_may_consist_of_digits() -> None:
-    """A hexadecimal name of a user-defined type that consists of digits is not a number.
+    """If the hexadecimal name of a user-defined type consists of digits, it is still a name.
 
-    For example, 61646472 is the name `addr`.
+    For example, 61646472 is the name `addr`, not a number.
     """
     user_type = t.lookup_casstype(
         f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
@@ -81,7 +81,7 @@ def test_the_hexadecimal_name_of_a_user_type_may_consist_of_digits() -> None:
     assert user_type.subtypes == (t.Int32Type, t.UTF8Type)
     assert user_type.cql_parameterized_type() == "frozen<addr>"
     assert t.lookup_casstype(user_type.cass_parameterized_type(full=True)) is user_type
-    # In hexadecimal, 41 is "A".
+    # The name of this type is "A", which is 41 in hexadecimal.
     list_type = t.lookup_casstype("ListType(FrozenType(UserType(ks, 41, 61:Int32Type)))")
     assert list_type.subtypes[0].subtypes[0].typename == "A"
     assert list_type.cql_parameterized_type() == 'list<frozen<frozen<"A">>>'
@@ -186,7 +186,7 @@ def test_an_unknown_class_of_a_server_is_an_unrecognized_type() -> None:
 
 
 def test_a_user_type_may_have_no_fields() -> None:
-    """A user-defined type may have no fields."""
+    """A user-defined type without fields can be parsed."""
     user_type: Any = t.lookup_casstype("UserType(ks,61646472)")
     assert user_type.typename == "addr"
     assert user_type.fieldnames == user_type.subtypes == ()

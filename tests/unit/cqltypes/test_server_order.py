@@ -60,7 +60,7 @@ PLACES = ["TupleType({})", "UserType(ks, 74, 61:{})", "VectorType({}, 1)"]
 
 
 def encode_all_ways(cql_type: Any, value: Any) -> bytes:
-    """Return the bytes of a value. They must be the same in both implementations."""
+    """Encode a value with both implementations, check that the bytes are equal, and return them."""
     encoded: bytes = cql_type.serialize(value, 5)
     assert cql_type.build_codec(pure_codecs).encode(value) == encoded
     return encoded
@@ -76,12 +76,12 @@ def test_sets_and_maps_are_sorted(element: str, values: list[Any], place: str) -
     pairs = [(value, index) for index, value in enumerate(values)]
     expected_map = encode_all_ways(map_type, [Pairs(pairs)])
     for start in range(len(values)):
-        # The values in other orders, and with a duplicate.
+        # Put the values into another order, and add one of them twice.
         rotated = [*values[start:], *values[:start]]
         assert encode_all_ways(set_type, [[*rotated[::-1], values[0]]]) == expected_set
         rotated_pairs = [*pairs[start:], *pairs[:start]]
         assert encode_all_ways(map_type, [Pairs(rotated_pairs[::-1])]) == expected_map
-    # The values are in this order, and none is lost.
+    # A list keeps the order of its values, so the sorted set must have the bytes of this list.
     elements = t.lookup_casstype(place.format(f"ListType({element})"))
     assert encode_all_ways(elements, [values]) == expected_set
 
@@ -117,7 +117,7 @@ def test_nested_sets_and_maps_are_sorted(name: str, value: Any, same: Any) -> No
     cql_type = t.lookup_casstype(f"TupleType({name})")
     sorted_bytes = encode_all_ways(cql_type, (value,))
     assert sorted_bytes == encode_all_ways(cql_type, (same,))
-    # The bytes are those of the sorted value.
+    # The tuple must contain the bytes of the sorted value, after their length.
     inner = encode_all_ways(t.lookup_casstype(name), same)
     assert sorted_bytes == len(inner).to_bytes(4, "big") + inner
 
@@ -180,7 +180,7 @@ def test_partition_keys_are_sorted(plan_class: Any) -> None:
 
 
 def test_values_are_read_as_before() -> None:
-    """Values are decoded in the order of the bytes, also into buffers and for empty values."""
+    """Decoding does not depend on the order in which the server has sent the elements."""
     cql_type = t.lookup_casstype("TupleType(SetType(Int32Type), ListType(Int32Type))")
     unsorted = bytes.fromhex("00000014 00000002 00000004 00000003 00000004 00000001 00000000")
     assert cql_type.deserialize(unsorted, 5) == ({1, 3}, None)

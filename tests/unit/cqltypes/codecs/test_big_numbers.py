@@ -236,7 +236,7 @@ def test_limits_must_be_non_negative_integers() -> None:
         limits.columns = -1
     with pytest.raises(AttributeError):
         limits.other = 1
-    # A larger number becomes the largest 64-bit number.
+    # A limit beyond 64 bits is stored as the largest signed 64-bit number.
     limits.null_cells = 1 << 100
     assert limits.null_cells == (1 << 63) - 1
     assert "columns=65536" in repr(limits)

@@ -84,7 +84,7 @@ def test_numpy_arrays_of_any_type_byte_order_and_stride_are_encoded(
     dtype = numpy.dtype("i1" if source == "b1" else source)
     values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
     array = numpy.array(values, dtype)
-    # Put the same values into other memory layouts.
+    # Put the same numbers into an array with another memory layout.
     if layout == "strided":
         wide = numpy.zeros(10, dtype)
         wide[::2] = array
@@ -127,7 +127,7 @@ def test_other_objects_with_a_buffer(implementation: Implementation, exporter: A
     """Arrays, bytearrays and memoryviews of numbers are encoded like NumPy arrays."""
     vector_codec = vector_of(t.DoubleType, 3).build_codec(implementation.codecs)
     assert vector_codec.encode(exporter) == struct.pack(">3d", 1, 2, 255)
-    # A list of integers refuses an array of floats.
+    # Leave out the array of doubles, which a list of integers refuses.
     if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
         list_codec = list_of(t.LongType).build_codec(implementation.codecs)
         assert list_codec.encode(exporter) == list_body("q", [1, 2, 255])

@@ -355,9 +355,9 @@ def test_codecs_of_containers_are_named_after_their_elements(
 
 
 def test_memory_of_vectors_is_given_back_when_it_is_unused(implementation: Implementation) -> None:
-    """The compiled codec keeps memory for the next vectors, but only while it reads some.
+    """`release_vector_memory` frees memory for vectors if none was decoded since its last call.
 
-    The vectors are equal before and after the memory was given back.
+    Afterwards, vectors are still decoded correctly.
     """
     codecs = implementation.codecs
     codec = vector_of(FLOAT, 256).build_codec(codecs)

@@ -1,6 +1,6 @@
 """Test the encoding of containers that change while they are being encoded.
 
-Either the old values are encoded, or the change is refused.
+The codec either encodes the old values, or raises an error because of the change.
 """
 
 from __future__ import annotations

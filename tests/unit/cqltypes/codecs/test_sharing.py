@@ -162,9 +162,10 @@ def test_an_iterator_that_fails(implementation: Implementation) -> None:
 def test_the_encoder_holds_no_buffer_while_an_element_is_converted(
     implementation: Implementation,
 ) -> None:
-    """While an element is converted, the encoder holds no buffer of other elements.
+    """While an element is converted, the encoder does not export the buffer of another element.
 
-    A bytearray whose buffer is exported cannot be resized.
+    If it did, the conversion could not resize a bytearray, which raises BufferError while its
+    buffer is exported.
     """
     data = bytearray(b"\x01\x02\x03")
     codec = list_of(list_of(t.ByteType)).build_codec(implementation.codecs)
@@ -176,10 +177,7 @@ def test_the_encoder_holds_no_buffer_while_an_element_is_converted(
 
 
 class AppendingIterable:
-    """An iterable over the number 5.
-
-    It appends 4 to `data` when it is read.
-    """
+    """An iterable over the number 5, which appends 4 to `data` when it is read."""
 
     def __init__(self, data: bytearray) -> None:
         self.data = data
@@ -190,7 +188,7 @@ class AppendingIterable:
 
 
 def test_a_dict_that_changes_while_it_is_encoded(implementation: Implementation) -> None:
-    """A dict that the conversion of its number clears is encoded with its old entries."""
+    """If the conversion of a value clears the dict, the dict is encoded with its old entries."""
     mapping: dict[str, Any] = {"a": 1}
     mapping["b"] = ActingNumber(mapping.clear)
     mapping["c"] = 3
