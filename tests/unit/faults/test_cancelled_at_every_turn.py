@@ -45,9 +45,9 @@ async def check_leftovers(nodes: FakeCluster) -> None:
 
 
 async def test_connect_leaves_nothing(nodes: FakeCluster) -> None:
-    """A cancelled `connect` leaves no task and no connection.
+    """If `connect` is cancelled, in whatever iteration of the loop, nothing of it is left.
 
-    It may be cancelled in any iteration of the loop.
+    No task runs, and no connection is open.
     """
     for turns in range(MOST_TURNS):
         cluster = cluster_of(nodes)
@@ -118,7 +118,7 @@ async def test_operations_leave_nothing(nodes: FakeCluster, name: str) -> None:
 async def test_shutdown_can_be_cancelled_and_called_again(nodes: FakeCluster) -> None:
     """If `shutdown` is cancelled at any moment, a second call completes it.
 
-    Nothing is left afterwards.
+    Then no task and no connection is left.
     """
     for turns in range(MOST_TURNS):
         cluster = cluster_of(nodes)

@@ -160,7 +160,7 @@ async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int)
         garbage(b"HTTP/1.1 200 OK\r\n\r\n" * 10),
         garbage(b"\xff" * 64),
         garbage(bytes(64)),
-        # No request uses these streams.
+        # These responses have streams that no request uses.
         on_stream(int_row(7), 31_000),
         on_stream(int_row(7), -2),
         # The opcode 0x7F and the kind 0x63 of a RESULT do not exist. The other bodies end too
@@ -263,7 +263,7 @@ async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None
 
 
 async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> None:
-    """After a timeout, the request's stream is not used again until the late response.
+    """If a request times out, its stream is not used again until the late response has come.
 
     During this time, the request is an orphan.
     """
@@ -373,9 +373,9 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
 
 
 async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
-    """Concurrent calls that prepare the same query send one PREPARE.
+    """If several callers prepare the same query at the same time, one PREPARE is sent.
 
-    They all get its response.
+    Each caller gets the statement in the response.
     """
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
@@ -457,9 +457,9 @@ async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_without_metadata_ids_each_answer_has_its_columns(version: int) -> None:
-    """Without ids of result metadata, the driver never lets the server leave out the columns.
+    """Without ids of result metadata, EXECUTE always asks for the columns of the result.
 
-    The driver could not notice that the columns have changed.
+    Otherwise, the driver could not notice that the columns have changed.
     """
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, has_metadata_ids=False) as node:

@@ -115,10 +115,7 @@ async def test_a_row_that_cannot_be_bound_fails_alone_in_asyncio(node: FakeNode)
 
 
 def test_after_a_timeout_of_a_batch_the_changes_are_still_to_be_saved(connected: FakeNode) -> None:
-    """After a timeout of a batch, its rows still have their changes.
-
-    The batch can be executed again.
-    """
+    """If a batch times out, its rows still have their changes, and it can be executed again."""
     row = Row.create(id=1, name="a")
     connected.prime(Opcode.BATCH, silence())
     callback_calls: list[int] = []
@@ -189,7 +186,7 @@ def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
     # ahead.
     assert len(connected.queries(ALL)) in (1, 2)
     assert [row.id for row in rows] == list(range(1, 25))
-    # 25 rows in pages of 10 are three pages.
+    # All three pages were requested, each of them once.
     assert len(connected.queries(ALL)) == 3
     assert connected.count(Opcode.PREPARE) == 1
 
@@ -289,9 +286,9 @@ def test_after_a_change_of_types_values_are_bound_again(connected: FakeNode) -> 
 def test_drop_keyspace_forgets_the_statements_of_all_connections(
     connected: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`drop_keyspace` clears the cache of prepared statements of all the mapper's connections.
+    """`drop_keyspace` clears the prepared statements of all connections of the mapper.
 
-    This includes connections that it was not called for.
+    It also clears those of connections that are not in its argument `connections`.
     """
     monkeypatch.setenv("CQLENG_ALLOW_SCHEMA_MANAGEMENT", "1")
     Row.create(id=1, name="a")

@@ -253,7 +253,10 @@ def test_after_a_failed_page_the_statement_can_be_repeated(node: FakeNode) -> No
 
 
 def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode) -> None:
-    """With `raise_on_first_error=False`, each error is at its statement's position."""
+    """With `raise_on_first_error=False`, an error is the result of its statement.
+
+    The results are in the order of the statements.
+    """
     query = "INSERT INTO t (k) VALUES (?)"
     refusal = error(ErrorCode.INVALID, "a multiple of 10")
 

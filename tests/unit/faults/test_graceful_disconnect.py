@@ -142,11 +142,10 @@ async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
 
 
 async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() -> None:
-    """A node announces that it will stop, while a request to it is in flight.
+    """If a node announces that it will stop, its requests in flight still succeed.
 
-    New requests go to other nodes, and the request in flight still succeeds. The driver closes each
-    connection to the node when its last request has ended. After its restart, the node is used
-    again.
+    New requests go to other nodes. The driver closes each connection to the node when the last
+    request on it has ended. After its restart, the node is used again.
     """
     with start_three_nodes() as nodes:
         first = nodes[0]
@@ -286,10 +285,7 @@ async def test_a_node_that_closes_without_answering_fails_its_requests() -> None
 
 
 async def test_a_request_that_timed_out_does_not_keep_a_connection_open() -> None:
-    """A draining connection does not wait for the response to a timed-out request.
-
-    The driver closes the connection.
-    """
+    """A draining connection is closed without waiting for the response to a timed-out request."""
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())

@@ -123,7 +123,7 @@ class Chaos(Answer):
 
 
 class Client:
-    """A client that requests one number after the other, and counts the outcomes by their names."""
+    """A client that sends one request after the other, and counts how many had each outcome."""
 
     def __init__(self, session: aio.Session, statement: Any, seed: int) -> None:
         self._session = session

@@ -216,7 +216,7 @@ def test_blocking_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, na
         assert raised_error(simulated, cluster.shutdown) is None
         wait_until_disconnected(nodes)
         assert simulated.threads is not None
-        # Only the thread that runs this function is left.
+        # No thread of the driver is left, only the thread that runs this function.
         assert simulated.threads.alive == ["program 0"]
         return failure is not None, silent_request.has_matched
 

@@ -37,7 +37,7 @@ from tests.unit.loops import Loops
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 LONG_TIMEOUT = 60.0  # seconds; so long that no timeout ends any of these calls
 
-# A function of a cluster and its session.
+# A function that makes a call. Its arguments are the cluster and its session.
 Call = Callable[[Any, Any], Any]
 
 
@@ -154,7 +154,8 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
             cluster.shutdown()
         with pytest.raises(ConnectionShutdown):
             call(cluster, session)
-    # The collector would report a coroutine that was never awaited.
+    # Run the garbage collector now: it warns of a coroutine that was never awaited, and the warning
+    # fails the test.
     gc.collect()
 
 
@@ -189,9 +190,9 @@ async def wait_until_held(held: Hold) -> None:
 
 @pytest.mark.parametrize("name", list(AWAITED))
 def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
-    """The cluster is shut down while two tasks wait for the same call, one of them cancelled.
+    """If the cluster is shut down while a call is awaited, the call raises ConnectionShutdown.
 
-    The cancelled task gets CancelledError, the other ConnectionShutdown.
+    A second task, which awaits the same call and is cancelled, gets CancelledError.
     """
     match, call = AWAITED[name]
 
@@ -246,9 +247,9 @@ def test_shutdown_fails_an_awaited_first_connect(node: FakeNode, loops: Loops, m
 
 
 def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
-    """A request that waits for a delayed retry ends with the cluster, or with its own timeout.
+    """If a request waits for a delayed retry, a shutdown or its own timeout ends it.
 
-    Such a request is in no pool.
+    While it waits, the request belongs to no pool, so closing the pools is not enough.
     """
     retries: list[int] = []
     both_wait: asyncio.Event

@@ -134,9 +134,10 @@ def test_asyncio_run_may_end_while_executions_are_awaited() -> None:
 
 
 def test_settings_may_be_changed_during_a_standstill(loops: Loops) -> None:
-    """Pools that are opened for settings which were changed during a standstill are opened later.
+    """If settings change while the loop stands still, it opens the new pools when it runs again.
 
-    Their tasks run on the cluster's loop, although it does not run during the call.
+    Settings can be changed without `await`. The tasks that open the pools belong to the cluster's
+    loop.
     """
     with FakeNode() as node, connected(node, loops) as (loop, session):
         cluster = session.cluster

@@ -180,7 +180,7 @@ CALLS: dict[str, Callable[[Objects], Any]] = {
     # This call changes something although it is refused: the cluster counts as shut down.
     "Cluster.shutdown": lambda objects: objects.cluster.shutdown(),
 }
-# The packages that convert columns are optional.
+# The packages that some methods need, which are optional.
 PACKAGES = {"arrow_batches": "pyarrow", "to_arrow": "pyarrow", "to_numpy": "numpy",
             "to_pandas": "pandas", "to_polars": "polars", "unload": "pyarrow"}  # fmt: skip
 
@@ -203,7 +203,7 @@ def awaitable_methods(cls: type) -> set[str]:
 def test_each_method_is_tested(cls: type) -> None:
     """The tests of this module know each public method that returns something to await."""
     tested = {call.split()[0] for call in CALLS}
-    # The other methods `refresh_*_metadata` call the same private method.
+    # Leave out the other methods `refresh_*_metadata`: they all call the same private method.
     missing = {
         name
         for name in awaitable_methods(cls)
@@ -259,7 +259,7 @@ def test_calls_after_the_end_of_the_own_loop_are_refused(node: FakeNode, name: s
     import_package_of(name)
     with ended_loop() as (loop, is_closed):
         objects = loop.run_until_complete(Objects().connect(node))
-        # `asyncio.run` does this at its end.
+        # Close asynchronous generators, as `asyncio.run` does at its end.
         loop.run_until_complete(loop.shutdown_asyncgens())
         with is_closed():
             error = asyncio.run(refused(CALLS[name], objects))

@@ -176,9 +176,9 @@ def test_a_cluster_of_another_loop_is_refused(node: FakeNode) -> None:
 
 
 class ClusterOwner:
-    """Shuts its cluster down when the garbage collector finalizes it.
+    """Calls `shutdown` of its cluster in `__del__`.
 
-    The object is part of a reference cycle.
+    The object is part of a reference cycle, so only the garbage collector can delete it.
     """
 
     def __init__(self, node: FakeNode, outcomes: list[Any]) -> None:
