@@ -1,6 +1,6 @@
 """With a secure connect bundle, the driver reaches nodes behind a proxy.
 
-Errors name the cause.
+If a bundle, the metadata service or the proxy is faulty, the error names the cause.
 """
 
 from __future__ import annotations
@@ -301,7 +301,10 @@ def test_settings_that_contradict_cloud_are_refused(
 def test_if_the_proxy_knows_no_node_no_host_is_available(
     connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
-    """If the proxy closes all connections, `connect` raises NoHostAvailable."""
+    """If the proxy closes all connections, `connect` raises NoHostAvailable.
+
+    A proxy does so if it does not know the node that the client asks for.
+    """
     # The service still names the nodes, but the proxy does not know them any more.
     astra.answer = (200, json.dumps(astra.service_response()).encode())
     astra.nodes.clear()

@@ -196,7 +196,7 @@ def test_simple_statements_with_markers_are_encrypted(
 ) -> None:
     """A simple statement with bind markers is prepared, so the driver can encrypt its values.
 
-    Preparing tells the driver the columns of the values.
+    The response to PREPARE says to which columns the values belong.
     """
     session.execute(INSERT, (1, 1000, "ada"))
     assert decrypted_rows(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
@@ -311,7 +311,7 @@ def test_arrow_numpy_and_pandas_results_are_decrypted(session: Session) -> None:
         assert [arrays[name].tolist() for name in "kcd"] == columns
         frame = session.execute(statement).to_pandas()
         assert frame["k"].tolist() == columns[0]
-        # pandas represents nulls differently for each dtype.
+        # Leave out the nulls, which pandas represents differently for each dtype.
         assert frame["c"].dropna().tolist() == [1000, -1]
         assert frame["d"].dropna().tolist() == ["ada", ""]
 
@@ -461,7 +461,7 @@ class StarPolicy(ColumnEncryptionPolicy):
 
 
 def test_a_policy_that_an_application_defines(node: FakeNode) -> None:
-    """An application can define its own encryption policy."""
+    """Values are encrypted and decrypted by the methods of the application's own policy."""
     settings: Any = {"port": node.port, "column_encryption_policy": StarPolicy()}
     with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
         session.row_factory = tuple_factory
@@ -536,9 +536,9 @@ def test_aesgcm_is_refused_for_a_partition_key(node: FakeNode) -> None:
 def test_a_partition_key_without_iv_is_warned_about(
     node: FakeNode, caplog: pytest.LogCaptureFixture, iv: bytes | None, warning_count: int
 ) -> None:
-    """The driver warns of an encrypted partition key without a fixed `iv`.
+    """If a partition key is encrypted without a fixed `iv`, there is a warning.
 
-    Another process would encrypt the same key to different bytes.
+    Another process would encrypt the same key to different bytes, and would not find the row.
     """
     policy = AES256ColumnEncryptionPolicy(iv=iv)
     policy.add_column(C, KEY, "int")

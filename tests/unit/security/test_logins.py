@@ -288,7 +288,10 @@ class ReturnsAwaitable(RotatingProvider):
 def test_each_connection_asks_the_provider_anew(
     connect_and_read: Use, provider_class: type[RotatingProvider]
 ) -> None:
-    """Each connection calls `new_authenticator`, so that passwords may change."""
+    """Each connection calls `new_authenticator`.
+
+    So a provider may return another password each time.
+    """
     tokens: list[bytes | None] = []
 
     def exchange() -> Exchange:

@@ -239,7 +239,7 @@ def test_errors_of_the_metadata_service_show_no_password(
 
 
 def test_sasl_shows_no_password() -> None:
-    """SASL providers and authenticators hide their password, but send it."""
+    """No repr of a SASL provider or authenticator shows the password, which is sent unchanged."""
     pytest.importorskip("puresasl")
     settings = {"service": "cassandra", "mechanism": "PLAIN", "username": "a", "password": SECRET}
     assert_refused_without_secret(lambda: SaslAuthProvider(host="x", **settings))
