@@ -24,6 +24,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra._foreign import lost_files
@@ -104,6 +105,21 @@ def twin(name: str, impl: str) -> ModuleType:
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. {advice}"
         ) from error
+
+
+def reduced(
+    instance: object, own_class: type[Any], name: str, *arguments: Any
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return what ``__reduce__`` of a class of both implementations returns: see `remade`.
+
+    :param instance: the object to pickle or copy.
+    :param own_class: the class whose ``__reduce__`` this is. An object of a subclass stays one.
+    :param name: a key of `TWINS`.
+    :param arguments: the arguments of the class.
+    """
+    if type(instance) is own_class:
+        return remade, (name, own_class.__name__, *arguments)
+    return type(instance), arguments
 
 
 def remade(name: str, class_name: str, *arguments: Any) -> Any:

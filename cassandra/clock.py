@@ -10,7 +10,7 @@ from time import time_ns
 from typing import Any
 
 from cassandra._forks import renewed
-from cassandra._impl import remade
+from cassandra._impl import reduced
 from cassandra._threads import Lock
 
 __all__ = ["MicrosecondClock"]
@@ -44,7 +44,7 @@ class MicrosecondClock:
         renewed(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return remade, ("clock", "MicrosecondClock", self.tolerance, self.on_drift)
+        return reduced(self, MicrosecondClock, "clock", self.tolerance, self.on_drift)
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child."""

@@ -39,7 +39,7 @@ from cassandra._accel.wbuf cimport (
 from collections.abc import Mapping as _Mapping
 from operator import index as _index
 
-from cassandra._impl import remade as _remade
+from cassandra._impl import reduced as _reduced
 from cassandra.cqltypes.base import codec_in_order as _codec_in_order
 from cassandra.cqltypes.failures import locate as _locate
 from cassandra.cqltypes.missing import is_missing as _is_missing
@@ -89,7 +89,7 @@ cdef class ValuesBlock:
         return f"<ValuesBlock of {self.count} values, {PyBytes_GET_SIZE(self.data)} bytes>"
 
     def __reduce__(self):
-        return _remade, ("bind", "ValuesBlock", self.count, self.data, self.has_unset)
+        return _reduced(self, ValuesBlock, "bind", self.count, self.data, self.has_unset)
 
     cdef Py_ssize_t _next(self, Py_ssize_t pos, Py_ssize_t* size) except -1:
         """Read the length of the value at `pos`; returns the offset of its bytes, and sets `size`.
@@ -212,7 +212,7 @@ cdef class RowsBlock:
 
     def __reduce__(self):
         rows = [row.data for row in self.rows()]
-        return _remade, ("bind", "RowsBlock", self.width, rows, self.has_unset)
+        return _reduced(self, RowsBlock, "bind", self.width, rows, self.has_unset)
 
     def reserve(self, rows):
         """Set how many rows are expected in total; the first row reserves memory for all of them.

@@ -6,7 +6,7 @@ from cassandra._accel.threads cimport share
 
 from time import time_ns as _time_ns_function
 
-from cassandra._impl import remade as _remade
+from cassandra._impl import reduced as _reduced
 
 __all__ = ["MicrosecondClock"]
 
@@ -40,7 +40,7 @@ cdef class MicrosecondClock:
         self.time_ns = _time_ns
 
     def __reduce__(self):
-        return _remade, ("clock", "MicrosecondClock", self.tolerance, self.on_drift)
+        return _reduced(self, MicrosecondClock, "clock", self.tolerance, self.on_drift)
 
     def next(self):
         """Return the next value."""

@@ -25,7 +25,7 @@ from cassandra._accel.checks cimport exact_bytes, unpicklable
 from cassandra._accel.codecs cimport Codec, Page, is_made
 from cassandra._accel.wbuf cimport get_be16, get_be32
 
-from cassandra._impl import remade as _remade
+from cassandra._impl import reduced as _reduced
 from cassandra.errors import DecodeError
 from cassandra.protocol.rowclass import known_row_class as _known_row_class
 from cassandra.protocol.rowclass import row_class as _row_class
@@ -334,7 +334,7 @@ cdef class EncodedRows:
             raise rows.with_traceback(None)
 
     def __reduce__(self):
-        return _remade, ("rows", "EncodedRows", self.body, self.offset, self.count)
+        return _reduced(self, EncodedRows, "rows", self.body, self.offset, self.count)
 
 
 cdef list named_rows(object row_plan, bytes body, Py_ssize_t offset, Py_ssize_t count):

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Generator, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._forks import renewed
 from cassandra._habits import ASYNC_CLUSTER, CLUSTER, CLUSTER_SETTINGS, add_habits, awaited
 from cassandra._threads import Lock
 from cassandra._unknown_options import unknown_option
@@ -77,6 +78,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         # Held while a caller looks for the current attempt or begins one. Without the lock, two
         # threads that connect at the same time, each on its own loop, would both begin one.
         self._beginning = Lock()
+        renewed(self)
         # Attempts to connect that were cancelled, but are still closing connections. `shutdown`
         # waits for them.
         self._given_up: set[asyncio.Task[Core]] = set()
@@ -177,6 +179,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
                     # for that.
                     self._given_up.add(connecting)
                     connecting.add_done_callback(self._given_up.discard)
+
+    def _renew_locks(self) -> None:
+        self._beginning = Lock()
 
     def _own_loop(self) -> asyncio.AbstractEventLoop | None:
         """Return the loop on which the cluster is connected or connecting, or else None.

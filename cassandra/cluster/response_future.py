@@ -97,13 +97,14 @@ class _Callbacks:
     :param first_request: the request of the page for which the first callback was added.
     """
 
-    __slots__ = ("_claims", "first_claims", "first_request", "for_errors", "for_rows")
+    __slots__ = ("_claims", "first_claims", "first_request_id", "for_errors", "for_rows")
 
     def __init__(self, first_request: Request | None) -> None:
-        self.first_request = first_request
+        # Only the id, because the request keeps the rows of its page in memory.
+        self.first_request_id = id(first_request)
         self.for_rows: list[_Callback] = []
         self.for_errors: list[_Callback] = []
-        self.first_claims: dict[int, object] = {}  # the claims for the page of `first_request`
+        self.first_claims: dict[int, object] = {}  # the claims for the page of the first request
         # The claims for the current page, and perhaps for the page before, by the request of the
         # page. The claims of a page map the id of a callback to an object of the thread that calls
         # it.
@@ -224,6 +225,11 @@ class ResponseFuture(Generic[R]):
     # Tracing libraries read this attribute. It belongs to DataStax Enterprise's continuous paging,
     # which is not supported, so it is always None.
     _continuous_paging_session: None = None
+    # The objects that the first thread has created, and that all threads use. `setdefault` of the
+    # future's `__dict__` chooses them, because it is atomic.
+    _first_callbacks: _Callbacks | None = None
+    _first_waiters: dict[Request | None, Any] | None = None
+    _page_lock: _PageLock | None = None
 
     def __init__(
         self,
@@ -305,7 +311,7 @@ class ResponseFuture(Generic[R]):
             callbacks = self._callbacks
             if callbacks is not None:
                 claims = callbacks.first_claims
-                if callbacks.first_request is not completed:
+                if callbacks.first_request_id != id(completed):
                     callbacks = None
         waiters, watcher = self._waiters, self._watcher
         waiter = waiters.get(completed) if waiters is not None else None
@@ -581,7 +587,7 @@ class ResponseFuture(Generic[R]):
         callbacks = self._callbacks
         if callbacks is None:
             # `setdefault` is atomic, so two threads get the same object.
-            callbacks = vars(self).setdefault("_first", _Callbacks(self._request))
+            callbacks = vars(self).setdefault("_first_callbacks", _Callbacks(self._request))
             self._callbacks = callbacks
         return callbacks
 
@@ -616,7 +622,7 @@ class ResponseFuture(Generic[R]):
     def clear_callbacks(self) -> None:
         """Remove all callbacks and errbacks."""
         if self._callbacks is not None:
-            vars(self).pop("_first", None)
+            vars(self).pop("_first_callbacks", None)
             self._callbacks = None
 
     @property

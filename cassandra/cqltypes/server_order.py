@@ -4,9 +4,8 @@ If a server receives a set or map as the value of a column, it sorts the element
 bytes of tuples, user-defined types and vectors as they are. Cassandra 6.0 also keeps those of
 lists, sets and maps inside a column, whose sets and maps earlier versions sort. If a set in a tuple
 had another order than in the table, the server would take the two tuples for different values. And
-the server computes the token of a partition key from sorted bytes. So the driver sorts the sets and
-maps that are inside other types, or in partition keys,
-before it sends them.
+the server computes the token of a partition key from sorted bytes. So before it sends them, the
+driver sorts the sets and maps that are inside other types, or in partition keys.
 
 A sort key function takes the bytes of an element, and returns an object by which elements are
 compared. The types in `cassandra.cqltypes` choose these functions.

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any
 
+from cassandra._clocks import wall_time_ns
 from cassandra.engine.tls_flights import FlightReader
 from cassandra.metadata.endpoint import EndPoint
 from cassandra.ssl_session_cache import SSLSessionCache
@@ -329,11 +329,13 @@ class Handshake:
         for number, certificate in enumerate(chain):
             with suppress(KeyError, TypeError, ValueError):
                 date = certificate[field]
-                is_past = ssl.cert_time_to_seconds(date) < time.time()
+                is_past = ssl.cert_time_to_seconds(date) * 1e9 < wall_time_ns()
                 if is_past == (field == "notAfter"):
                     whose = "its certificate"
                     if number:
-                        names = ", ".join(name for ((_, name),) in certificate["subject"])
+                        names = ", ".join(
+                            name for names in certificate["subject"] for _, name in names
+                        )
                         whose = f"the certificate of its CA {names!r}"
                     return f"{whose} {problem} (on {date})"
         # The server sends its own certificate, but usually not that of the CA that the client

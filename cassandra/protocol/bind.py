@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import remade
+from cassandra._impl import reduced
 from cassandra.cqltypes.base import codec_in_order
 from cassandra.cqltypes.failures import locate
 from cassandra.cqltypes.missing import USUAL, is_missing
@@ -66,7 +66,7 @@ class ValuesBlock:
         return f"<ValuesBlock of {self.count} values, {len(self.data)} bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return remade, ("bind", "ValuesBlock", self.count, self.data, self.has_unset)
+        return reduced(self, ValuesBlock, "bind", self.count, self.data, self.has_unset)
 
     def _spans(self) -> list[tuple[int, int]]:
         """Return the offset and size of each value's bytes; the size is -1 for null, -2 for unset.
@@ -160,7 +160,7 @@ class RowsBlock:
         return f"<RowsBlock of {self.count} rows x {self.width} values, {self.size} bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return remade, ("bind", "RowsBlock", self.width, self._rows, self.has_unset)
+        return reduced(self, RowsBlock, "bind", self.width, self._rows, self.has_unset)
 
     def reserve(self, rows: int) -> None:
         """Allocate memory for `rows` rows in total. Only the compiled version does this."""

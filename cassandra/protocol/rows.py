@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from cassandra._impl import remade
+from cassandra._impl import reduced
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.cqltypes.failures import fails_again
 from cassandra.errors import DecodeError
@@ -103,7 +103,7 @@ class EncodedRows:
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickle the encoded rows, because the class of decoded rows may not exist in the other
         # process.
-        return remade, ("rows", "EncodedRows", self.body, self.offset, self.count)
+        return reduced(self, EncodedRows, "rows", self.body, self.offset, self.count)
 
 
 class RowPlan:

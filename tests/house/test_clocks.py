@@ -41,7 +41,6 @@ REASONS = {
     "cassandra.engine.loop": "a simulated loop's own time is taken first",
     "cassandra.engine.observers": "the default, which the engine replaces by its environment's",
     "cassandra.engine.timer_wheel": "the default, which the engine replaces by its environment's",
-    "cassandra.engine.tls": "certificates expire in real time",
     "cassandra.policies.adaptive": "the default, until the policy is attached to an engine",
     "cassandra.policies.percentile": "the default, until the policy is attached to an engine",
     "cassandra.ssl_session_cache": "OpenSSL says by the system's clock when sessions end",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from cassandra.errors import PickledWhole
 from cassandra.testing.fake.primitives import inetaddr, short_bytes, string, string_list
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class ErrorCode(IntEnum):
     RATE_LIMITED = 0x4321
 
 
-class Refusal(PickledWhole, Exception):
+class Refusal(Exception):
     """Raised by the encoder of a message: the node responds to the request with an error.
 
     :param code: the code of the error.

@@ -82,6 +82,9 @@ class FakeSession:
 
     page_requests = 0
 
+    def _check_loop(self) -> None:
+        """Accept any loop."""
+
     def _next_page(self, request: Any, state: bytes) -> Any:
         self.page_requests += 1
         next_page = NextPage(request, state, FakeRequest.start)  # type: ignore[arg-type]

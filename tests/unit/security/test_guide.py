@@ -48,13 +48,15 @@ def test_the_examples_of_the_guide_run(
         for block in python_blocks():
             exec(compile(block, "<guide>", "exec"), namespace)
             clusters.append(namespace["cluster"])
-    # The clusters of the examples, in the order of the guide. The seventh example creates no
+    # The clusters of the examples, in the order of the guide. The eighth example creates no
     # cluster: it defines the class TokenAuthProvider.
-    plain, named, named_by_node, reloading, resuming, login, _, cloud = clusters
+    plain, named, named_by_node, with_port, reloading, resuming, login, _, cloud = clusters
     assert plain.ssl_context.check_hostname
     assert named.ssl_options == {"server_hostname": "db.example.com"}
     (contact_point,) = named_by_node.contact_points
     assert contact_point.ssl_options == {"server_hostname": "a.db.example.com"}
+    row = {"rpc_address": "10.0.0.2", "native_port": 9042}
+    assert with_port.endpoint_factory.create(row).port == with_port.port == 9142
     assert isinstance(reloading.ssl_context, ReloadingContext)
     assert resuming.ssl_session_cache.with_client_certificates
     assert isinstance(login.auth_provider, PlainTextAuthProvider)
