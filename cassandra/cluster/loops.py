@@ -37,12 +37,12 @@ class SessionLoops:
     def __init__(self, engine: EngineSession, first_thread: LoopThread) -> None:
         self._engine = engine
         self._first_thread = first_thread
-        self.idents = frozenset(
-            (first_thread.ident, *(worker.thread.ident for worker in engine.core.workers))
-        )
+        self._threads = (first_thread, *(worker.thread for worker in engine.core.workers))
+        self.idents = frozenset(thread.ident for thread in self._threads)
         """The identifiers of the threads of all loops.
 
-        These threads must not wait for responses.
+        These threads must not wait for responses. After `shutdown`, other threads may get the same
+        identifiers: see `is_current`.
         """
         # `_own.position` is the position of the loop that the current thread uses. Look up
         # `threading.local` only now, because gevent and eventlet may have replaced it.
@@ -53,6 +53,10 @@ class SessionLoops:
         self._burst_numbers = itertools.count()
         # True once a second thread has executed requests.
         self._has_several_threads = False
+
+    def is_current(self) -> bool:
+        """Return True if the caller runs in the thread of a loop."""
+        return get_ident() in self.idents and any(thread.is_current() for thread in self._threads)
 
     def choose(self, request: Request) -> Inbox:
         """Return the inbox (request queue) of the loop that should execute a new request.

@@ -498,7 +498,7 @@ class Session(SessionBase, CompatSession):
         :param call: the name of the blocking call, for the message.
         :param instead: what the application can use instead, for the message.
         """
-        if get_ident() in self._loops.idents:
+        if self._loops.is_current():
             raise RuntimeError(
                 f"{call} was called in the driver's own event loop thread (in a callback, say), "
                 f"where it would wait for itself: use {instead}"

@@ -418,7 +418,8 @@ class LoopThread:
 
     def is_current(self) -> bool:
         """Return True if the caller runs in this thread."""
-        return get_ident() == self._thread.ident
+        # When this thread has ended, another thread may get its identifier.
+        return get_ident() == self._thread.ident and self._thread.is_alive()
 
     def refuse_blocking(self) -> None:
         """Raise RuntimeError if the caller runs in this thread, for example in a callback.

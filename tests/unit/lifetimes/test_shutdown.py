@@ -67,6 +67,29 @@ def test_shutdown_may_be_called_twice_and_by_many_threads(node: FakeNode) -> Non
     assert session.is_shutdown
 
 
+def test_a_thread_may_have_the_identifier_of_an_ended_loop(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After `shutdown`, the system may give the identifier of the loop's thread to a new thread.
+
+    That thread is not taken for the loop.
+    """
+    cluster, session = connect(node)
+    thread = cluster._loop_thread
+    assert thread is not None
+    loops = session._loops
+    monkeypatch.setattr("cassandra.engine.loop.get_ident", lambda: thread.ident)
+    monkeypatch.setattr("cassandra.cluster.loops.get_ident", lambda: thread.ident)
+    assert thread.is_current()
+    assert loops.is_current()
+    monkeypatch.undo()
+    cluster.shutdown()
+    monkeypatch.setattr("cassandra.engine.loop.get_ident", lambda: thread.ident)
+    monkeypatch.setattr("cassandra.cluster.loops.get_ident", lambda: thread.ident)
+    assert not thread.is_current()
+    assert not loops.is_current()
+
+
 def test_shutdown_before_connect(node: FakeNode) -> None:
     """A cluster that was shut down cannot connect, even if it was never connected."""
     cluster = Cluster([node.address], port=node.port)
