@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import ConsistencyLevel
+from cassandra import ConsistencyLevel, ReadFailure
 from cassandra.cqlengine import ValidationError, columns, connection, functions
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import (
@@ -23,6 +23,7 @@ from cassandra.cqlengine.query import (
 )
 from cassandra.cqlengine.usertype import UserType
 from cassandra.util import Date, Duration, Time
+from tests.waiting import until
 
 from .conftest import synced
 
@@ -548,6 +549,15 @@ def test_like_needs_a_sasi_index(mapper: str) -> None:
         Song.objects.filter(album__like="%a%").first()
 
 
+def is_answered(query: Any) -> bool:
+    """Return False if the index that a query needs is not built yet."""
+    try:
+        query.first()
+    except ReadFailure:
+        return False
+    return True
+
+
 def test_ann_of_orders_rows_by_the_nearest_vectors(mapper: str) -> None:
     """`order_by` with `ann_of` returns the rows whose vectors are nearest to the query vector.
 
@@ -564,6 +574,7 @@ def test_ann_of_orders_rows_by_the_nearest_vectors(mapper: str) -> None:
     for number in range(10):
         Document.create(id=number, kind="even" if number % 2 == 0 else "odd", near=[number, 1.0])
     nearest = Document.objects.order_by(Document.near.ann_of([6.2, 1.0]))
+    until(lambda: is_answered(nearest))  # the node builds the index in the background
     assert [document.id for document in nearest.limit(3)] == [6, 7, 5]
     nearest_document = nearest.only(["id"]).first()
     assert nearest_document is not None
