@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from cassandra._impl import happy_path
-from cassandra.cluster import ResponseFuture, response_future
+from cassandra.cluster import ResponseFuture
 from cassandra.cqlengine import statements
 from cassandra.cqlengine.query import batch, dml
 from cassandra.engine import (
@@ -391,11 +391,11 @@ def late_callbacks_are_lost(correct: Any) -> Any:
     return _nothing
 
 
-@mutant("adding a callback calls it twice", response_future._Callbacks, "add")
+@mutant("a callback is called twice", ResponseFuture, "_call_one")
 def callbacks_are_doubled(correct: Any) -> Any:
-    def wrong(self: Any, callback: Any) -> None:
-        correct(self, callback)
-        self.due.append(callback)
+    def wrong(self: Any, callback: Any, outcome: Any) -> None:
+        correct(self, callback, outcome)
+        correct(self, callback, outcome)
 
     return wrong
 
@@ -403,9 +403,11 @@ def callbacks_are_doubled(correct: Any) -> Any:
 @mutant("of several threads that wait for a future, one is woken", ResponseFuture, "_wait")
 def waits_are_not_woken(correct: Any) -> Any:
     def wrong(self: Any, timeout: Any = None) -> None:
-        self._waiter = None
+        self._waiters = None
+        vars(self).pop("_first_waiters", None)
         correct(self, timeout)
-        self._waiter = None
+        self._waiters = None
+        vars(self).pop("_first_waiters", None)
 
     return wrong
 
