@@ -69,8 +69,10 @@ from cpython.unicode cimport (
     PyUnicode_DecodeUTF8,
 )
 from libc.math cimport isinf
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memmove, strlen
+from libc.stdlib cimport qsort
+from libc.string cimport memcmp, memcpy, memmove, strlen
 from cpython cimport array as arrays
 from cpython cimport datetime as cdatetime
 
@@ -117,6 +119,7 @@ from cassandra.cqltypes.failures import (
     wrong_width,
 )
 from cassandra.cqltypes.missing import is_missing, masked_array
+from cassandra.cqltypes.server_order import of_signed
 from cassandra.limits import limits, too_many_nulls
 from cassandra.sentinels import EMPTY as _EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey

@@ -768,15 +768,123 @@ cdef class VectorCodec(Codec):
 
 # -- the order of sets and maps --------------------------------------------------------------------
 
+# An element of a set, or a key and its value, in the bytes of the collection.
+cdef struct Entry:
+    const uint8_t* key      # the bytes of the element, or of the key
+    Py_ssize_t key_size
+    const uint8_t* begin    # where the length of the element, or of the key, is
+    Py_ssize_t size         # of all parts of the entry, with their lengths
+
+ctypedef int (*Comparison)(const void*, const void*) noexcept nogil
+
+
+# Compares two entries by the bytes of their keys; of equal keys, the earlier one is less.
+cdef int by_bytes(const void* left, const void* right) noexcept nogil:
+    cdef const Entry* a = <const Entry*> left
+    cdef const Entry* b = <const Entry*> right
+    cdef Py_ssize_t shared = min(a.key_size, b.key_size)
+    cdef int order = memcmp(a.key, b.key, shared) if shared > 0 else 0
+    if order == 0 and a.key_size != b.key_size:
+        return -1 if a.key_size < b.key_size else 1
+    if order == 0:
+        return -1 if a.begin < b.begin else a.begin > b.begin
+    return order
+
+
+# Compares two entries whose keys are signed integers of the same size.
+cdef int by_signed_integer(const void* left, const void* right) noexcept nogil:
+    cdef const Entry* a = <const Entry*> left
+    cdef const Entry* b = <const Entry*> right
+    if (a.key[0] ^ b.key[0]) & 0x80:
+        return -1 if a.key[0] & 0x80 else 1
+    return by_bytes(left, right)
+
+
+# Sorts the entries of a set or map, and removes those whose key another entry repeats later.
+# Returns the new size of the collection in bytes. Returns -1, and changes nothing, if the entries
+# cannot be compared here.
+cdef Py_ssize_t sort_entries(
+    uint8_t* data, Py_ssize_t size, int parts, Comparison compare
+) except -2:
+    cdef Py_ssize_t count = <int32_t> get_be32(data) if size >= 4 else 0
+    cdef Py_ssize_t offset = 4
+    cdef Py_ssize_t kept = 0
+    cdef Py_ssize_t length, i
+    cdef bint is_sorted = True
+    cdef int part
+    cdef Entry* entries
+    cdef uint8_t* copy
+    if count <= 1:
+        return size
+    entries = <Entry*> PyMem_Malloc(count * sizeof(Entry))
+    copy = <uint8_t*> PyMem_Malloc(size)
+    try:
+        if entries == NULL or copy == NULL:
+            raise MemoryError()
+        memcpy(copy, data, size)
+        for i in range(count):
+            entries[i].begin = copy + offset
+            for part in range(parts):
+                length = <int32_t> get_be32(copy + offset) if offset + 4 <= size else -1
+                if length < 0 or length > size - offset - 4:
+                    return size  # a null, which servers refuse: leave the collection as it is
+                if part == 0:
+                    entries[i].key = copy + offset + 4
+                    entries[i].key_size = length
+                offset += 4 + length
+            entries[i].size = copy + offset - entries[i].begin
+            # Integers of different sizes are compared by Python.
+            if compare == by_signed_integer and (
+                entries[i].key_size != entries[0].key_size or entries[i].key_size == 0
+            ):
+                return -1
+            if i > 0 and compare(&entries[i - 1], &entries[i]) > 0:
+                is_sorted = False
+        if not is_sorted:
+            qsort(entries, count, sizeof(Entry), compare)
+        offset = 4
+        for i in range(count):
+            # Of entries with the same key, keep the last.
+            if (
+                i + 1 < count
+                and entries[i].key_size == entries[i + 1].key_size
+                and memcmp(entries[i].key, entries[i + 1].key, entries[i].key_size) == 0
+            ):
+                continue
+            memcpy(data + offset, entries[i].begin, entries[i].size)
+            offset += entries[i].size
+            kept += 1
+        put_be32(data, <uint32_t> kept)
+        return offset
+    finally:
+        PyMem_Free(entries)
+        PyMem_Free(copy)
+
+
 @cython.final
 cdef class OrderedCodec(Codec):
     """Encodes with another codec, and then brings the sets and maps in a value into an order."""
 
     cdef Codec codec
-    cdef object order  # takes the encoded bytes, and returns the bytes in order
+    cdef object order   # takes the encoded bytes, and returns the bytes in order
+    # Compares elements if `order` does so by their bytes, or as signed integers; NULL otherwise.
+    cdef Comparison compare
+    cdef int parts      # of an entry: 2 for a map, 1 for a set
 
     cdef int write(self, wbuf* out, object value) except -1:
-        cdef bytes data = self.order(self.codec.encode(value))
+        cdef Py_ssize_t start = out.size
+        cdef Py_ssize_t size
+        cdef bytes data
+        self.codec.write(out, value)
+        if self.compare != NULL:
+            size = sort_entries(out.data + start, out.size - start, self.parts, self.compare)
+            if size >= 0:
+                out.size = start + size
+                return 0
+        data = self.order(
+            PyBytes_FromStringAndSize(<char*> (out.data + start), out.size - start)
+        )
+        out.size = start
         return wbuf_write(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
     cdef object read(self, const uint8_t* data, Py_ssize_t size, Page* page):
@@ -795,6 +903,12 @@ def ordered(codec, order):
     cdef OrderedCodec new = OrderedCodec.__new__(OrderedCodec)
     new.codec = codec_of(codec)
     new.order = order
+    new.parts = 2 if order.is_map else 1
+    new.compare = NULL
+    if order.key is bytes:
+        new.compare = by_bytes
+    elif order.key is of_signed:
+        new.compare = by_signed_integer
     return describe(new, KIND_OTHER, codec.cql_name, -1, -1, False, codec.legacy_empty)
 
 

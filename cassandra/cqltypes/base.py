@@ -28,7 +28,7 @@ from cassandra.cqltypes.codecs.base import Codec, begin_page
 from cassandra.sentinels import EMPTY, EmptyValue
 
 if TYPE_CHECKING:
-    from cassandra.cqltypes.server_order import ServerOrder, SortKey
+    from cassandra.cqltypes.server_order import CollectionOrder, SortKey
 
     class CodecModule(Protocol):
         """The functions of a codec module that type classes call.
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
             empty: object,
         ) -> Codec: ...
 
-        def ordered(self, codec: Codec, order: ServerOrder, /) -> Codec: ...
+        def ordered(self, codec: Codec, order: CollectionOrder, /) -> Codec: ...
 
         def vector_of(
             self, element: Codec, dimension: int, /, *, as_: str, empty: object
@@ -428,7 +428,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         return key
 
     @classmethod
-    def _server_order(cls) -> ServerOrder | None:
+    def _server_order(cls) -> CollectionOrder | None:
         """Return a function that puts the elements of a set or map into the order of servers.
 
         Return None for all other types: their codecs already order the sets and maps in their
@@ -592,7 +592,7 @@ def sort_key_of(cls: type[_CassandraType]) -> SortKey | None:
     return None if cls._overridden() else cls._sort_key()
 
 
-def server_order_of(cls: type[_CassandraType]) -> ServerOrder | None:
+def server_order_of(cls: type[_CassandraType]) -> CollectionOrder | None:
     """Return a function that brings a set or map into the order of servers.
 
     None for other types, and for an application's class with its own encoding.

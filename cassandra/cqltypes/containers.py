@@ -15,18 +15,17 @@ from cassandra.cqltypes.base import (
     sub_codec,
 )
 from cassandra.cqltypes.server_order import (
+    CollectionOrder,
     of_elements,
     of_entries,
     of_fields,
     of_vectors,
-    order_map,
-    order_set,
 )
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import CodecModule
     from cassandra.cqltypes.codecs.base import Codec
-    from cassandra.cqltypes.server_order import ServerOrder, SortKey
+    from cassandra.cqltypes.server_order import SortKey
 
 
 class _ParameterizedType(_CassandraType):
@@ -90,11 +89,11 @@ class SetType(_SimpleParameterizedType):
     _factory = "set_of"
 
     @classmethod
-    def _server_order(cls) -> ServerOrder | None:
+    def _server_order(cls) -> CollectionOrder | None:
         if not cls.subtypes:
             return None
         key = sort_key_of(cls.subtypes[0])
-        return None if key is None else order_set(key)
+        return None if key is None else CollectionOrder(key)
 
 
 class MapType(_ParameterizedType):
@@ -121,11 +120,11 @@ class MapType(_ParameterizedType):
         return None if keys is None else of_entries(*keys)
 
     @classmethod
-    def _server_order(cls) -> ServerOrder | None:
+    def _server_order(cls) -> CollectionOrder | None:
         if not cls.subtypes:
             return None
         key = sort_key_of(cls.subtypes[0])
-        return None if key is None else order_map(key)
+        return None if key is None else CollectionOrder(key, is_map=True)
 
 
 class TupleType(_ParameterizedType):
@@ -260,7 +259,7 @@ class _Wrapper(_SimpleParameterizedType):
         return sort_key_of(cls.subtypes[0]) if cls.subtypes else None
 
     @classmethod
-    def _server_order(cls) -> ServerOrder | None:
+    def _server_order(cls) -> CollectionOrder | None:
         return server_order_of(cls.subtypes[0]) if cls.subtypes else None
 
     # This is always False. If the parameter is an application's type, the wrapper's codec uses the

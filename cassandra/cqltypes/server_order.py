@@ -24,9 +24,6 @@ from cassandra.marshal import uvint_unpack
 # A function that takes the bytes of an element, and returns an object by which elements are
 # compared.
 SortKey: TypeAlias = Callable[[bytes], Any]
-# A function that takes the bytes of a set or map, and returns them in the order of servers.
-ServerOrder: TypeAlias = Callable[[bytes], bytes]
-
 _int32_at = struct.Struct(">i").unpack_from
 _pack_int32 = struct.Struct(">i").pack
 # The first bytes of collections that need no sorting: of no or one element or entry.
@@ -132,36 +129,31 @@ def of_vectors(key: SortKey, fixed_size: int) -> SortKey:
     return sort_key
 
 
-def order_set(key: SortKey) -> ServerOrder:
-    """Return a function that sorts the elements of a set, and removes duplicates.
+class CollectionOrder:
+    """Called with the bytes of a set or map; returns them in the order of servers.
 
-    :param key: the sort key function of the elements.
+    Of two elements with the same bytes, or two entries with the same key, the last one is kept.
+
+    :param key: the sort key function of the elements, or of the keys of a map.
+    :param is_map: True for a map.
     """
 
-    def order_elements(data: bytes) -> bytes:
-        elements = None if data[:4] in _AT_MOST_ONE else _split(data)
-        return data if elements is None else _join(_sorted(key, dict.fromkeys(elements)))
+    __slots__ = ("is_map", "key")
 
-    return order_elements
+    def __init__(self, key: SortKey, is_map: bool = False) -> None:
+        self.key = key
+        self.is_map = is_map
 
-
-def order_map(key: SortKey) -> ServerOrder:
-    """Return a function that sorts the entries of a map by their keys.
-
-    Of two entries with the same key, the last one is kept.
-
-    :param key: the sort key function of the keys.
-    """
-
-    def order_entries(data: bytes) -> bytes:
-        parts = None if data[:4] in _AT_MOST_ONE else _split(data, 2)
+    def __call__(self, data: bytes) -> bytes:
+        parts_per_entry = 2 if self.is_map else 1
+        parts = None if data[:4] in _AT_MOST_ONE else _split(data, parts_per_entry)
         if parts is None:
             return data
+        if not self.is_map:
+            return _join(_sorted(self.key, dict.fromkeys(parts)))
         entries = dict(zip(parts[::2], parts[1::2], strict=True))
-        ordered = _sorted(key, entries)
+        ordered = _sorted(self.key, entries)
         return _join([part for name in ordered for part in (name, entries[name])], 2)
-
-    return order_entries
 
 
 def _sorted(key: SortKey, parts: Mapping[bytes, object]) -> list[bytes]:
