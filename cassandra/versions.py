@@ -173,6 +173,13 @@ class SchemaTargetType:
     AGGREGATE = "AGGREGATE"
 
 
+SCHEMA_CHANGES, SCHEMA_TARGETS = (
+    frozenset(value for name, value in vars(names).items() if not name.startswith("_"))
+    for names in (SchemaChangeType, SchemaTargetType)
+)
+"""The changes and the kinds of schema objects that this driver knows."""
+
+
 class OperationType(enum.Enum):
     """The type of operation that ScyllaDB's rate limit rejected."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Generator, Hashable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._forks import renewed
@@ -18,7 +17,7 @@ from cassandra.client.checks import check_cluster, check_keyspace, check_user_ty
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
-from cassandra.engine.environment import new_task
+from cassandra.engine.environment import call_on, new_task
 from cassandra.engine.mistakes import (
     check_loop,
     refuse_without_loop,
@@ -47,11 +46,10 @@ class _Attempt:
     :param task: the task that connects.
     """
 
-    __slots__ = ("loop", "task", "waiting")
+    __slots__ = ("task", "waiting")
 
     def __init__(self, task: asyncio.Task[Core]) -> None:
         self.task = task
-        self.loop = task.get_loop()
         self.waiting = 0  # the number of callers that wait for the attempt
 
 
@@ -195,10 +193,11 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             return self._core.loop
         if attempt is None:
             return None
-        if attempt.loop.is_closed():
+        loop = attempt.task.get_loop()
+        if loop.is_closed():
             self._connecting = None
             return None
-        return attempt.loop
+        return loop
 
     def _refuse_other_loop(self) -> None:
         """Raise RuntimeError if the cluster belongs to another loop than the running one."""
@@ -270,12 +269,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         Another thread may call this, if it has changed a profile that this cluster uses.
         """
         assert self._core is not None
-        loop = self._core.loop
-        if running_loop() is loop:
-            function(*args)
-        else:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(function, *args)
+        call_on(self._core.loop, function, *args)
 
     def _resize_pools(self) -> None:
         if self._core is not None:

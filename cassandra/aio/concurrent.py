@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -12,7 +11,8 @@ from cassandra._failed_iterations import Failure
 from cassandra._habits import advise_on_pairs
 from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
-from cassandra.engine.mistakes import check_loop, running_loop
+from cassandra.engine.environment import call_on
+from cassandra.engine.mistakes import check_loop
 
 if TYPE_CHECKING:
     from cassandra._truth_tests import UseCheck
@@ -306,12 +306,8 @@ class _Run:
 
     def give_up(self) -> None:
         """Cancel all executions, because the caller has stopped iterating."""
-        if running_loop() is self._loop:
-            self._cancel_all()
-            return
         # Only the session's loop may end requests. If it is closed, there is nothing to end.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._cancel_all)
+        call_on(self._loop, self._cancel_all)
 
     def _cancel_all(self) -> None:
         self._collector.notify_reader = None

@@ -165,6 +165,15 @@ class Bound(NamedTuple):
     skipped_count: int = 0
 
 
+def _rows_at(
+    indexes: Sequence[int], block: Any, row_numbers: Sequence[int]
+) -> tuple[Any, Sequence[int]]:
+    """Return (block, row numbers) of the rows at some positions of a block, in their order."""
+    if len(indexes) == len(block):
+        return block, row_numbers
+    return block.take(indexes), [row_numbers[index] for index in indexes]
+
+
 class Binder:
     """Binds the rows of a load's chunks, and groups them into requests.
 
@@ -580,7 +589,7 @@ class Binder:
         if skipped:
             failures = [failure for failure in failures if failure[0] not in skipped]
             indexes = [index for index, row in enumerate(row_numbers) if row not in skipped]
-            block, row_numbers = block.take(indexes), [row_numbers[index] for index in indexes]
+            block, row_numbers = _rows_at(indexes, block, row_numbers)
         if self.write_time is not None:
             if block.has_unset:
                 block, row_numbers = self._with_write_times(block, row_numbers, failures)
@@ -697,9 +706,7 @@ class Binder:
                 continue
             problem = f"it has no field {field!r}, which is the row's write time"
             failures.append((row_numbers[row_index], ValueError(problem)))
-        if len(good_indexes) == len(block):
-            return block, row_numbers
-        return block.take(good_indexes), [row_numbers[row_index] for row_index in good_indexes]
+        return _rows_at(good_indexes, block, row_numbers)
 
     def _without_bad_vectors(
         self,
@@ -725,9 +732,7 @@ class Binder:
                     break
             else:
                 good_indexes.append(row_index)
-        if len(good_indexes) == len(block):
-            return block, row_numbers
-        return block.take(good_indexes), [row_numbers[row_index] for row_index in good_indexes]
+        return _rows_at(good_indexes, block, row_numbers)
 
     def _without_deletions(
         self,
@@ -762,9 +767,7 @@ class Binder:
                 failures.append((row_numbers[row_index], ValueError(problem)))
             else:
                 good_indexes.append(row_index)
-        if len(good_indexes) == len(block):
-            return block, row_numbers
-        return block.take(good_indexes), [row_numbers[row_index] for row_index in good_indexes]
+        return _rows_at(good_indexes, block, row_numbers)
 
     def _without_null_counters(
         self,

@@ -733,7 +733,7 @@ class ResponseFuture(Generic[R]):
             which needs the loop.
         """
         # `setdefault` is atomic, so two threads get the same object.
-        lock: _PageLock = vars(self).get("_page_lock") or vars(self).setdefault(
+        lock: _PageLock = self._page_lock or vars(self).setdefault(
             "_page_lock", renewed(_PageLock())
         )
         return lock if lock.acquire(get_ident() not in self.session._loops.idents) else None

@@ -69,6 +69,14 @@ def _sort_keys(subtypes: Sequence[type[_CassandraType]]) -> list[SortKey] | None
     return known_keys if keys and len(known_keys) == len(keys) else None
 
 
+def _collection_order(
+    subtypes: Sequence[type[_CassandraType]], is_map: bool = False
+) -> CollectionOrder | None:
+    """Return the order of a set or map, which its first subtype decides; None if it has none."""
+    key = sort_key_of(subtypes[0]) if subtypes else None
+    return None if key is None else CollectionOrder(key, is_map)
+
+
 class ListType(_SimpleParameterizedType):
     """The CQL type list. Values are decoded as lists.
 
@@ -90,10 +98,7 @@ class SetType(_SimpleParameterizedType):
 
     @classmethod
     def _server_order(cls) -> CollectionOrder | None:
-        if not cls.subtypes:
-            return None
-        key = sort_key_of(cls.subtypes[0])
-        return None if key is None else CollectionOrder(key)
+        return _collection_order(cls.subtypes)
 
 
 class MapType(_ParameterizedType):
@@ -121,10 +126,7 @@ class MapType(_ParameterizedType):
 
     @classmethod
     def _server_order(cls) -> CollectionOrder | None:
-        if not cls.subtypes:
-            return None
-        key = sort_key_of(cls.subtypes[0])
-        return None if key is None else CollectionOrder(key, is_map=True)
+        return _collection_order(cls.subtypes, is_map=True)
 
 
 class TupleType(_ParameterizedType):

@@ -195,17 +195,19 @@ def new_task(
     return asyncio.Task(coroutine, loop=loop)
 
 
-def call_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+def call_on(
+    loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: object
+) -> None:
     """Call `function` now if `loop` is running in this thread, otherwise when the loop runs again.
 
     The application may cancel an execution while its loop does not run, as ``asyncio.run`` does at
     its end. If the loop is closed, `function` is not called.
     """
     if asyncio._get_running_loop() is loop:
-        function()
+        function(*args)
         return
     with suppress(RuntimeError):  # the loop is closed
-        loop.call_soon_threadsafe(function)
+        loop.call_soon_threadsafe(function, *args)
 
 
 async def _run_in_thread(on_end: Callable[[], object], function: Callable[..., T], *args: Any) -> T:

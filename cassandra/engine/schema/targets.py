@@ -10,16 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from cassandra.versions import SchemaChangeType, SchemaTargetType
+from cassandra.versions import SCHEMA_CHANGES, SCHEMA_TARGETS
 
 MANY = 12  # this number of targets in one keyspace is replaced by the whole keyspace
 MANY_KEYSPACES = 64  # targets in this number of keyspaces are replaced by the whole schema
-
-# The kinds of objects and of changes that this driver knows.
-_KINDS, _CHANGES = (
-    frozenset(value for name, value in vars(names).items() if not name.startswith("_"))
-    for names in (SchemaTargetType, SchemaChangeType)
-)
 
 
 class Target(NamedTuple):
@@ -67,7 +61,7 @@ class Target(NamedTuple):
 
 def is_known(event: Mapping[str, Any]) -> bool:
     """Return True if this driver knows what a schema change event reports."""
-    return event["target_type"] in _KINDS and event["change_type"] in _CHANGES
+    return event["target_type"] in SCHEMA_TARGETS and event["change_type"] in SCHEMA_CHANGES
 
 
 class PendingTargets:

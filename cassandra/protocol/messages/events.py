@@ -12,18 +12,18 @@ from cassandra.errors import UnknownContent
 from cassandra.protocol import opcodes
 from cassandra.protocol.messages.base import MessageType, public, register_class
 from cassandra.protocol.primitives import Cursor
-from cassandra.versions import SchemaTargetType, UserAggregateDescriptor, UserFunctionDescriptor
+from cassandra.versions import (
+    SCHEMA_TARGETS,
+    SchemaTargetType,
+    UserAggregateDescriptor,
+    UserFunctionDescriptor,
+)
 
 GRACEFUL_DISCONNECT = "GRACEFUL_DISCONNECT"
 """The event with which a server announces that it will close the connection.
 
 The option in SUPPORTED that offers this event has the same name.
 """
-
-# The targets whose fields we know.
-_TARGETS = frozenset(
-    target for name, target in vars(SchemaTargetType).items() if not name.startswith("_")
-)
 
 
 def read_schema_change(cursor: Cursor) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def read_schema_change(cursor: Cursor) -> dict[str, Any]:
     change_type = cursor.string()
     target = cursor.string()
     event: dict[str, Any] = {"target_type": target, "change_type": change_type}
-    if target not in _TARGETS:
+    if target not in SCHEMA_TARGETS:
         event["keyspace"] = cursor.name() if cursor.has_more else ""
         if cursor.has_more:
             event.setdefault(target.lower(), cursor.name())
