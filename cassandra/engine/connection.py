@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from cassandra.engine.compat_names import CompatConnection
 from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import depends_on_keyspace
+from cassandra.engine.output_progress import NO_OUTPUT, OutputState, output_state
 from cassandra.errors import ConnectionException, ConnectionShutdown, ProtocolError, UnknownContent
 from cassandra.protocol.expected import check_answer
 from cassandra.protocol.messages.decode import decode_response
@@ -356,6 +357,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     def is_connected(self) -> bool:
         """True if the transport was ever connected."""
         return self._transport is not None
+
+    @property
+    def output(self) -> OutputState:
+        """How much of what was sent has arrived."""
+        return NO_OUTPUT if self._transport is None else output_state(self._transport)
 
     @property
     def received_anything(self) -> bool:

@@ -9,6 +9,8 @@ then reconnects, as after any other loss of a connection.
 * `check` sends heartbeats to one host at once. It is called when something suggests that the host
   hangs: a request timed out on a connection that received nothing during that time, a connection to
   the host broke or could not be opened, or the cluster reports the host down.
+* If a large request is still being sent, and the peer receives more and more of it, the connection
+  is not closed: the heartbeat waits behind that request.
 * If the response to a heartbeat does not come within LATE seconds, the host's other silent
   connections get a heartbeat, too. So if a host hangs, the pools and the control connection lose
   all connections to the host at about the same time, and not one interval after another.
@@ -163,11 +165,14 @@ def _names(connections: list[Connection]) -> str:
 async def _beat(connection: Connection, timeout: float) -> bool:
     """Send one heartbeat, and close the connection if its response does not come in time.
 
-    :returns: False if no response came in time.
+    :returns: False if the connection was closed because no response came in time.
     """
+    output_before = connection.output
     try:
         read_answer(connection, OPTIONS, None, *await connection.request(OPTIONS, b"", timeout))
     except asyncio.TimeoutError:
+        if connection.output.goes_on_since(output_before):
+            return True
         connection.close(
             ConnectionException(
                 f"{connection.endpoint} did not answer a heartbeat within {timeout} s",
@@ -183,7 +188,8 @@ async def _beat(connection: Connection, timeout: float) -> bool:
             return True
         # The connection has no free stream for the heartbeat. Responses to its other requests would
         # also show that the peer is alive, so close the connection only if no response comes.
-        if await _stays_silent(connection, timeout):
+        stayed_silent = await _stays_silent(connection, timeout)
+        if stayed_silent and not connection.output.goes_on_since(output_before):
             connection.close(error)
             return False
     return True

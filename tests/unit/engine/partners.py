@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from cassandra.client.settings.table import ClusterSettings
 from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.engine.output_progress import NO_OUTPUT
 from cassandra.engine.settings import Settings
 from cassandra.metadata.host import Host
 from cassandra.policies.conviction import SimpleConvictionPolicy
@@ -85,6 +86,7 @@ def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
         on_event=None,
         on_closed=None,
         wire_format=(VERSION, ()),
+        output=NO_OUTPUT,
     )
 
     # The first call marks the connection as closed, and notifies its owner.

@@ -12,6 +12,7 @@ import pytest
 
 from cassandra._impl import codecs
 from cassandra.engine.heartbeats import LATE, Heartbeats, is_silent
+from cassandra.engine.output_progress import OutputState
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.protocol.opcodes import OPTIONS, READY, SUPPORTED
 from tests.unit.engine.partners import fake_connection, new_host, spawn
@@ -141,6 +142,34 @@ async def test_a_timeout_closes_only_its_connection() -> None:
     assert str(dead.connection.close_error) == (
         "10.0.0.1:9042 did not answer a heartbeat within 7.5 s"
     )
+
+
+@pytest.mark.parametrize("outcome", [1.0, ConnectionShutdown("no free stream")])
+@pytest.mark.parametrize(
+    ("later", "is_closed"),
+    [
+        (OutputState(200, is_pending=True), False),
+        (OutputState(100, is_pending=True), True),  # nothing has arrived in the meantime
+        (OutputState(200, is_pending=False), True),  # the heartbeat has arrived
+    ],
+)
+async def test_a_heartbeat_waits_behind_a_large_request(
+    outcome: Any, later: OutputState, is_closed: bool
+) -> None:
+    peer = Peer(outcome)
+    peer.connection.output = OutputState(100, is_pending=True)
+
+    async def send_on() -> None:
+        await peer.is_asked.wait()
+        peer.connection.output = later
+
+    sending = spawn(send_on())
+    harness = HeartbeatHarness(peer)
+    harness.heartbeats.check(HOST)
+    await harness.idle()
+    await harness.stop()
+    await sending
+    assert peer.connection.closed is is_closed
 
 
 async def test_an_unexpected_answer_closes_the_connection() -> None:
