@@ -1,11 +1,12 @@
-"""Prepares statements again after ALTER TYPE, so that values of the new fields can be bound.
+"""Prepares statements again after their types have changed on the server.
 
-A prepared statement knows the fields that its user-defined types had when it was prepared. Servers
-accept values without new fields, and do not report new fields when the statement is executed.
-Without this module, a value with a new field would be rejected until the application prepares the
-statement again. (cassandra-driver writes such a value without the new field.)
+A prepared statement knows the types of its bind markers, and the fields of user-defined types, as
+they were when it was prepared.
 
-The statements that use a changed type are prepared again
+After ALTER TYPE, servers accept values without new fields, and do not report new fields when the
+statement is executed. Without this module, a value with a new field would be rejected until the
+application prepares the statement again. (cassandra-driver writes such a value without the new
+field.) The statements that use a changed type are prepared again
 
 * after a DDL statement of one of our sessions, before its request completes (`after_ddl`);
 * after the server's event about a change that another client has made (`on_event`): after a random
@@ -13,6 +14,15 @@ The statements that use a changed type are prepared again
 * when the control connection has moved, and may have missed events (`catch_up`).
 
 Values that were bound before remain valid: see `rebind.adopt_columns`.
+
+If a table is dropped, it may be created again with other types. A server gives the same CQL the
+same id as before. So if another client prepares the statement first, the server knows our id, would
+accept values of the old types, and would misread them. Therefore, after DROP of a table, a type or
+a keyspace, the affected statements at once get an id that no server has. When such a statement is
+next executed, the server responds with Unprepared, and the driver prepares it again and compares
+the types (see `reprepare.take_over`). A little later, the types are also compared with the schema,
+because the server may have sent the event before it has dropped the statement from its cache. They
+are compared after ALTER TABLE, too, which can give a column the name of another column.
 """
 
 from __future__ import annotations
@@ -21,8 +31,9 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra.cqltypes.parse import strip_frozen
 from cassandra.engine.prepare.rebind import user_types_of
 from cassandra.engine.randomness import generator_or_default
 from cassandra.errors import DriverException
@@ -33,11 +44,8 @@ if TYPE_CHECKING:
     from cassandra.engine.prepare.statements import Preparer
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.protocol.column_specs import ColumnMetadata
     from cassandra.query.prepared import PreparedStatement
-
-# A changed type: (keyspace, name). The name is "" for any type of the keyspace, and the keyspace is
-# "" for any type of the cluster.
-ChangedType = tuple[str, str]
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -51,6 +59,19 @@ DEFAULT_WINDOW = 2.0  # seconds
 LATER_CHECKS = (0.5, 5.0)  # seconds
 
 
+class Changed(NamedTuple):
+    """What a schema change has changed.
+
+    :param target: "TYPE" or "TABLE". Views are tables, too.
+    :param keyspace: the keyspace; "" for any keyspace.
+    :param name: the name of the type or the table; "" for any in the keyspace.
+    """
+
+    target: str
+    keyspace: str
+    name: str
+
+
 class ChangedTypes:
     """Renews the statements that use changed types. To renew a statement means to prepare it again.
 
@@ -62,8 +83,8 @@ class ChangedTypes:
     """
 
     __slots__ = (
-        "_agree", "_get_connection", "_metadata", "_pending", "_preparer", "_random", "_settings",
-        "_spawn", "_task",
+        "_agree", "_altered", "_comparison", "_dropped", "_get_connection", "_metadata", "_pending",
+        "_preparer", "_random", "_settings", "_spawn", "_task",
     )  # fmt: skip
 
     def __init__(
@@ -83,26 +104,44 @@ class ChangedTypes:
         self._get_connection = control
         self._spawn = spawn
         self._random = generator_or_default(random)
-        self._pending: set[ChangedType] = set()  # the changed types of recent events
-        self._task: asyncio.Task[None] | None = None  # of `_renew_pending`; may have ended
+        # What recent events have changed: types with new fields, dropped tables and types, and
+        # tables with other columns.
+        self._pending: set[Changed] = set()
+        self._dropped: set[Changed] = set()
+        self._altered: set[Changed] = set()
+        # The tasks of `_renew_pending` and `_compare_tables`. They may have ended.
+        self._task: asyncio.Task[None] | None = None
+        self._comparison: asyncio.Task[None] | None = None
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Renew the affected statements later, because the server has reported a schema change."""
-        changed_type = _changed_type(event)
-        if changed_type is None or not self._preparer.prepared_count:
+        """Handle the affected statements soon, because the server has reported a schema change."""
+        changed = _changed_by(event)
+        if changed is None or not self._preparer.prepared_count:
             return
-        self._pending.add(changed_type)
-        if self._task is None or self._task.done():
-            self._task = self._spawn(self._renew_pending())
+        if event["change_type"] == "DROPPED":
+            self._dropped.add(changed)
+        elif changed.target == "TABLE":
+            self._altered.add(changed)
+        else:
+            self._pending.add(changed)
+            if self._task is None or self._task.done():
+                self._task = self._spawn(self._renew_pending())
+            return
+        if self._comparison is None or self._comparison.done():
+            self._comparison = self._spawn(self._compare_tables())
 
     async def after_ddl(self, event: Mapping[str, Any]) -> None:
-        """Renew the affected statements now, because a session has executed a DDL statement."""
-        changed_type = _changed_type(event)
-        if changed_type is not None:
+        """Handle the affected statements now, because a session has executed a DDL statement."""
+        changed = _changed_by(event)
+        if changed is None:
+            return
+        if event["change_type"] == "DROPPED":
+            await self._preparer.revoke_ids(_uses({changed}))
+        elif changed.target == "TYPE":
             # If the server's event about this change has come already, do not handle it again
             # later.
-            self._pending.discard(changed_type)
-            await self._preparer.renew(await self._statements_using({changed_type}))
+            self._pending.discard(changed)
+            await self._preparer.renew(await self._statements_using({changed}))
 
     async def catch_up(self) -> None:
         """Renew the statements whose types differ from the schema.
@@ -118,8 +157,8 @@ class ChangedTypes:
             await asyncio.sleep(
                 self._random.uniform(0.0, window if window >= 0 else DEFAULT_WINDOW)
             )
-            changed_types, self._pending = self._pending, set()
-            statements = await self._statements_using(changed_types)
+            changes, self._pending = self._pending, set()
+            statements = await self._statements_using(changes)
             if not statements:
                 continue
             # Wait until all nodes know the change: a node that does not know it would describe the
@@ -131,6 +170,22 @@ class ChangedTypes:
             await self._preparer.renew(statements)
             self._spawn(self._renew_outdated(statements))
 
+    async def _compare_tables(self) -> None:
+        """Handle the statements whose table or types were dropped or altered, by recent events."""
+        while self._dropped or self._altered:
+            dropped, self._dropped = self._dropped, set()
+            altered, self._altered = self._altered, set()
+            if dropped:
+                await self._preparer.revoke_ids(_uses(dropped))
+            statements = await self._statements_using(dropped | altered)
+            if statements:
+                self._spawn(self._compare_later(statements))
+
+    async def _compare_later(self, statements: list[PreparedStatement]) -> None:
+        """Renew the outdated ones of `statements`, when the schema was read after the event."""
+        await asyncio.sleep(max(self._settings.schema_event_refresh_window, 0.0))
+        await self._renew_outdated(statements)
+
     async def _renew_outdated(self, statements: list[PreparedStatement]) -> None:
         """Renew each of `statements` again if its types still differ from those in the schema."""
         for delay in LATER_CHECKS:
@@ -139,24 +194,17 @@ class ChangedTypes:
             if outdated:
                 await self._preparer.renew(outdated)
 
-    async def _statements_using(self, changed_types: set[ChangedType]) -> list[PreparedStatement]:
-        """Return the statements that bind values of one of the types, only one for each id."""
-        if not changed_types:
-            return []
-
-        def uses_changed_type(prepared: PreparedStatement) -> bool:
-            # An empty name in `changed_types` stands for any type or keyspace; see `ChangedType`.
-            return any(
-                not changed_types.isdisjoint(
-                    ((udt.keyspace, udt.typename), (udt.keyspace, ""), ("", ""))
-                )
-                for udt in user_types_of(prepared.column_metadata)
-            )
-
-        return await self._preparer.statements_where(uses_changed_type)
+    async def _statements_using(self, changes: set[Changed]) -> list[PreparedStatement]:
+        """Return the statements that bind values for one of `changes`, only one for each id."""
+        return await self._preparer.statements_where(_uses(changes)) if changes else []
 
     def _is_outdated(self, prepared: PreparedStatement) -> bool:
-        """Return True if a type of the statement has other fields than in the schema."""
+        """Return True if a bind marker has another type than its column in the schema.
+
+        A user-defined type with other fields is another type.
+        """
+        if any(self._has_other_type(marker) for marker in prepared.column_metadata):
+            return True
         for udt in user_types_of(prepared.column_metadata):
             keyspace = self._metadata.keyspaces.get(udt.keyspace)
             current = keyspace.user_types.get(udt.typename) if keyspace is not None else None
@@ -164,13 +212,50 @@ class ChangedTypes:
                 return True
         return False
 
+    def _has_other_type(self, marker: ColumnMetadata) -> bool:
+        """Return True if the column that `marker` is named after has another type in the schema."""
+        keyspace = self._metadata.keyspaces.get(marker.keyspace_name)
+        table = keyspace.tables.get(marker.table_name) if keyspace is not None else None
+        column = table.columns.get(marker.name) if table is not None else None
+        if column is None:
+            return False
+        bound_type = marker.type.cql_parameterized_type()
+        # Servers do not tell whether the type of a bind marker is frozen.
+        return column.cql_type != bound_type and strip_frozen(column.cql_type) != strip_frozen(
+            bound_type
+        )
 
-def _changed_type(event: Mapping[str, Any]) -> ChangedType | None:
-    """Return the type that an ALTER TYPE has changed; None for other schema changes."""
-    if event["target_type"] != "TYPE" or event["change_type"] != "UPDATED":
+
+def _uses(changes: set[Changed]) -> Callable[[PreparedStatement], bool]:
+    """Return a function that tells if a statement binds values for one of `changes`."""
+
+    def is_among(target: str, keyspace: str, name: str) -> bool:
+        # An empty name in `changes` stands for any name; see `Changed`.
+        names = ((keyspace, name), (keyspace, ""), ("", ""))
+        return any((target, *pair) in changes for pair in names)
+
+    def uses_change(prepared: PreparedStatement) -> bool:
+        tables = {(column.keyspace_name, column.table_name) for column in prepared.column_metadata}
+        return any(is_among("TABLE", *table) for table in tables) or any(
+            is_among("TYPE", udt.keyspace, udt.typename)
+            for udt in user_types_of(prepared.column_metadata)
+        )
+
+    return uses_change
+
+
+def _changed_by(event: Mapping[str, Any]) -> Changed | None:
+    """Return what a schema change has changed; None if it cannot affect prepared statements."""
+    target, keyspace, change = event["target_type"], event["keyspace"], event["change_type"]
+    # A new table, type or keyspace only affects statements of one that was dropped before.
+    if change == "CREATED" or (target == "KEYSPACE" and change != "DROPPED"):
         return None
-    keyspace, name = event["keyspace"], event["type"]
     # Servers send letters beyond Latin-1 in these names wrongly, so such a name cannot be trusted.
     if not keyspace.isascii():
-        return "", ""
-    return keyspace, name if name.isascii() else ""
+        keyspace = ""
+    if target == "KEYSPACE":
+        return Changed("TABLE", keyspace, "")
+    if target not in ("TABLE", "TYPE"):
+        return None
+    name = event[target.lower()]
+    return Changed(target, keyspace, name if keyspace and name.isascii() else "")

@@ -80,21 +80,33 @@ class StatementRegistry:
         statements = [prepared for reference in references if (prepared := reference()) is not None]
         return [prepared for prepared in statements if prepared.query_id == query_id]
 
-    def each_once(self) -> Iterator[PreparedStatement]:
-        """Return an iterator over the current statements, with only one statement for each id."""
+    def each(self) -> Iterator[PreparedStatement]:
+        """Return an iterator over the current statements."""
         # Copy the references, because statements may be added and freed during the iteration.
         references = [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
-        return self._distinct(references)
+        return self._existing(references)
+
+    def each_once(self) -> Iterator[PreparedStatement]:
+        """Return an iterator over the current statements, with only one statement for each id."""
+        return self._distinct(self.each())
 
     @staticmethod
-    def _distinct(references: list[weakref.ref[PreparedStatement]]) -> Iterator[PreparedStatement]:
-        """Yield the statements of `references` that still exist, only one for each id."""
-        seen: set[bytes] = set()
+    def _existing(references: list[weakref.ref[PreparedStatement]]) -> Iterator[PreparedStatement]:
+        """Yield the statements of `references` that still exist."""
         for reference in references:
             prepared = reference()
-            if prepared is not None and prepared.query_id not in seen:
-                seen.add(prepared.query_id)
+            if prepared is not None:
                 yield prepared
             # Delete this variable; otherwise the generator would keep the statement alive until the
             # caller asks for the next statement.
             del prepared
+
+    @staticmethod
+    def _distinct(statements: Iterator[PreparedStatement]) -> Iterator[PreparedStatement]:
+        """Yield one statement for each id."""
+        seen: set[bytes] = set()
+        for prepared in statements:
+            if prepared.query_id not in seen:
+                seen.add(prepared.query_id)
+                yield prepared
+            del prepared  # for the same reason as in `_existing`

@@ -255,6 +255,14 @@ def take_over(
     return None
 
 
+def revoke_id(statement: PreparedStatement, random: random.Random | None = None) -> None:
+    """Give `statement` an id that no server has, so that it is prepared again before it executes.
+
+    :param random: generates the id; None uses the process-wide generator.
+    """
+    statement.query_id = generator_or_default(random).randbytes(len(statement.query_id))
+
+
 def guard(
     statements: Iterable[PreparedStatement],
     columns: Sequence[ColumnMetadata],
@@ -273,8 +281,7 @@ def guard(
     adopt_key(statements, columns, key)
     for statement in statements:
         if changes_of(statement.column_metadata, columns):
-            query_id = statement.query_id
-            statement.query_id = generator_or_default(random).randbytes(len(query_id))
+            revoke_id(statement, random)
             if statement.when_changed is not None:
                 # `when_changed` removes the statement from its session's cache.
                 statement.when_changed()

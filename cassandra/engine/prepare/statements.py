@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.rebind import adopt_columns, adopt_key, changes_of, has_key
 from cassandra.engine.prepare.registry import StatementRegistry
-from cassandra.engine.prepare.reprepare import guard
+from cassandra.engine.prepare.reprepare import guard, revoke_id
 from cassandra.engine.prepare.sending import Send, send_to_one
 from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
@@ -436,10 +436,22 @@ class Preparer:
                 await asyncio.sleep(0)
         return statements
 
-    async def renew(self, statements: Iterable[PreparedStatement]) -> None:
-        """Prepare `statements` again, because user-defined types have got new fields.
+    async def revoke_ids(self, is_wanted: Callable[[PreparedStatement], bool]) -> None:
+        """Give the statements for which `is_wanted` is True ids that no server has.
 
-        Afterwards, values of the new fields can be bound. A few statements are prepared
+        So they are prepared again before they are executed.
+        """
+        for number, prepared in enumerate(self._registry.each(), 1):
+            if is_wanted(prepared):
+                revoke_id(prepared)
+            if number % LEFT_OUT_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def renew(self, statements: Iterable[PreparedStatement]) -> None:
+        """Prepare `statements` again, because their types have changed.
+
+        Afterwards, values of new fields can be bound. If a column has got another type, the
+        statements are given ids that no server has. A few statements are prepared
         concurrently. Errors are ignored. If a statement could not be prepared now, it is prepared
         again later: when it is executed on a server that has forgotten it, or when the application
         prepares it again.

@@ -1,4 +1,4 @@
-"""`ChangedTypes`: after ALTER TYPE, earlier prepared statements accept the new fields.
+"""`ChangedTypes`: what happens to prepared statements after schema changes.
 
 The first tests use fakes of the preparer. The other tests use a fake node.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import struct
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,9 @@ from cassandra.aio import Session
 from cassandra.cluster import Cluster
 from cassandra.cqltypes import Int32Type, ListType, UserType, UTF8Type
 from cassandra.engine.prepare.changed_types import LATER_CHECKS, ChangedTypes
-from cassandra.errors import ConnectionException
+from cassandra.errors import BindColumnsChanged, ConnectionException
 from cassandra.protocol.column_specs import ColumnMetadata
-from cassandra.query import PreparedStatement
+from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, Udt, error, schema_change
 from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import engine_settings, fake_connection, run_loop_turns, spawn
@@ -42,9 +43,24 @@ def type_changed(name: str = "address", change: str = "UPDATED", keyspace: str =
     }
 
 
-def statement_with(cql_type: Any) -> PreparedStatement:
+def table_changed(change: str, table: str = "t", keyspace: str = "ks") -> Any:
+    """Return a SCHEMA_CHANGE event about a table."""
+    return {
+        "target_type": "TABLE",
+        "change_type": change,
+        "keyspace": keyspace,
+        "table": table,
+    }
+
+
+def keyspace_changed(change: str, keyspace: str = "ks") -> Any:
+    """Return a SCHEMA_CHANGE event about a keyspace."""
+    return {"target_type": "KEYSPACE", "change_type": change, "keyspace": keyspace}
+
+
+def statement_with(cql_type: Any, table: str = "t") -> PreparedStatement:
     """Return a prepared statement with one bind marker, of this type."""
-    columns = [ColumnMetadata("ks", "t", "a", cql_type)]
+    columns = [ColumnMetadata("ks", table, "a", cql_type)]
     return PreparedStatement(columns, b"id", None, INSERT, "ks", 5, None, None)
 
 
@@ -57,7 +73,7 @@ STATEMENTS = {
     "int": statement_with(Int32Type),
     "address": statement_with(ADDRESS),
     "person": statement_with(PERSON),
-    "other": statement_with(OTHER),
+    "other": statement_with(OTHER, "t2"),
 }
 
 
@@ -65,18 +81,23 @@ class ChangedTypesHarness:
     """A `ChangedTypes` with fakes of everything that it uses.
 
     `renewed` lists the calls of `renew`, which prepares statements again. Each call is a list of
-    the statements' names in STATEMENTS. `agreements` counts how often the harness was asked to wait
+    the statements' names in STATEMENTS. `revoked` lists the names of statements that were given ids
+    that no server has. `agreements` counts how often the harness was asked to wait
     for schema agreement.
     """
 
     def __init__(self, **settings: Any) -> None:
         self.renewed: list[list[str]] = []
+        self.revoked: list[str] = []
         self.agreements = 0
         self.keyspaces: dict[str, Any] = {}
         metadata: Any = SimpleNamespace(keyspaces=self.keyspaces)
         self.control: Callable[[], Any] = fake_connection
         preparer: Any = SimpleNamespace(
-            prepared_count=len(STATEMENTS), statements_where=self.statements_where, renew=self.renew
+            prepared_count=len(STATEMENTS),
+            statements_where=self.statements_where,
+            renew=self.renew,
+            revoke_ids=self.revoke_ids,
         )
         self.changed_types = ChangedTypes(
             engine_settings(**{"schema_event_refresh_window": 0.0} | settings),
@@ -93,6 +114,9 @@ class ChangedTypesHarness:
     async def renew(self, statements: list[Any]) -> None:
         names = {id(statement): name for name, statement in STATEMENTS.items()}
         self.renewed.append([names[id(statement)] for statement in statements])
+
+    async def revoke_ids(self, is_wanted: Callable[[Any], bool]) -> None:
+        self.revoked += [name for name, statement in STATEMENTS.items() if is_wanted(statement)]
 
     async def agree(self, connection: Any) -> bool:
         self.agreements += 1
@@ -126,14 +150,66 @@ async def test_the_statements_that_use_a_changed_type_are_renewed(
 
 
 async def test_other_changes_renew_nothing() -> None:
-    """After changes of tables, and new or dropped types, no statement is prepared again."""
+    """If something is new, or a keyspace or an unused table changes, no statement is touched."""
     harness = ChangedTypesHarness()
-    table = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "ks", "table": "t"}
-    for event in (table, type_changed(change="CREATED"), type_changed(change="DROPPED")):
+    function = {"target_type": "FUNCTION", "change_type": "DROPPED", "keyspace": "ks"}
+    for event in (
+        type_changed(change="CREATED"),
+        table_changed("CREATED"),
+        keyspace_changed("CREATED"),
+        keyspace_changed("UPDATED"),
+        table_changed("DROPPED", "unused"),
+        table_changed("DROPPED", keyspace="other"),
+        function,
+    ):
         await harness.changed_types.after_ddl(event)
         harness.changed_types.on_event(event)
+    await asyncio.sleep(sum(LATER_CHECKS) + 0.1)
+    assert (harness.renewed, harness.revoked) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("event", "names"),
+    [
+        (table_changed("DROPPED"), ["int", "address", "person"]),
+        (table_changed("DROPPED", "t2"), ["other"]),
+        (table_changed("DROPPED", "\xc3\x9cn"), ["int", "address", "person", "other"]),
+        (keyspace_changed("DROPPED"), ["int", "address", "person", "other"]),
+        (keyspace_changed("DROPPED", "other"), []),
+        (type_changed(change="DROPPED"), ["address", "person"]),
+    ],
+)
+async def test_statements_of_dropped_tables_and_types_are_prepared_before_they_execute(
+    event: Any, names: list[str]
+) -> None:
+    """After DROP, exactly the affected statements lose the id under which servers know them."""
+    harness = ChangedTypesHarness()
+    await harness.changed_types.after_ddl(event)
+    assert harness.revoked == names
+    harness.changed_types.on_event(event)
     await run_loop_turns()
-    assert harness.renewed == []
+    assert harness.revoked == 2 * names
+
+
+@pytest.mark.parametrize("change", ["DROPPED", "UPDATED"])
+@pytest.mark.parametrize("window", [0.0, 30.0, -1.0])
+async def test_types_are_compared_with_the_schema_after_events_about_tables(
+    change: str, window: float
+) -> None:
+    """If the schema has another type for a column after an event, its statement is renewed.
+
+    Frozen types are not other types.
+    """
+    harness = ChangedTypesHarness(schema_event_refresh_window=window)
+    columns = {"a": SimpleNamespace(cql_type="frozen<address>")}
+    harness.keyspaces["ks"] = SimpleNamespace(
+        user_types={}, tables={"t": SimpleNamespace(columns=columns)}
+    )
+    harness.changed_types.on_event(table_changed(change))
+    await asyncio.sleep(max(window, 0.0) + sum(LATER_CHECKS) + 0.1)
+    assert harness.renewed == 2 * [["int", "person"]]
+    await harness.changed_types.catch_up()
+    assert harness.renewed[2:] == [["int", "person"]]
 
 
 @pytest.mark.parametrize("window", [0.0, 2.0, -1.0])
@@ -161,7 +237,7 @@ async def test_statements_that_a_server_has_described_as_before_are_renewed_agai
     """
     harness = ChangedTypesHarness()
     fields = SimpleNamespace(field_names=["street"])
-    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields})
+    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={})
     harness.changed_types.on_event(type_changed())
     await until_on_loop(lambda: harness.renewed)
     await asyncio.sleep(LATER_CHECKS[0] + 0.1)
@@ -222,7 +298,8 @@ async def test_after_missed_events_the_schema_decides() -> None:
     assert harness.renewed == [[]]
     fields = {"address": ["street", "city"], "person": ["a"]}
     harness.keyspaces["ks"] = SimpleNamespace(
-        user_types={name: SimpleNamespace(field_names=names) for name, names in fields.items()}
+        user_types={name: SimpleNamespace(field_names=names) for name, names in fields.items()},
+        tables={},
     )
     # Now the schema has the field `city`, which the statements lack.
     await harness.changed_types.catch_up()
@@ -251,6 +328,19 @@ async def alter(session: Session, node: FakeNode, *fields: tuple[str, Any]) -> N
 def executed_values(node: FakeNode) -> list[Any]:
     """Return the encoded values of the column `a` in the EXECUTE requests so far."""
     return [request.values[1] for request in node.requests if request.opcode == Opcode.EXECUTE]
+
+
+def stored_values(node: FakeNode) -> list[Any]:
+    """Return the encoded values of the column `a` that the node has accepted.
+
+    The node refuses an EXECUTE or a BATCH with an id that it does not know.
+    """
+    statements = [
+        statement
+        for request in node.requests
+        for statement in ([request] if request.opcode == Opcode.EXECUTE else request.statements)
+    ]
+    return [statement.values[1] for statement in statements if statement.query is not None]
 
 
 def prepare_count(node: FakeNode) -> int:
@@ -309,6 +399,40 @@ async def test_after_an_event_new_fields_can_be_bound() -> None:
             await until_on_loop(lambda: len(insert.column_metadata[1].type.fieldnames) == 2)
             await session.execute(insert, (1, ("s", "c")))
             assert executed_values(node) == [udt_bytes("s", "c")]
+
+
+async def test_a_table_is_created_again_with_another_type_and_another_client_is_first() -> None:
+    """If another client has prepared the CQL first, values still get the type of the new table.
+
+    The node knows the id of the statement, so it would accept the bytes of an int and read them as
+    a float. Statements of batches and values that were bound before are no exception. A value that
+    the new type cannot hold exactly is refused.
+    """
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        node.prime_prepare(INSERT, [("k", "int"), ("a", "int")], pk_indexes=[0])
+        async with connected(node) as (_, session):
+            insert, equal_insert = await session.prepare(INSERT), await session.prepare(INSERT)
+            bound = insert.bind((1, 5))
+            batch = BatchStatement().add(equal_insert, (2, 6))
+            await session.execute(INSERT, (0, 4))
+            # The node answers the PREPARE of another client. It has not forgotten the statement.
+            node.prime_prepare(INSERT, [("k", "int"), ("a", "float")], pk_indexes=[0])
+            query_id = insert.query_id
+            node.send_event("SCHEMA_CHANGE", "DROPPED", "TABLE", "ks", "t")
+            node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "ks", "t")
+            await until_on_loop(lambda: insert.query_id != query_id)
+            await session.execute(bound)
+            await session.execute(insert, (3, 7))
+            await session.execute(INSERT, (0, 8))
+            await session.execute(batch)
+            assert stored_values(node) == [
+                struct.pack(">i", 4),  # before the table was dropped
+                *(struct.pack(">f", value) for value in (5, 7, 8, 6)),
+            ]
+            with pytest.raises(BindColumnsChanged):
+                await session.execute(equal_insert, (4, 16_777_217))
+            assert len(stored_values(node)) == 5
 
 
 async def test_preparing_again_renews_the_earlier_statements() -> None:

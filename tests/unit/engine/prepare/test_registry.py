@@ -138,3 +138,17 @@ def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
         is_finished.set()
         thread.join()
         sys.setswitchinterval(previous_interval)
+
+
+def test_each_statement_is_returned_even_if_its_id_changes_meanwhile() -> None:
+    """Unlike `each_once`, `each` also returns statements with equal ids."""
+    registry = StatementRegistry()
+    statements = [new_statement(query_id) for query_id in (b"a", b"a", b"b")]
+    for statement in statements:
+        registry.add(statement)
+    visited = []
+    for statement in registry.each():
+        statement.query_id = b"z"
+        visited.append(statement)
+    assert {id(statement) for statement in visited} == set(map(id, statements))
+    assert len(list(registry.each_once())) == 1
