@@ -32,13 +32,20 @@ from cassandra.errors import ConnectionShutdown
 from cassandra.query.settings import StatementSettings
 
 if TYPE_CHECKING:
+    from cassandra._signals import is_from_signal_handler, raise_interruption
     from cassandra.client.requests import Query
     from cassandra.cqltypes.failures import locate
     from cassandra.engine import happy_path
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.request import Request
 else:
-    at_first_cluster(__name__, happy_path="cassandra._impl", locate="cassandra.cqltypes.failures")
+    at_first_cluster(
+        __name__,
+        happy_path="cassandra._impl",
+        is_from_signal_handler="cassandra._signals",
+        locate="cassandra.cqltypes.failures",
+        raise_interruption="cassandra._signals",
+    )
 
 __all__ = [
     "ExecutionResult",
@@ -597,6 +604,8 @@ class _Run:
                 ready = collector.take()
                 if self._ahead:
                     ready, self._ahead = self._ahead + ready, []
+            if collector.has_failed:
+                raise_interruption(ready)
             if collector.has_failed and self._fail_fast:
                 yield self._yield_until_failure(ready)
             elif ready:
@@ -831,6 +840,8 @@ class _UnwatchedRun:
             _add_callbacks(future, index, self._on_success, self._on_error)
         except Exception as error:
             self._fail(error, index)
+            if is_from_signal_handler(error):
+                raise
 
     def _on_success(self, rows: object, future: CallbackFuture, index: int) -> None:
         future.clear_callbacks()

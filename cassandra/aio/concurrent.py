@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cassandra._failed_iterations import Failure
 from cassandra._habits import advise_on_pairs
+from cassandra._signals import raise_interruption
 from cassandra.client.filling import fill
 from cassandra.cqltypes.failures import locate
 from cassandra.engine.environment import call_on
@@ -196,6 +197,8 @@ async def _batches(
                 if collector.is_over:
                     return
                 await run.wait()
+            if collector.has_failed:
+                raise_interruption(batch)
             if raise_on_first_error and collector.has_failed:
                 # Find the first failed statement of the batch: the first item of an outcome is its
                 # `success`.

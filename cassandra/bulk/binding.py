@@ -22,6 +22,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._later_warnings import warn
+from cassandra._signals import is_from_signal_handler
 from cassandra._write_times import doubt_about
 from cassandra.bulk.bound_values import (
     LENGTH,
@@ -530,6 +531,8 @@ class Binder:
         except MemoryError:
             raise
         except Exception as error:  # values of the application may raise anything
+            if is_from_signal_handler(error):
+                raise
             if len(row_numbers) == 1:
                 if not is_plain and isinstance(source, list):
                     self._advise(error, source[0])
@@ -980,6 +983,8 @@ def _converted(
         except MemoryError:
             raise
         except Exception as error:  # rows of the application may raise anything
+            if is_from_signal_handler(error):
+                raise
             failures.append((number, error))
             continue
         converted_rows.append(converted)
@@ -1008,7 +1013,9 @@ def _rows_of_table(prepared: PreparedStatement, table: Any) -> list[Any] | None:
         return list(rows_of(table, prepared.plain_plan.columns))
     except MemoryError:
         raise
-    except Exception:  # values of the application may raise anything
+    except Exception as error:  # values of the application may raise anything
+        if is_from_signal_handler(error):
+            raise
         return None
 
 

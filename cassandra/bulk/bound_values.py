@@ -9,6 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._signals import is_from_signal_handler
 from cassandra.bulk.plain import plain_codec
 from cassandra.cqltypes.containers import MapType, SetType, TupleType
 from cassandra.protocol.encrypted import is_encrypted
@@ -177,7 +178,9 @@ def _decrypted(codec: Codec, encoded: bytes) -> bytes:
         return repr(codec.decode_nullable(encoded[LENGTH.size :])).encode()
     except MemoryError:
         raise
-    except Exception:  # a policy of the application may raise anything
+    except Exception as error:  # a policy of the application may raise anything
+        if is_from_signal_handler(error):
+            raise
         return encoded
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
 
+from cassandra._signals import is_from_signal_handler
 from cassandra.bulk.chunks import Chunk, Column, RowLocation, slice_of
 from cassandra.bulk.fields import is_note, values_by_name, values_by_position
 from cassandra.bulk.objects import values_to_show
@@ -261,7 +262,9 @@ class _JsonLines:
                 # applies to them.
                 is_file = chunk.source is not None
                 fields = self._fields_of_tuple(row) if is_file else self._fields_of_row(row)
-        except Exception:  # a value of the application may raise anything
+        except Exception as error:  # a value of the application may raise anything
+            if is_from_signal_handler(error):
+                raise
             return {"_text": object.__repr__(row)}
         # Values that JSON cannot represent are stored under `_fields`. A load refuses a row with
         # this field until somebody has corrected it.
@@ -319,7 +322,9 @@ class _JsonLines:
             self._read_table, self._read_first = table, first
             try:
                 self._read_rows = self._rows_of_table(slice_of(table, first, _ROWS_AT_A_TIME))
-            except Exception:  # a value of this or another row cannot be converted
+            except Exception as error:  # a value of this or another row cannot be converted
+                if is_from_signal_handler(error):
+                    raise
                 self._read_rows = None
         if self._read_rows is None:
             return self._as_json_fields(self._rows_of_table(slice_of(table, index, 1))[0])
@@ -488,7 +493,9 @@ def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, 
         return True, None
     try:
         data = cql_type.codec().encode(value)
-    except Exception:  # values of the application may raise anything
+    except Exception as error:  # values of the application may raise anything
+        if is_from_signal_handler(error):
+            raise
         # The column does not accept the value: show it as it is, for somebody to correct.
         json_value = json_of(value)
         is_same = type(json_value) is type(value) and json_value == value
@@ -504,8 +511,9 @@ def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, 
             is_same = loaded == data
         if is_same:
             return True, json_value
-    except Exception:
-        pass  # JSON cannot represent the value
+    except Exception as error:  # JSON cannot represent the value
+        if is_from_signal_handler(error):
+            raise
     return False, json_of(value)
 
 
@@ -515,7 +523,9 @@ def _bytes_after_load(column: Column, json_value: Any) -> bytes | None:
         # Read the value from a JSON string, because a load does so.
         value = json_reader(column.type, Formats())(parsed_json(_dumped(json_value)))
         data: bytes = column.type.codec().encode(value)
-    except Exception:
+    except Exception as error:
+        if is_from_signal_handler(error):
+            raise
         return None
     return data
 

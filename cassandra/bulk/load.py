@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
+from cassandra._signals import is_from_signal_handler
 from cassandra._steps import adrive, drive
 from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.binding import Bound
@@ -277,7 +278,11 @@ class Load:
             # After an outage, or any error other than LoadError, save how far the load has got.
             if not isinstance(error, LoadError) or is_outage(error.__cause__):
                 parts.checkpoint.save_unfinished_chunk()
-            if isinstance(error, Exception) and not isinstance(error, _LOAD_ENDS):
+            if (
+                isinstance(error, Exception)
+                and not isinstance(error, _LOAD_ENDS)
+                and not is_from_signal_handler(error)
+            ):
                 raise LoadError(_message_of(error), self.report) from error
             with suppress(AttributeError):
                 error.report = self.report  # type: ignore[attr-defined]
@@ -306,7 +311,8 @@ class Load:
             self.report.seconds = monotonic() - start_time
 
 
-# Errors that a load raises unchanged. Any other error becomes the cause of a `LoadError`.
+# Errors that a load raises unchanged, as well as errors of signal handlers. Any other error becomes
+# the cause of a `LoadError`.
 _LOAD_ENDS = (LoadError, SessionShutdown, DependencyException)
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from cassandra._signals import is_from_signal_handler
 from cassandra.bulk import chunks
 from cassandra.errors import DependencyException
 
@@ -493,6 +494,8 @@ class Limited(io.BufferedIOBase):
             except (EOFError, OSError, MemoryError):
                 raise
             except Exception as error:  # each library has its own errors for damaged files
+                if is_from_signal_handler(error):
+                    raise
                 raise OSError(f"it is damaged: {error}") from error
             if self._decoder is None:
                 return data

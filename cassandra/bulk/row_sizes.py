@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Set
 from itertools import islice
 from typing import Any
 
+from cassandra._signals import is_from_signal_handler
 from cassandra.bulk.fields import values_by_name
 from cassandra.bulk.objects import stored_values
 from cassandra.query.snapshots import CONSTANTS
@@ -31,8 +32,10 @@ def size_of_row(row: object) -> int:
     """
     try:
         return _size_of_values(_values_of(row))
-    except Exception:  # raised by the application's class: binding the row tells what is wrong
-        return _SIZE
+    except Exception as error:  # raised by the application's class
+        if is_from_signal_handler(error):
+            raise
+        return _SIZE  # binding the row tells what is wrong
 
 
 def _values_of(row: Any) -> Collection[Any]:

@@ -41,6 +41,7 @@ LAYERS: list[set[str]] = [
         "_forks",
         "_proxies",
         "_secrets",
+        "_signals",
         "_threads",
         "_imports",
         "consistency",

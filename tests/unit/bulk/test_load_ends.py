@@ -24,6 +24,7 @@ from cassandra.cluster import Cluster
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, Request, error, rows, void
 from cassandra.throttling import ConcurrencyLimitingThrottler, RequestThrottler
 from tests.unit.engine.faults import WAIT
+from tests.unit.job_limits import JobTimeout, LateRow, job_limit
 
 INSERT = "INSERT INTO t (id, name) VALUES (?, ?)"
 COLUMNS = [("id", "int"), ("name", "text")]
@@ -408,6 +409,43 @@ def test_files_that_cannot_be_written_are_errors_with_a_report(
 
 
 # -- servers, and the cluster's own throttler ------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["generator", "row", "checkpoint"])
+def test_the_end_of_a_job_ends_the_load(
+    node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """The exception of a signal handler is raised unchanged, with the report of the load.
+
+    It is neither the cause of a `LoadError` nor the failure of a row, although `max_errors` allows
+    any number of failed rows. The next run continues from the checkpoint.
+    """
+    with job_limit() as expire:
+
+        def rows() -> Iterator[Any]:
+            for number in range(40):
+                if number == 25 and where == "generator":
+                    expire()
+                if number == 25 and where == "row":
+                    yield LateRow((number, 0), expire)
+                yield (number, "x")
+
+        end_chunk = LoadCheckpoint.end_chunk
+
+        def end_chunk_and_job(self: Any, chunk: Any) -> None:
+            end_chunk(self, chunk)
+            if where == "checkpoint":
+                expire()
+
+        monkeypatch.setattr(LoadCheckpoint, "end_chunk", end_chunk_and_job)
+        options: dict[str, Any] = {"max_errors": None}
+        if where == "checkpoint":
+            options.update(checkpoint=tmp_path / "checkpoint", checkpoint_name="rows")
+        with pytest.raises(JobTimeout) as caught:
+            load(node, rows(), **options)
+        report = caught.value.report  # type: ignore[attr-defined]
+        assert report.failed == 0
+        assert report.written < 40
 
 
 def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode) -> None:
