@@ -15,6 +15,7 @@ from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from tests.simulation.mapped import Mapped
 from tests.simulation.plan import PlannedEvent
 from tests.simulation.store import KEYS, KEYSPACES, PAGES_ROWS, SCANNED, SCANNED_ROWS
+from tests.simulation.typed_table import INSERT as TYPED_INSERT
 
 if TYPE_CHECKING:
     from tests.simulation.life import Simulation
@@ -593,6 +594,11 @@ class Clients:
         await self.execute_operations(
             user, query, values=None, operations=[operation], event=without_timeout
         )
+
+    async def do_typed(self, user: User, event: PlannedEvent) -> None:
+        """Write to the table that is created again with other types; see `judge.check_types`."""
+        statement, _ = await self.prepared(user, TYPED_INSERT)
+        await user.session.execute(statement, (event.parameter, event.parameter))
 
     async def do_refresh(self, user: User, event: PlannedEvent) -> None:
         """Let the driver read the list of nodes, or the schema."""

@@ -17,6 +17,7 @@ from cassandra.testing.simulation import SimulatedLoop
 from cassandra.testing.simulation.network import CLIENT
 from tests.simulation.plan import PlannedEvent
 from tests.simulation.store import ALREADY_RECORDED
+from tests.simulation.typed_table import KEYSPACE, NAME
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
@@ -611,6 +612,17 @@ class Faults:
                 node.forget_prepared()
                 if node.is_running:
                     node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
+
+    async def do_create_again(self, event: PlannedEvent) -> None:
+        """Drop a table, and create it again with another type; see `TypedTable`."""
+        typed = self.simulation.store.typed
+        if typed is None:
+            return
+        typed.create_again()
+        for node in self.simulation.fake.nodes:
+            for change in ("DROPPED", "CREATED"):
+                if node.is_running:
+                    node.send_event("SCHEMA_CHANGE", change, "TABLE", KEYSPACE, NAME)
 
     async def do_stall(self, event: PlannedEvent) -> None:
         """Block the event loop for a while, as a slow callback would."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from cassandra.query import SimpleStatement
+from tests.simulation.typed_table import INSERT
 
 if TYPE_CHECKING:
     from tests.simulation.clients import Operation
@@ -96,6 +97,28 @@ async def check_hosts(simulation: Simulation) -> None:
             simulation.report_violation(
                 f"the throttler counts {throttler.under_way} requests, {throttler.waiting} waiting"
             )
+
+
+async def check_types(simulation: Simulation) -> None:
+    """Check that values get the current type of their column after the end of all faults.
+
+    The table may have been dropped and created again with other types since its statement was
+    prepared. While a session does not know that yet, nodes may read other values than it has sent.
+    """
+    typed = simulation.store.typed
+    if typed is None:
+        return
+    for key, user in enumerate(simulation.clients.users, 1000):
+        prepared = user.prepared.get(INSERT)
+        if prepared is None:
+            continue
+        try:
+            await user.session.execute(prepared[0], (key, key), timeout=5.0)
+        except Exception as error:
+            simulation.report_violation(f"a value cannot be written: {error!r}", error)
+            continue
+        if typed.rows.get(key) != key:
+            simulation.report_violation(f"{key} was written, and {typed.rows.get(key)} is stored")
 
 
 def check_workers(simulation: Simulation) -> None:

@@ -52,6 +52,7 @@ from tests.simulation.faults import Faults
 from tests.simulation.mapped_table import TABLE
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
+from tests.simulation.typed_table import TypedTable
 
 _CONNECT_TRIES = 20  # how often the first session of a simulation may try to connect
 # Virtual seconds after which a simulation counts as hanging. Other simulations need at most half of
@@ -149,6 +150,8 @@ class Simulation:
         self.stalled_until = 0.0
         """The virtual time until which the loops are blocked."""
         self.store = Store(self.loop.time, self.log)
+        if any(event.kind == "create_again" for event in plan.faults):
+            self.store.typed = TypedTable()
         if settings.get("jitter"):
             self.store.jitter = random.Random(f"{plan.seed}/store")
         self._tls = contexts() if settings.get("tls") else None
@@ -420,6 +423,7 @@ class Simulation:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)
         await judge.check_hosts(self)
+        await judge.check_types(self)
         judge.check_workers(self)
         judge.check_deadlines(self)
         await self._end(is_abrupt=False)

@@ -37,6 +37,7 @@ from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
 from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
 from cassandra.engine.prepare import reprepare
+from cassandra.engine.prepare.changed_types import ChangedTypes
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
 from cassandra.throttling import RequestThrottler
@@ -589,6 +590,18 @@ def timestamps_are_late(correct: Any) -> Any:
 @mutant("the mapper counts from the system's clock", statements, "wall_time_ns")
 def the_mapper_has_another_clock(correct: Any) -> Any:
     return time.time_ns
+
+
+# -- prepared statements ---------------------------------------------------------------------------
+
+
+@mutant("statements keep the types of a table that is dropped", ChangedTypes, "on_event")
+def types_of_dropped_tables_are_kept(correct: Any) -> Any:
+    def wrong(self: Any, event: Any) -> None:
+        if event["target_type"] != "TABLE":
+            correct(self, event)
+
+    return wrong
 
 
 # -- the mapper ------------------------------------------------------------------------------------

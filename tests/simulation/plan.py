@@ -253,6 +253,15 @@ def _fault(rng: random.Random) -> PlannedEvent:
     )
 
 
+def _typed_event(rng: random.Random, kind: str, number: int) -> PlannedEvent:
+    """Draw a step or a fault of the table whose type changes.
+
+    :param number: the key that a step writes.
+    """
+    start = round(rng.random() * LENGTH, 4)
+    return PlannedEvent(start, kind, target_index=rng.randrange(100), parameter=number)
+
+
 def random_plan(seed: int) -> Plan:
     """Draw a plan at random; the same seed gives the same plan."""
     rng = random.Random(f"{seed}/plan")
@@ -265,6 +274,12 @@ def random_plan(seed: int) -> Plan:
     may_cancel = rng.random() < 0.8
     steps = [_step(rng, number, may_cancel) for number in range(1, step_count + 1)]
     faults = [_fault(rng) for _ in range(rng.choice((0, 1, 2, 4, 6, 10, 16)))]
+    # For the same reason, another generator draws the steps and faults of the table whose type
+    # changes.
+    rng = random.Random(f"{seed}/types")
+    if rng.random() < 0.2 and not settings["scylla"]:
+        steps += [_typed_event(rng, "typed", number) for number in range(10)]
+        faults += [_typed_event(rng, "create_again", 0) for _ in range(rng.choice((1, 1, 2, 3)))]
     return Plan(
         seed,
         settings,

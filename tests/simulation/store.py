@@ -32,6 +32,7 @@ from tests.simulation.mapped_table import (
     prepared_of,
     result_of,
 )
+from tests.simulation.typed_table import INSERT as TYPED_INSERT, TypedTable
 from tests.unit.metadata.schema.rows import schema
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ class Store:
         """Faults: requests on connections whose client knew that they would be closed."""
         self.jitter: random.Random | None = None
         """Draws the delay before a node executes a request; None for no delay."""
+        self.typed: TypedTable | None = None
+        """The table that is created again with other types; None if the plan does not do that."""
         self.altered = 0
         """How many columns have been added to the table that clients read."""
 
@@ -261,6 +264,10 @@ class _Stored(FakeNode):
         text = request.query or ""
         if _SYSTEM.search(text):
             return super()._on_prepare(request)
+        if text == TYPED_INSERT and self.store.typed is not None:
+            typed = self.store.typed.prepared(hashlib.md5(text.encode()).digest())
+            self._prepared[typed.query_id] = typed
+            return Message(Opcode.RESULT, typed.body)
         keyspace = request.keyspace or request.connection.keyspace
         if not keyspace:
             return _no_keyspace()
@@ -421,6 +428,8 @@ class _Stored(FakeNode):
                 self.store.arrive(request, op, keyspace, outcome, timestamp)
             if not keyspace:
                 return _no_keyspace()
+            if text == TYPED_INSERT and self.store.typed is not None:
+                self.store.typed.write(values)
             if prepared is not None and prepared.table == TABLE:
                 mapped = result_of(self.store.cells, prepared, values, timestamp or 0)
             if op is not None and not text.startswith("SELECT"):
@@ -484,6 +493,8 @@ class StoreNode(_Stored):
     def __init__(self, *arguments: Any, store: Store, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.schema = schema("big", tables=1)
+        if store.typed is not None:
+            store.typed.add_to(self)
         self.store = store
         self.troubles = []
         self.withholding = []
