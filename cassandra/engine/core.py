@@ -18,11 +18,12 @@ from cassandra.engine.background import Background
 from cassandra.engine.connection import Connection, wire_format_of
 from cassandra.engine.control.connection import ControlConnection, EventHandler
 from cassandra.engine.control.contacts import Contacts
+from cassandra.engine.control.doubts import NodeDoubts
 from cassandra.engine.control.fallback_requests import QueryFallback
 from cassandra.engine.control.internal_queries import InternalQueries
 from cassandra.engine.control.route_watch import RouteWatch
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.environment import environment_of
+from cassandra.engine.environment import call_on, environment_of
 from cassandra.engine.handshake import Connector
 from cassandra.engine.heartbeats import Heartbeats, is_silent
 from cassandra.engine.hosts.endpoint_resolver import EndpointResolver
@@ -227,6 +228,7 @@ class Core(Observers):
             self._node_lists,
             self.hosts,
             self.schema,
+            NodeDoubts(metadata, self.sessions.have_pool),
             self.spawn,
             self.random,
         )
@@ -416,7 +418,10 @@ class Core(Observers):
 
     async def check_cluster(self, connection: Connection, endpoint: EndPoint) -> None:
         """Check which cluster a connection has reached; see `NodeListReader.check_cluster`."""
-        await self._node_lists.check_cluster(connection, endpoint)
+        other_id = await self._node_lists.check_cluster(connection, endpoint)
+        if other_id is not None:
+            # Further loops call this method, too.
+            call_on(self.loop, self.control.on_other_node, endpoint, other_id)
 
     async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host`; see `ConnectionOpener.open_to`."""

@@ -26,6 +26,7 @@ from cassandra._clocks import wall_time_ns
 from cassandra.cqltypes.failures import add_note
 from cassandra.engine.failures import fault_among, refuses_login
 from cassandra.engine.hosts.debouncing import Debouncer
+from cassandra.engine.randomness import generator_or_default
 from cassandra.engine.waiting import within
 from cassandra.errors import (
     ConnectionException,
@@ -40,10 +41,12 @@ from cassandra.protocol.messages.decode import decode_response
 
 if TYPE_CHECKING:
     from random import Random
+    from uuid import UUID
 
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
     from cassandra.engine.control.contacts import Contacts
+    from cassandra.engine.control.doubts import NodeDoubts
     from cassandra.engine.control.internal_queries import Send
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.hosts.topology import NodeList
@@ -62,10 +65,6 @@ SHORT_LIFE = 1.0  # seconds
 # If user code, such as a listener, raises an error for a new node list, read the list again after
 # this time.
 NEXT_REFRESH = 10.0  # seconds
-
-# If a node has rows with different addresses, and a new one of them was chosen, read the node list
-# again after this time. Then we know whether the address answers.
-DOUBT_REFRESH = 60.0  # seconds
 
 # While no host can be reached, a repeated reason is logged at WARNING at most once in this time
 # (seconds). At most MOST_REASONS different reasons count as new, because error texts may contain
@@ -132,6 +131,7 @@ class ControlConnection:
     :param node_lists: reads the node list.
     :param hosts: updates the hosts from the node list.
     :param schema: reads the schema when the connection is open, and after it has moved.
+    :param doubts: tells whether the node list must be read again.
     :param spawn: runs a coroutine in the background.
     :param random: chooses the delays before the node list is read; None uses the process-wide
         generator.
@@ -146,6 +146,7 @@ class ControlConnection:
         node_lists: NodeLists,
         hosts: Hosts,
         schema: SchemaWatch,
+        doubts: NodeDoubts,
         spawn: Spawn,
         random: Random | None = None,
     ) -> None:
@@ -156,7 +157,9 @@ class ControlConnection:
         self._node_lists = node_lists
         self._hosts = hosts
         self._schema = schema
+        self._doubts = doubts
         self._spawn = spawn
+        self._random = random
         # The core sets these callbacks, because some event handlers are created after this object.
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
@@ -169,11 +172,12 @@ class ControlConnection:
         self._short_lives = 0  # the number of connections in a row that were lost within SHORT_LIFE
         self._delays: Iterator[float] = iter(())  # the next delays between attempts to reconnect
         # The tasks that connect to another host, that read the node list, and that wait before they
-        # read it again; None before the first such task. A task may have ended.
+        # read it again after an error; None before the first such task. A task may have ended.
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshing_later: asyncio.Task[None] | None = None
-        self._resolving_doubts: asyncio.Task[None] | None = None  # does so after DOUBT_REFRESH
+        # The timer that reads the node list again because of doubts; None without doubts.
+        self._doubt_timer: asyncio.TimerHandle | None = None
         # The previous connection, if its host will stop soon. It is closed when it is idle.
         self._draining_connection: Connection | None = None
         # True if the node list should have been read while there was no connection.
@@ -338,12 +342,34 @@ class ControlConnection:
         self._take(node_list, rebuild)
 
     def _take(self, node_list: NodeList, rebuild: bool = False) -> None:
-        """Pass on a node list; if it is doubtful, read the node list again after DOUBT_REFRESH."""
+        """Pass on a node list; if there are doubts about it, read it again later."""
+        self._doubts.take(node_list)
         self._hosts.take_node_list(node_list, rebuild)
-        if node_list.is_doubtful and (
-            self._resolving_doubts is None or self._resolving_doubts.done()
-        ):
-            self._resolving_doubts = self._spawn(self._refresh_later(DOUBT_REFRESH))
+        self._watch_doubts()
+
+    def on_other_node(self, endpoint: EndPoint, host_id: UUID) -> None:
+        """Called when the node at a host's end point has another id than the host.
+
+        :param host_id: the id of the node.
+        """
+        self._doubts.note_identity(endpoint, host_id)
+        self.schedule_refresh()
+
+    def _watch_doubts(self) -> None:
+        """Set the timer that reads the node list again if there are doubts about it."""
+        if self._doubt_timer is not None:
+            self._doubt_timer.cancel()
+            self._doubt_timer = None
+        delay = self._doubts.next_delay()
+        if delay is not None and not self._closed:
+            delay *= generator_or_default(self._random).uniform(1.0, 1.2)
+            self._doubt_timer = asyncio.get_running_loop().call_later(delay, self._resolve_doubts)
+
+    def _resolve_doubts(self) -> None:
+        """Read the node list again, unless all doubts are resolved."""
+        self._doubt_timer = None
+        if self._doubts.are_left():
+            self.schedule_refresh()
 
     def on_topology_change(self, event: Mapping[str, Any]) -> None:
         """Read the node list again soon, because the server has sent a topology event.
@@ -351,6 +377,7 @@ class ControlConnection:
         A negative `topology_event_refresh_window` disables this.
         """
         if self._settings.topology_event_refresh_window >= 0:
+            self._doubts.note_event(event)
             self.schedule_refresh()
 
     def schedule_refresh(self) -> None:
@@ -503,12 +530,9 @@ class ControlConnection:
         # reconnect.
         self._closed = True
         self._debouncer.cancel()
-        for task in (
-            self._reconnecting,
-            self._refreshing,
-            self._refreshing_later,
-            self._resolving_doubts,
-        ):
+        if self._doubt_timer is not None:
+            self._doubt_timer.cancel()
+        for task in (self._reconnecting, self._refreshing, self._refreshing_later):
             if task is not None:
                 task.cancel()
         for connection in (self.connection, self._draining_connection):

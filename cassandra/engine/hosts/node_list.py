@@ -18,6 +18,8 @@ from cassandra.errors import ConnectionException, DriverException, InvalidReques
 from cassandra.metadata.host import Host
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from cassandra.engine.connection import Connection
     from cassandra.engine.control.internal_queries import Rows
     from cassandra.engine.control.route_watch import RouteWatch
@@ -112,9 +114,10 @@ class NodeListReader:
             has_local,
         )
 
-    async def check_cluster(self, connection: Connection, endpoint: EndPoint) -> None:
+    async def check_cluster(self, connection: Connection, endpoint: EndPoint) -> UUID | None:
         """Check that `connection`, which is connected to `endpoint`, has reached this cluster.
 
+        :returns: the id of the node if it is another one than that of the host at `endpoint`.
         :raises ConnectionException: if a node of another cluster has the address now.
         :raises DriverException: if the connection was lost, or the node does not answer in time.
         """
@@ -126,9 +129,14 @@ class NodeListReader:
             # The node may be overloaded, or may be a service that does not have this table. Use the
             # connection nevertheless, because requests may succeed.
             log.debug("%s does not say which cluster it belongs to: %s", endpoint, error)
-            return
+            return None
         for local in rows:
             self._refuse_other_cluster(endpoint, local)
+            host, host_id = self._metadata.get_host(endpoint), local.get("host_id")
+            known_id = host.host_id if host is not None else None
+            if None not in (known_id, host_id) and known_id != host_id:
+                return host_id
+        return None
 
     def _refuse_other_cluster(self, endpoint: EndPoint, local: Mapping[str, Any]) -> None:
         """Raise ConnectionException if a node does not belong to the cluster that we know.

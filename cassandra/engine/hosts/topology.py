@@ -87,7 +87,7 @@ class NodeList:
         `local` nevertheless.
     """
 
-    __slots__ = ("added", "hosts", "is_doubtful", "local", "relocated", "removed")
+    __slots__ = ("added", "hosts", "local", "relocated", "removed", "several_addresses")
 
     def __init__(
         self,
@@ -132,10 +132,10 @@ class NodeList:
                 self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
-        # True if a new address of a node was chosen from several, and may be the wrong one.
-        self.is_doubtful = any(
-            host is not self.local and host.host_id in doubtful_ids for host in self.added
-        )
+        # The hosts of nodes whose address was chosen from several, and may be the wrong one.
+        self.several_addresses = [
+            host for host in self.hosts if host is not self.local and host.host_id in doubtful_ids
+        ]
         if not has_local:
             for hosts in (self.hosts, self.added, self.relocated):
                 if hosts and hosts[0] is self.local:
@@ -143,6 +143,11 @@ class NodeList:
         # Compare by identity: a removed host may be equal to the new host at the same address.
         current_ids = set(map(id, self.hosts))
         self.removed = [host for host in previous if id(host) not in current_ids]
+
+    def keep(self, host: Host) -> None:
+        """Put one of the removed hosts back into the list."""
+        self.removed = [other for other in self.removed if other is not host]
+        self.hosts.append(host)
 
 
 def _endpoints_by_id(

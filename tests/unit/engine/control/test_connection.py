@@ -11,6 +11,7 @@ import pytest
 
 from cassandra.engine.control.connection import MOST_REASONS, ControlConnection, _OutageLog
 from cassandra.engine.control.contacts import Contacts
+from cassandra.engine.control.doubts import NodeDoubts
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint
 from cassandra.errors import (
     AuthenticationFailed,
@@ -33,6 +34,7 @@ from tests.unit.engine.partners import (
 )
 
 ENDPOINT_A, ENDPOINT_B = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")
+NEW_NODE = {"change_type": "NEW_NODE", "address": ("10.0.0.1", 9042)}  # an event
 
 
 class ImmediateReconnectionPolicy:
@@ -73,6 +75,7 @@ class ControlHarness:
             self,  # reads the node list
             self,  # adopts the node list and checks hosts
             self,  # reads the schema
+            NodeDoubts(self.metadata, lambda host: False),
             spawn,
         )
         self.control.handlers = {
@@ -108,7 +111,10 @@ class ControlHarness:
 
     async def read(self, connection: Any, endpoint: EndPoint) -> Any:
         self.step("read")
-        return SimpleNamespace(local=new_host(str(endpoint.address)), is_doubtful=False)
+        local = new_host(str(endpoint.address))
+        return SimpleNamespace(
+            local=local, hosts=[local], added=[], removed=[], several_addresses=[]
+        )
 
     def take_node_list(self, node_list: Any, rebuild: bool = False) -> None:
         self.steps.append("take, rebuild" if rebuild else "take")
@@ -354,7 +360,7 @@ async def test_many_topology_events_in_one_window_cause_one_reading() -> None:
     await harness.control.connect()
     harness.steps.clear()
     for _ in range(10):
-        harness.control.on_topology_change({})
+        harness.control.on_topology_change(NEW_NODE)
     await harness.until("take")
     await run_loop_turns()
     assert harness.steps == ["read", "take"]
@@ -367,11 +373,11 @@ async def test_topology_events_cause_no_reading_if_it_is_switched_off() -> None:
     """
     # `due` is None if no reading of the node list is scheduled.
     harness = ControlHarness(topology_event_refresh_window=-1)
-    harness.control.on_topology_change({})
+    harness.control.on_topology_change(NEW_NODE)
     assert harness.control._debouncer.due is None
     harness = ControlHarness()
     harness.enabled = False
-    harness.control.on_topology_change({})
+    harness.control.on_topology_change(NEW_NODE)
     assert harness.control._debouncer.due is None
 
 
@@ -380,7 +386,7 @@ async def test_a_failed_reading_replaces_the_connection() -> None:
     harness = ControlHarness()
     await harness.control.connect()
     harness.fail("read", DriverException("overloaded"))
-    harness.control.on_topology_change({})
+    harness.control.on_topology_change(NEW_NODE)
     await harness.until("look again")
     assert [connection.closed for connection in harness.opened] == [True, False]
 
@@ -403,7 +409,7 @@ async def test_after_close_no_connection_is_opened() -> None:
     """
     harness = ControlHarness()
     await harness.control.connect()
-    harness.control.on_topology_change({})
+    harness.control.on_topology_change(NEW_NODE)
     harness.control.close()
     await run_loop_turns()
     assert harness.opened[0].closed

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.engine.control.connection import DOUBT_REFRESH
+from cassandra.engine.control.doubts import DELAYS
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.policies import ConstantReconnectionPolicy, DCAwareRoundRobinPolicy, HostDistance
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode
@@ -96,7 +96,7 @@ async def test_a_node_with_a_stale_row_is_found_again_after_a_restart() -> None:
             assert cluster.metadata.get_host(stale.address) is not None
             # The node starts, but its event UP is lost.
             await call_in_thread(restarted.start)
-            await asyncio.sleep(3 * DOUBT_REFRESH)
+            await asyncio.sleep(3 * DELAYS[-1])
             host = cluster.metadata.get_host(restarted.address)
             assert host is not None
             assert host.is_up

@@ -173,5 +173,4 @@ def test_a_stale_row_does_not_hide_the_address_that_answers(
     node_list = new_node_list(rows, [queried_host, known_host])
     assert [str(listed.address) for listed in node_list.hosts] == ["10.0.0.1", expected]
     assert node_list.removed == ([] if known == expected else [known_host])
-    # It is not known whether a new address answers.
-    assert node_list.is_doubtful == (known != expected)
+    assert [str(listed.address) for listed in node_list.several_addresses] == [expected]

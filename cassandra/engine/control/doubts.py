@@ -1,0 +1,145 @@
+"""Remembers why a node list may be wrong or out of date, and when to read it again.
+
+A node's system tables follow the gossip between the nodes. The row of a new node may come seconds
+after the event about it, and the row of a removed node may stay longer. A node that has just
+started may know no other node at all. No further event comes when the tables are right again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import uuid
+
+    from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.hosts.topology import NodeList
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
+
+# The seconds from one reading to the next, while there are doubts.
+DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 60.0)
+
+# A host to which we are connected is kept until this many readings in a row have lacked its row.
+MOST_LACKS = 3
+
+
+class NodeDoubts:
+    """The doubts about the current node list.
+
+    After the last of DELAYS, the tables are believed. Only a node with rows of several addresses
+    stays in doubt until one of them has answered.
+
+    :param metadata: has the current hosts.
+    :param is_connected: returns True if a session has connections to a host.
+    """
+
+    __slots__ = (
+        "_expected", "_identities", "_is_connected", "_lacks", "_leaving", "_metadata", "_readings",
+        "_several", "_vanished",
+    )  # fmt: skip
+
+    def __init__(self, metadata: Metadata, is_connected: Callable[[Host], bool]) -> None:
+        self._metadata = metadata
+        self._is_connected = is_connected
+        # The addresses (IP address, port) that events have named: of nodes that should be in the
+        # list, and of nodes that should not.
+        self._expected: set[tuple[str, int]] = set()
+        self._leaving: set[tuple[str, int]] = set()
+        # The ids that nodes said they have, by end point.
+        self._identities: dict[EndPoint, uuid.UUID] = {}
+        # Hosts whose rows have vanished without an event, and how many readings in a row have
+        # lacked the rows of those to which we are connected.
+        self._vanished: list[Host] = []
+        self._lacks: dict[int, int] = {}  # by the id() of the host
+        self._several: list[Host] = []  # hosts with rows of several addresses
+        self._readings = 0  # the number of readings since the last new doubt
+
+    def note_event(self, event: Mapping[str, Any]) -> None:
+        """Remember what a TOPOLOGY_CHANGE or STATUS_CHANGE event says of its node."""
+        address = str(event["address"][0]), event["address"][1]
+        if event["change_type"] == "REMOVED_NODE":
+            self._expected.discard(address)
+            self._leaving.add(address)
+        elif event["change_type"] != "DOWN":
+            self._leaving.discard(address)
+            self._expected.add(address)
+        self._readings = 0
+
+    def note_identity(self, endpoint: EndPoint, host_id: uuid.UUID) -> None:
+        """Remember that the node at an end point has said which id it has."""
+        self._identities[endpoint] = host_id
+        self._readings = 0
+
+    def take(self, node_list: NodeList) -> None:
+        """Compare a new node list with the hosts so far, before it replaces them.
+
+        Hosts to which we are connected are put back into the list if only their row is missing.
+        """
+        ids = {host.host_id for host in node_list.hosts}
+        endpoints = {host.endpoint for host in node_list.hosts}
+        lacks, self._lacks = self._lacks, {}
+        for host in list(node_list.removed):
+            # Another address or another node has replaced the host, or an event has told that it
+            # leaves.
+            if host.host_id in ids or host.endpoint in endpoints or self._is_leaving(host):
+                continue
+            count = lacks.get(id(host), 0) + 1
+            if count == 1:
+                self._vanished.append(host)
+                self._readings = 0
+            if count < MOST_LACKS and self._is_connected(host):
+                node_list.keep(host)
+                self._lacks[id(host)] = count
+        several = [host for host in node_list.several_addresses if host is not node_list.local]
+        if any(host in node_list.added for host in several):
+            self._readings = 0
+        self._several = several
+
+    def next_delay(self) -> float | None:
+        """Return the seconds after which the list must be read again; None without doubts."""
+        if not self.are_left():
+            return None
+        delay = DELAYS[min(self._readings, len(DELAYS) - 1)]
+        self._readings += 1
+        return delay
+
+    def are_left(self) -> bool:
+        """Return True if the current hosts have not resolved all doubts."""
+        self._drop_resolved()
+        return bool(
+            self._expected or self._leaving or self._identities or self._vanished or self._several
+        )
+
+    def _drop_resolved(self) -> None:
+        """Drop the doubts that the current hosts have resolved, and all at the end of DELAYS."""
+        self._several = [host for host in self._several if not host.is_up]
+        if self._readings >= len(DELAYS):
+            self._expected.clear()
+            self._leaving.clear()
+            self._identities.clear()
+            self._vanished.clear()
+            return
+        get_host = self._metadata.get_host
+        # The port in an event may differ from the port that we connect to.
+        self._expected = {
+            (address, port)
+            for address, port in self._expected
+            if get_host(address, port) is None and get_host(address) is None
+        }
+        self._leaving = {address for address in self._leaving if get_host(*address) is not None}
+        hosts = {endpoint: get_host(endpoint) for endpoint in self._identities}
+        self._identities = {
+            endpoint: host_id
+            for endpoint, host_id in self._identities.items()
+            if (host := hosts[endpoint]) is not None and host.host_id != host_id
+        }
+        ids = {host.host_id for host in self._metadata.all_hosts() if id(host) not in self._lacks}
+        self._vanished = [host for host in self._vanished if host.host_id not in ids]
+
+    def _is_leaving(self, host: Host) -> bool:
+        """Return True if an event has told that the host is removed."""
+        ports = {host.endpoint.port, host.broadcast_rpc_port}
+        addresses = {host.endpoint.address, host.broadcast_rpc_address}
+        return any((str(address), port) in self._leaving for address in addresses for port in ports)
