@@ -515,9 +515,24 @@ class Request(RequestBase):
         self._retry(attempt.host)
 
     def on_reprepare_failed(self, attempt: Attempt, error: Exception) -> None:
-        """Called when the connection broke while `Reprepare` was preparing the statement on it."""
+        """Use the next host, because `Reprepare` could not prepare the statement on this one.
+
+        The host has not executed the statement, because it does not know it. So the retry policy is
+        not asked, and the statement need not be idempotent.
+
+        :param error: the loss of the connection, or an error of the server that other hosts need
+            not have.
+        """
         self._waits -= 1
-        self.on_attempt_failed(attempt, error)
+        if self.is_answered:
+            return
+        if self.session.closed:
+            self.fail(self.session.closed_error())
+            return
+        attempt.error = error
+        self.errors[attempt.host] = error
+        self._report_failure(attempt.host, error, RetryPolicy.RETRY_NEXT_HOST)
+        self._retry(None)
 
     def on_pool_closed(self, host: Host, error: Exception) -> None:
         """Called when a pool at which the request waits is closed: try the next host."""

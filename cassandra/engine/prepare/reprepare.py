@@ -16,8 +16,13 @@ from cassandra.engine.keyspace_gate import hold
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.rebind import Renewed, adopt_columns, adopt_key, changes_of, has_key
 from cassandra.engine.randomness import generator_or_default
-from cassandra.errors import ConnectionException, DriverException, InvalidRequest
-from cassandra.protocol.messages.errors import ErrorMessage
+from cassandra.errors import (
+    ConnectionException,
+    DriverException,
+    InvalidRequest,
+    RequestExecutionException,
+)
+from cassandra.protocol.messages.errors import ErrorMessage, ServerError
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.keyspace_texts import names_its_keyspace
 from cassandra.query.statement import query_head
@@ -28,6 +33,10 @@ if TYPE_CHECKING:
     from cassandra.engine.request import Request
     from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
     from cassandra.query.prepared import PreparedStatement
+
+
+# Errors of a host that may be overloaded or starting. Other hosts can prepare the statement.
+_ERRORS_OF_HOSTS = (RequestExecutionException, ServerError)
 
 
 class Reprepare:
@@ -148,7 +157,11 @@ class Reprepare:
             # the request fails.
             response = read_answer(connection, PREPARE, None, opcode, flags, body)
             if isinstance(response, ErrorMessage):
-                raise response.to_exception()
+                error = response.to_exception()
+                if isinstance(error, _ERRORS_OF_HOSTS):
+                    request.on_reprepare_failed(self.attempt, error)
+                    return
+                raise error
             core = request.session.core
             renewed = take_over(
                 self.prepared,

@@ -12,14 +12,22 @@ from typing import Any
 
 import pytest
 
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.prepare.reprepare import Reprepare
-from cassandra.errors import BindColumnsChanged, ConnectionException, InvalidRequest, ProtocolError
+from cassandra.errors import (
+    BindColumnsChanged,
+    ConnectionException,
+    InvalidRequest,
+    NoHostAvailable,
+    ProtocolError,
+)
 from cassandra.marshal import int64_pack
+from cassandra.policies import FallthroughRetryPolicy, RoundRobinPolicy
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.opcodes import ERROR, PREPARE, READY, RESULT
 from cassandra.query import BatchStatement, PreparedStatement
-from cassandra.testing.fake import FakeNode
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, close, error
 from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import fake_connection
 from tests.unit.protocol.wire import int32, short, string
@@ -154,6 +162,40 @@ def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
     step.start()
     step.on_connection_lost(connection, error)
     assert request.calls == [("attempt", error)] * 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(ErrorCode.OVERLOADED),
+        error(ErrorCode.IS_BOOTSTRAPPING),
+        error(ErrorCode.SERVER_ERROR),
+        close(),
+    ],
+)
+async def test_another_host_is_used_if_one_cannot_prepare(answer: Any) -> None:
+    """A host that has just started may have forgotten all, and may be overloaded.
+
+    It has not executed the statement, so it does not matter that the statement is not idempotent.
+    """
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.prime_prepare(SELECT, [("k", "int")], pk_indexes=[0])
+        profile = ExecutionProfile(RoundRobinPolicy(), FallthroughRetryPolicy())
+        async with connected(nodes, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as (
+            _,
+            session,
+        ):
+            select = await session.prepare(SELECT)
+            for key in range(4):
+                nodes.nodes[0].forget_prepared()
+                nodes.nodes[0].prime(Opcode.PREPARE, answer)
+                await session.execute(select, (key,))
+            # Without another host, the error is that of the host.
+            nodes.nodes[1].forget_prepared()
+            nodes.nodes[1].prime(Opcode.PREPARE, answer)
+            with pytest.raises(NoHostAvailable):
+                await session.execute(select, (5,))
 
 
 def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
