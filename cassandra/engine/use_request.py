@@ -5,16 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cassandra.engine.request import Request
+from cassandra.errors import RequestValidationException
+from cassandra.policies.retry import RetryPolicy
 
 if TYPE_CHECKING:
-    from cassandra.engine.happy_path import RequestBase
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.happy_path import Attempt, RequestBase
+    from cassandra.protocol.messages.errors import ErrorMessage
+
+
+# A USE is tried on at most this many hosts. If so many do not know the keyspace, it does not exist.
+MOST_HOSTS = 5
 
 
 class UseRequest(Request):
     """The request for a USE.
 
     It waits until earlier USE statements of the session are done, and then runs like any other
-    request.
+    request. If a host cannot execute it, other hosts are tried: a node that has just started may
+    not know the keyspace yet. Executing a USE twice has no effect on data.
     """
 
     __slots__ = ("_has_entered",)
@@ -53,6 +62,34 @@ class UseRequest(Request):
     def take_turn(self) -> None:
         """Called when the earlier USE statements are done: start the request."""
         super().start()
+
+    def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
+        if not self._try_other_host(attempt, message.to_exception()):
+            super()._on_error(attempt, connection, message)
+
+    def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
+        if not self._try_other_host(attempt, error):
+            super().on_attempt_failed(attempt, error)
+
+    def _try_other_host(self, attempt: Attempt, error: Exception) -> bool:
+        """Send the USE to the next host after `error`; return False if there is none."""
+        if self.is_answered or self.session.closed or self.target is not None:
+            return False
+        tried = {*self.errors, attempt.host}
+        if len(tried) >= MOST_HOSTS or tried.issuperset(self.session.pools):
+            return False
+        attempt.error = error
+        self.errors[attempt.host] = error
+        self._report_failure(attempt.host, error, RetryPolicy.RETRY_NEXT_HOST)
+        self._retry(None)
+        return True
+
+    def _plan_exhausted_error(self) -> Exception:
+        # The answer of a server says more than that another host was not reached.
+        for error in self.errors.values():
+            if isinstance(error, RequestValidationException):
+                return error
+        return super()._plan_exhausted_error()
 
     def _why_not_sent(self) -> dict[str, str]:
         if self._plan is None and self.session.use_turns.is_waiting(self):

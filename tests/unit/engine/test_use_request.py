@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
 
+from cassandra import aio
+from cassandra.engine.use_request import MOST_HOSTS
 from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut
 from cassandra.query import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeCluster, close, error
 from tests.unit.engine.test_keyspace_gate import (
     WAIT,
     NeverAnswer,
@@ -99,3 +103,41 @@ async def test_session_shutdown_fails_waiting_uses() -> None:
             await session.shutdown()
             errors = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), WAIT)
             assert all(isinstance(error, DriverException) for error in errors)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"),
+        error(ErrorCode.UNAUTHORIZED),
+        error(ErrorCode.SERVER_ERROR),
+        error(ErrorCode.OVERLOADED),
+        close(),
+    ],
+)
+async def test_connect_does_not_depend_on_one_node(answer: Any) -> None:
+    """A node that has just started may not know the keyspace yet, or may be overloaded."""
+    with FakeCluster(3) as fake:
+        fake.nodes[1].prime(re.compile("USE"), answer)
+        for _ in range(6):
+            async with aio.Cluster(fake.contact_points[:1], port=fake.port) as cluster:
+                session = await cluster.connect("ks")
+                assert session.keyspace == "ks"
+                for _ in range(6):
+                    await session.execute("SELECT k FROM t")
+
+
+async def test_a_keyspace_that_no_node_knows_is_refused() -> None:
+    """Only some hosts are asked, and the error is that of a server."""
+    with FakeCluster(7) as fake:
+        for node in fake.nodes:
+            node.prime(re.compile("USE"), error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
+        async with aio.Cluster(fake.contact_points[:1], port=fake.port) as cluster:
+            session = await cluster.connect()
+            with pytest.raises(InvalidRequest, match="does not exist"):
+                await session.execute("USE ks")
+            count = sum(
+                request.query == "USE ks" for node in fake.nodes for request in node.requests
+            )
+            assert count == MOST_HOSTS
+            assert session.keyspace is None
