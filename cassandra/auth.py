@@ -108,11 +108,14 @@ class Authenticator:
     """The class name of the server's authenticator, set before `initial_response`."""
 
     def initial_response(self) -> bytes | None:
-        """Return the first token, which is sent when the server asks for authentication."""
+        """Return the first token, which is sent when the server asks for authentication.
+
+        None sends an empty token. Mechanisms in which the server speaks first begin so.
+        """
         return None
 
     def evaluate_challenge(self, challenge: bytes | None) -> bytes | None:
-        """Return the response to a challenge of the server.
+        """Return the response to a challenge of the server; None sends an empty one.
 
         :param challenge: the server's bytes, or None.
         """

@@ -251,11 +251,16 @@ class ProtocolConnection:
         return [self._send(opcodes.OPTIONS, b"")]
 
     def respond(self, token: bytes | None) -> list[Action]:
-        """Continue the login with the token for `AuthenticationWanted` or `Challenge`."""
+        """Continue the login with the token for `AuthenticationWanted` or `Challenge`.
+
+        :param token: the token; None sends an empty one.
+        """
         if self.state is not State.AUTH_WANTED:
             raise RuntimeError(f"no token was asked for: the handshake {self.state.value}")
         self.state = State.AUTH_SENT
-        return [self._send(opcodes.AUTH_RESPONSE, AuthResponseMessage(token).body(self.version))]
+        # A null would make Cassandra fail: it reads the token without a check.
+        message = AuthResponseMessage(b"" if token is None else token)
+        return [self._send(opcodes.AUTH_RESPONSE, message.body(self.version))]
 
     def receive(
         self, stream: int, opcode: int, flags: int, body: bytes, version: int | None = None

@@ -348,6 +348,14 @@ def in_state(state: State) -> ProtocolConnection:
     return protocol
 
 
+def test_no_token_is_sent_as_an_empty_one() -> None:
+    """The body of AUTH_RESPONSE is never a null, which Cassandra does not expect."""
+    protocol = in_state(State.AUTH_WANTED)
+    (send,) = protocol.respond(None)
+    assert isinstance(send, Send)
+    assert send.body == int32(0)
+
+
 @pytest.mark.parametrize("state", [*EXPECTED, State.AUTH_WANTED])
 @pytest.mark.parametrize("opcode", EVERY_RESPONSE)
 def test_every_message_in_every_state_is_handled_or_fails(state: State, opcode: int) -> None:

@@ -136,7 +136,38 @@ def test_a_mechanism_with_a_challenge(connect_and_read: Use) -> None:
     provider = SaslAuthProvider(
         service="imap", mechanism="CRAM-MD5", username="tim", password="tanstaaftanstaaf"
     )
-    with server(PASSWORD, script((None, challenge), (answer, None))) as node:
+    with server(PASSWORD, script((b"", challenge), (answer, None))) as node:
+        assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
+
+
+class ScriptedAuthenticator(Authenticator):
+    """Gives prepared tokens: the first one, and the ones for the challenges."""
+
+    def __init__(self, tokens: list[Any]) -> None:
+        self.tokens = list(tokens)
+
+    def initial_response(self) -> Any:
+        return self.tokens.pop(0)
+
+    def evaluate_challenge(self, challenge: bytes | None) -> Any:
+        return self.tokens.pop(0)
+
+
+class ScriptedProvider(AuthProvider):
+    """Creates a `ScriptedAuthenticator` for each connection."""
+
+    def __init__(self, *tokens: Any) -> None:
+        self.tokens = tokens
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        return ScriptedAuthenticator(list(self.tokens))
+
+
+def test_an_authenticator_without_a_token_sends_an_empty_one(connect_and_read: Use) -> None:
+    """For None, the client sends an empty token: a null makes Cassandra's login fail."""
+    provider = ScriptedProvider(None, "text", None)
+    steps = [(b"", b"speak"), (b"text", b"go on"), (b"", None)]
+    with server(PASSWORD, script(*steps)) as node:
         assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
 
 
