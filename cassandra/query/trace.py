@@ -62,8 +62,9 @@ class QueryTrace:
     """The steps that the servers took for one request.
 
     A new object has only the id; `populate` or `apopulate` reads the rest from the servers.
-    `duration` is a timedelta, `started_at` a datetime, and `coordinator` and `client` are
-    addresses. `parameters` are the request's parameters, and `events` is a list of `TraceEvent`.
+    `duration` is a timedelta, `started_at` a datetime in UTC without a time zone, as all timestamps
+    of rows are, and `coordinator` and `client` are addresses. `parameters` are the request's
+    parameters, and `events` is a tuple of `TraceEvent`.
 
     :param trace_id: the trace's id, from the response of the request.
     :param session: the session that reads the trace's tables.
@@ -76,7 +77,7 @@ class QueryTrace:
     coordinator: str | None = None
     started_at: datetime.datetime | None = None
     parameters: Mapping[str, str] | None = None
-    events: list[TraceEvent] | None = None
+    events: tuple[TraceEvent, ...] | None = None
 
     def __init__(self, trace_id: uuid.UUID, session: Any) -> None:
         self.trace_id = trace_id
@@ -179,7 +180,7 @@ class QueryTrace:
                 rows = await self._read_all_events(
                     rows, lambda: read("events", _EVENT_COLUMNS), sleep, clock, deadline
                 )
-            self.events = [TraceEvent(*row) for row in rows]
+            self.events = tuple(TraceEvent(*row) for row in rows)
         except OperationTimedOut as error:
             if deadline is None:
                 raise
@@ -294,7 +295,8 @@ class TraceEvent:
     """One step of a traced request on one node.
 
     :param description: the node's action.
-    :param timeuuid: the step's id, which contains its time. The attribute `datetime` has this time.
+    :param timeuuid: the step's id, which contains its time. The attribute `datetime` has this time,
+        with the time zone UTC.
     :param source: the address of the node.
     :param source_elapsed: microseconds from the time when the node began with the request to this
         step; None if they are not known. The attribute `source_elapsed` is a timedelta.
@@ -310,7 +312,8 @@ class TraceEvent:
         thread_name: str,
     ) -> None:
         self.description = description
-        self.datetime = datetime_from_uuid1(timeuuid)
+        # As in cassandra-driver, this one time of a trace has a time zone.
+        self.datetime = datetime_from_uuid1(timeuuid).replace(tzinfo=datetime.timezone.utc)
         self.source = source
         self.source_elapsed = (
             datetime.timedelta(microseconds=source_elapsed) if source_elapsed is not None else None

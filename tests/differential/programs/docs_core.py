@@ -575,6 +575,8 @@ def traces(context):
             for name in ("description", "datetime", "source", "source_elapsed", "thread_name")
         ],
     )
+    context.record("kind of events", type(trace.events))
+    context.record("time zones", [trace.started_at.tzinfo, trace.events[0].datetime.tzinfo])
     context.record("of result", type(rows.get_query_trace()))
     context.record("all", len(rows.get_all_query_traces()))
     context.record("ids", [type(trace_id) for trace_id in future.get_query_trace_ids()])
