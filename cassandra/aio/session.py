@@ -140,7 +140,9 @@ class Session(SessionBase):
     :param engine: the internal object that sends the session's requests.
     """
 
-    cluster: Cluster
+    # The constructor sets these. Mocks with ``spec=`` have only attributes of the class.
+    cluster: Cluster = None  # type: ignore[assignment]
+    is_shutdown = False
 
     def __init__(self, cluster: Cluster, engine: EngineSession) -> None:
         super().__init__(cluster, engine)

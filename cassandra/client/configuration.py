@@ -146,8 +146,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
     _cloud: Cloud | None = None
     _client_routes: ClientRoutes | None = None
     _core: Core | None = None
-    is_shutdown: bool
-    metadata: Metadata
+    # The constructor sets these. Mocks with ``spec=`` have only attributes of the class.
+    is_shutdown: bool = False
+    metadata: Metadata = None  # type: ignore[assignment]
 
     def _configure(self, settings: dict[str, Any]) -> None:
         """Store the settings. The constructor calls this.

@@ -143,10 +143,10 @@ class SessionBase(RequestMaker, ObservedBySession):
 
     _path: HappyPath
 
-    encoder: Encoder
+    encoder: Encoder = None  # type: ignore[assignment]
     """Converts values to CQL literals, for ``%s`` in strings."""
 
-    timestamp_generator: Callable[[], int] | None
+    timestamp_generator: Callable[[], int] | None = None
     """Returns the timestamps of requests, in microseconds; None leaves timestamps to the servers.
 
     The default is the cluster's generator.

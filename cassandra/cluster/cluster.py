@@ -93,12 +93,15 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     __doc__ = WithFields(__doc__)
 
+    # `_begin` sets this. Mocks with ``spec=`` have only attributes of the class.
+    sessions: weakref.WeakSet[Session] = None  # type: ignore[assignment]
+
     def _begin(self) -> None:
         """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
         self._is_over = False  # True when shutdown() has completed
         self._is_forked = False  # True in a child process that was forked after `connect`
-        self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self.sessions = weakref.WeakSet()
         self._lock = new_lock()  # held during `connect` and `shutdown`
         # The engine, and the thread that runs its first event loop; None unless the cluster is
         # connected.

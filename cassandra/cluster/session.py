@@ -85,7 +85,10 @@ class Session(SessionBase, CompatSession):
     :param engine: the internal object that sends the session's requests.
     """
 
-    cluster: Cluster
+    # The constructor sets these. Mocks with ``spec=`` have only attributes of the class.
+    cluster: Cluster = None  # type: ignore[assignment]
+    hosts = ()  # type: Sequence[Host]
+    is_shutdown = False
 
     write_head_start: float = 0.01
     """The maximum time in seconds that `execute` waits for the last `execute_async` of its thread.

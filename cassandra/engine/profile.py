@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 from cassandra._habits import class_advice, stack_level, warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import check_spelling, class_attribute, is_of_driver, nearest
+from cassandra._mocks import is_mock
 from cassandra.consistency import ConsistencyLevel, checked_serial, constant_of
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
@@ -73,6 +74,10 @@ class _Attributes(bases.ProfileBase):
     request_timeout: float | None = 10.0
     row_factory: Callable[..., Any] = staticmethod(named_tuple_factory)
     request_observers: Sequence[RequestObserver] = ()
+    # The constructor sets these. Mocks with ``spec=`` have only attributes of the class.
+    load_balancing_policy: LoadBalancingPolicy = None  # type: ignore[assignment]
+    retry_policy: RetryPolicy = None  # type: ignore[assignment]
+    speculative_execution_policy: SpeculativeExecutionPolicy = None  # type: ignore[assignment]
 
 
 # These functions read and replace the real ``__dict__`` of a profile. We cannot use the property
@@ -103,9 +108,6 @@ class ExecutionProfile(_Attributes):
     # can then change the settings in that dict without our notice.
     __slots__ = ()
 
-    load_balancing_policy: LoadBalancingPolicy
-    retry_policy: RetryPolicy
-    speculative_execution_policy: SpeculativeExecutionPolicy
     continuous_paging_options: None = None
 
     def __init__(
@@ -364,7 +366,7 @@ def checked_timeout(name: str, timeout: _Value) -> _Value:
     :raises TypeError: if it is not a number.
     :raises ValueError: if it is NaN, because a request with that timeout would never time out.
     """
-    if timeout is not None and not hasattr(timeout, "__float__"):
+    if timeout is not None and not hasattr(timeout, "__float__") and not is_mock(timeout):
         raise TypeError(
             f"{name} must be a number of seconds or None, but is {timeout!r} "
             f"of type {type(timeout).__name__}"

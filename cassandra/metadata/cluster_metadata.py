@@ -78,9 +78,11 @@ class Metadata(bases.MetadataBase):
     token_metadata_enabled: bool = True
     """True if the driver uses tokens. Otherwise there is no token map, and replicas are unknown."""
 
+    cluster_name: str | None = None
+    partitioner: str | None = None
+
     def __init__(self) -> None:
-        self.cluster_name: str | None = None
-        self.partitioner: str | None = None
+        self.cluster_name = self.partitioner = None
         self.dbaas = False
         self.replication_version = 0  # counts the changes of the replication of keyspaces
         # The number of changes of the placement so far: changes of the ring, of the replication, or

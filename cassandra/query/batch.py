@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from cassandra import _impl
 from cassandra._habits import BATCH, add_habits, many_rows_advice
+from cassandra._mocks import is_mock
 from cassandra._unknown_options import unknown_option
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
@@ -45,6 +46,15 @@ else:
 # The maximum number of statements in a batch, because BATCH has the number as a [short]
 # (native_protocol_v5.spec, section 4.1.7).
 MAX_STATEMENTS = 0xFFFF
+
+# The classes whose objects `add` takes as they are; see `_stand_in`.
+_USUAL_CLASSES = frozenset({str, SimpleStatement, BoundStatement})
+
+# The attributes that a batch adopts from other objects with a `query_string`, and their types: the
+# attributes of a mock are mocks.
+_ADOPTED: dict[str, tuple[type, ...]] = {
+    "keyspace": (str,), "routing_key": (bytes, list, tuple), "custom_payload": (Mapping,)
+}  # fmt: skip
 
 # The slot `keyspace` of the base class. The property `BatchStatement.keyspace` overrides the slot,
 # and stores its value in it.
@@ -480,7 +490,8 @@ class BatchStatement(Statement):
         ``?`` or ``:name`` is prepared when the batch is executed. If this method raises an error,
         the batch does not change.
 
-        :param statement: a query string, or any statement except a batch.
+        :param statement: a query string, or any statement except a batch. Also any other object
+            with a `query_string`, such as a mock in your tests.
         :param parameters: a sequence, a mapping or an object with attributes, as for
             `Session.execute`.
         :raises ValueError: if the batch already holds 65,535 statements, if you pass parameters
@@ -542,6 +553,8 @@ class BatchStatement(Statement):
         if isinstance(statement, PreparedStatement):  # a subclass may override `bind`
             statement = statement.bind(() if parameters is None else parameters)
             parameters = None
+        if type(statement) not in _USUAL_CLASSES:
+            statement, parameters = _stand_in(statement, parameters)
         if isinstance(statement, BoundStatement):
             if parameters:
                 raise ValueError(
@@ -683,6 +696,10 @@ class BatchStatement(Statement):
             from 0, and the column.
         :raises TypeError: if `rows` are not rows, or a value does not fit its column's type.
         """
+        if type(statement) is not PreparedStatement and is_mock(statement):
+            for row in rows:  # type: ignore[attr-defined]
+                self.add(statement, row)
+            return self
         if isinstance(statement, PreparedStatement):
             bound = _rows_of_batch(statement, rows)
             # Check the number of rows only after binding, because `rows` may be an iterator, which
@@ -820,6 +837,35 @@ def _is_lwt(entry: Entry) -> bool:
 for _class in (BatchType, BatchStatement):
     _class.__module__ = "cassandra.query"
 del _class
+
+
+def _stand_in(statement: Any, parameters: object) -> tuple[Any, object]:
+    """Return the statement and the parameters to add for a statement of an unusual class.
+
+    As in cassandra-driver, a batch takes any object with a `query_string`, and tests of
+    applications pass mocks. For such an object, return a `SimpleStatement`. Return any other object
+    unchanged.
+    """
+    mocked = is_mock(statement)
+    is_bound = isinstance(statement, BoundStatement)
+    # Leave instances of an application's subclasses as they are. The caller refuses batches, and
+    # parameters of bound statements.
+    if isinstance(statement, BatchStatement) or (is_bound and parameters):
+        return statement, parameters
+    if not mocked and (is_bound or isinstance(statement, (str, SimpleStatement))):
+        return statement, parameters
+    text = statement if is_bound else getattr(statement, "query_string", None)
+    if mocked and text is not None and not isinstance(text, str):
+        # The string is a mock, too, which has no placeholders for parameters.
+        text, parameters = str(text), None
+    if not isinstance(text, str):
+        return statement, parameters
+    adopted: dict[str, Any] = {
+        name: value
+        for name, classes in _ADOPTED.items()
+        if isinstance(value := getattr(statement, name, None), classes)
+    }
+    return SimpleStatement(text, **adopted), parameters
 
 
 def _instead_of_statement(statement: object) -> str:

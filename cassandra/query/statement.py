@@ -17,6 +17,7 @@ from cassandra._habits import (
 )
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import class_attribute
+from cassandra._mocks import is_mock
 from cassandra._unknown_options import unknown_option
 from cassandra._write_times import warn_of_literal
 from cassandra.consistency import ConsistencyLevel, checked_serial
@@ -291,7 +292,7 @@ class SimpleStatement(Statement):
             custom_payload,
             is_idempotent,
         )
-        if not isinstance(query_string, str):
+        if not isinstance(query_string, str) and not is_mock(query_string):  # type: ignore[unreachable]
             raise TypeError(_not_a_string(query_string))
         self._query_string = query_string
         self._is_lwt: bool | None = None

@@ -56,6 +56,9 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 Rows = Sequence[tuple[Any, ...]]
 _Execute = Callable[..., Awaitable[Any]]
 _Sleep = Callable[[float], Awaitable[None]]
+# `TraceEvent` has an attribute `datetime`, which hides the module in its body.
+_Moment = datetime.datetime
+_Elapsed = datetime.timedelta
 
 
 class QueryTrace:
@@ -70,7 +73,8 @@ class QueryTrace:
     :param session: the session that reads the trace's tables.
     """
 
-    trace_id: uuid.UUID
+    # The constructor sets the id. Mocks with ``spec=`` have only attributes of the class.
+    trace_id: uuid.UUID = None  # type: ignore[assignment]
     request_type: str | None = None
     duration: datetime.timedelta | None = None
     client: str | None = None
@@ -302,6 +306,13 @@ class TraceEvent:
         step; None if they are not known. The attribute `source_elapsed` is a timedelta.
     :param thread_name: the name of the node's thread.
     """
+
+    # The constructor sets these. Mocks with ``spec=`` have only attributes of the class.
+    description: str = None  # type: ignore[assignment]
+    source: str = None  # type: ignore[assignment]
+    source_elapsed: _Elapsed | None = None
+    thread_name: str = None  # type: ignore[assignment]
+    datetime: _Moment = None  # type: ignore[assignment]
 
     def __init__(
         self,

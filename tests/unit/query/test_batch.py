@@ -204,6 +204,25 @@ class TestAdd:
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
             statements(without_key, {(None, "?"): prepared()})
 
+    def test_an_object_with_a_query_string_is_a_statement(self) -> None:
+        """As in cassandra-driver, other classes may stand in for statements."""
+        statement = SimpleNamespace(
+            query_string="INSERT INTO t (k) VALUES (%s)",
+            keyspace="ks",
+            routing_key=b"key",
+            custom_payload={"a": b"1"},
+        )
+        batch = BatchStatement().add(statement, (1,)).add(SimpleNamespace(query_string="USE ks"))  # type: ignore[arg-type]
+        assert batch.sealed_entries() == ("INSERT INTO t (k) VALUES (1)", "USE ks")
+        assert batch.keyspace == "ks"
+        assert batch.routing_key == b"key"
+        assert batch.custom_payload == {"a": b"1"}
+
+    @pytest.mark.parametrize("text", [None, b"USE ks", 7])
+    def test_a_query_string_must_be_a_string(self, text: Any) -> None:
+        with pytest.raises(TypeError, match="holds queries and prepared statements"):
+            BatchStatement().add(SimpleNamespace(query_string=text))  # type: ignore[arg-type]
+
     def test_a_query_string_with_empty_parameters_is_unchanged(self) -> None:
         """Empty parameters, such as () or None, leave a query string and its %% unchanged."""
         batch = BatchStatement()
