@@ -17,13 +17,14 @@ from tests.unit.drop_in.test_names import NAMES
 
 # Names of the cluster classes of both APIs.
 CLUSTERS = {
-    "add_request_observer", "codecs", "is_shard_aware", "profile_manager",
+    "add_request_observer", "codecs", "is_shard_aware", "is_shutdown", "profile_manager",
     "refresh_materialized_view_metadata", "remove_request_observer", "report", "shard_aware_stats",
 }  # fmt: skip
 SESSIONS = {
-    "add_request_observer", "batch_size_warn_threshold", "codecs", "count", "default_vector_type",
-    "execute_concurrent", "get_pool_state", "get_pools", "keyspace", "load", "max_trace_wait",
-    "prepare_all", "remove_request_observer", "request_capacity", "scan", "unload",
+    "add_request_observer", "batch_size_warn_threshold", "cluster", "codecs", "count",
+    "default_vector_type", "execute_concurrent", "get_pool_state", "get_pools", "is_shutdown",
+    "keyspace", "load", "max_trace_wait", "prepare_all", "remove_request_observer",
+    "request_capacity", "scan", "unload",
 }  # fmt: skip
 RESULTS = {
     "all_tuples", "arrow_batches", "column_names", "column_types", "to_arrow", "to_numpy",
@@ -35,11 +36,11 @@ OURS: dict[Any, set[str]] = {
     # Some of these are undocumented names of cassandra-driver (see `cassandra._compat`).
     cluster.Cluster: CLUSTERS | {
         "connection_factory", "control_connection", "executor", "get_connection_holders", "on_add",
-        "on_down", "on_remove", "on_up",
+        "on_down", "on_remove", "on_up", "sessions",
     },
     aio.Cluster: CLUSTERS,
     cluster.Session: SESSIONS | {
-        "execute_concurrent_async", "execute_concurrent_with_args", "submit",
+        "execute_concurrent_async", "execute_concurrent_with_args", "hosts", "submit",
         "user_type_registered", "write_head_start",
     },
     aio.Session: SESSIONS,
