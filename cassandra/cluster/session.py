@@ -87,7 +87,7 @@ class Session(SessionBase, CompatSession):
 
     # The constructor sets these. Mocks with ``spec=`` have only attributes of the class.
     cluster: Cluster = None  # type: ignore[assignment]
-    hosts = ()  # type: Sequence[Host]
+    hosts: Sequence[Host] = ()
     is_shutdown = False
 
     write_head_start: float = 0.01
