@@ -28,7 +28,8 @@ from cassandra.bulk.load import aload, load
 from cassandra.bulk.masks import mask_steps
 from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
-from cassandra.bulk.report import LoadError, LoadReport, RowFailure
+from cassandra.bulk.report import LOST_ROWS, LoadError, LoadReport, RowFailure
+from cassandra.bulk.same_table import TableWatch
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.bulk.scan_options import switch
 from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
@@ -135,6 +136,7 @@ def copy(
     _check_switches(keep_ttl=keep_ttl, keep_write_time=keep_write_time, dry_run=dry_run)
     for each, name, with_views in ((session, table, True), (other, other_table, False)):
         drive(_table_steps(each, name, columns, with_views), performer(each))
+    watch = drive(_watch_steps(other, other_table), performer(other))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time, dry_run)
     drive(mask_steps(session, table, columns, "the copy"), performer(session))
     # Prepare the statements of the target before anything is read, so that errors show at once.
@@ -147,8 +149,11 @@ def copy(
             rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
         for prepared, rows in rows_by_statement:
             with copying.writing(prepared, rows):
-                copying.add_report(load(other, prepared, rows, writing, is_plain=True))
+                report = load(other, prepared, rows, writing, is_plain=True, is_watched=False)
+                copying.add_report(report)
+        copying.check_target(watch.is_another())
         copying.end_page()
+    copying.check_target(drive(watch.end_steps(), performer(other)))
     return copying.end()
 
 
@@ -188,6 +193,7 @@ async def acopy(
     _check_switches(keep_ttl=keep_ttl, keep_write_time=keep_write_time, dry_run=dry_run)
     for each, name, with_views in ((session, table, True), (other, other_table, False)):
         await adrive(_table_steps(each, name, columns, with_views), performer(each))
+    watch = await adrive(_watch_steps(other, other_table), performer(other))
     copying = _Copy(session, table, other, other_table, columns, keep_ttl, keep_write_time, dry_run)
     await adrive(mask_steps(session, table, columns, "the copy"), performer(session))
     copying.set_statements([await other.prepare(text) for text in copying.texts])
@@ -200,8 +206,12 @@ async def acopy(
                 rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
             for prepared, rows in rows_by_statement:
                 with copying.writing(prepared, rows):
-                    copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
+                    copying.add_report(
+                        await aload(other, prepared, rows, writing, is_plain=True, is_watched=False)
+                    )
+            copying.check_target(watch.is_another())
             copying.end_page()
+    copying.check_target(await adrive(watch.end_steps(), performer(other)))
     return copying.end()
 
 
@@ -219,6 +229,18 @@ def _table_steps(
     """
     table = yield from known_table_steps(session, name, with_views)
     return table if columns is not None else (yield from current_table_steps(session, name))
+
+
+def _watch_steps(session: Any, name: str) -> Generator[Callable[[Any], Any], Any, TableWatch]:
+    """Return a watch of the target table, which has begun.
+
+    This is a generator without I/O, like `cassandra.bulk.scan_plan.plan_steps`.
+    """
+    metadata = session.cluster.metadata
+    table = table_of(metadata, name, session.keyspace)
+    watch = TableWatch(metadata, table.keyspace_name, table.name)
+    yield from watch.begin_steps()
+    return watch
 
 
 def _check_sessions(*sessions: object) -> None:
@@ -663,6 +685,14 @@ class _Copy:
         """Add the outcome of one load to the report of the copy."""
         self._report.requests += report.requests
         self._written_of_page += report.written
+
+    def check_target(self, is_another: bool) -> None:
+        """Raise LoadError if the target was dropped and created again during the copy.
+
+        :param is_another: whether it was.
+        """
+        if is_another and not self._is_dry:
+            raise self._error(f"{self._target_name} {LOST_ROWS}: copy all rows again", None, None)
 
     def end_page(self) -> None:
         """Count the rows of a page as written.

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from types import GeneratorType
@@ -72,8 +72,9 @@ from cassandra.bulk.plain import plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.reader import Reader, new_worker
 from cassandra.bulk.recorder import Recorder
-from cassandra.bulk.report import LoadError, LoadReport
+from cassandra.bulk.report import LOST_ROWS, LoadError, LoadReport
 from cassandra.bulk.retrying import is_outage
+from cassandra.bulk.same_table import TableWatch
 from cassandra.bulk.scan_plan import known_table_steps, performer
 from cassandra.bulk.sender import Sender
 from cassandra.bulk.sources import (
@@ -135,6 +136,7 @@ class Load:
     :param options: see `LoadOptions`.
     :param is_plain: True if the rows already have CQL values, which are bound without converters
         (`Session.codecs`).
+    :param watch: notices if the table is another one now, and has begun; None if the caller does.
     """
 
     def __init__(
@@ -144,8 +146,10 @@ class Load:
         source: object,
         options: LoadOptions,
         is_plain: bool = False,
+        watch: TableWatch | None = None,
     ) -> None:
         _check_checkpoint_options(options)
+        self._watch = None if options.dry_run else watch
         self._options = options
         self._is_plain = is_plain
         self._metadata = session.cluster.metadata
@@ -271,6 +275,9 @@ class Load:
         try:
             with parts.progress:
                 yield from self._write(reader, parts, start_time)
+            if self._watch is not None:
+                # Ask before the checkpoint is removed, which would mean that the load is done.
+                self._check_same_table(self._watch, (yield from self._watch.end_steps()))
             parts.checkpoint.remove()
         except BaseException as error:  # also Control-C, and the cancellation of this task
             # If the load ends because too many rows have failed, do not save the position: the
@@ -307,8 +314,24 @@ class Load:
             parts.checkpoint.begin_chunk(bound.chunk)
             parts.recorder.note_read(bound)
             yield from parts.sender.send(bound)
+            if self._watch is not None:
+                self._check_same_table(self._watch, self._watch.is_another())
             parts.checkpoint.end_chunk(bound.chunk)
             self.report.seconds = monotonic() - start_time
+
+    def _check_same_table(self, watch: TableWatch, is_another: bool) -> None:
+        """Raise LoadError if the table was dropped and created again during the load."""
+        if is_another:
+            has_checkpoint = self._options.checkpoint is not None
+            raise LoadError(
+                f"{watch.table_name} {LOST_ROWS}: load all rows again"
+                + (
+                    " with restart=True, because the checkpoint is of the old table"
+                    if has_checkpoint
+                    else ""
+                ),
+                self.report,
+            )
 
 
 # Errors that a load raises unchanged, as well as errors of signal handlers. Any other error becomes
@@ -412,12 +435,32 @@ def _profile_of(session: BulkSession, options: LoadOptions) -> Any:
     )
 
 
+def _watch_steps(
+    session: BulkSession, target: str | PreparedStatement
+) -> Generator[Callable[[Any], Any], Any, TableWatch]:
+    """Return a watch of the load's table, which has begun.
+
+    This is a generator without I/O, like `cassandra.bulk.scan_plan.plan_steps`.
+
+    :raises ValueError: if `target` is a name, and there is no such table.
+    """
+    metadata = session.cluster.metadata
+    if isinstance(target, PreparedStatement):
+        watch = TableWatch(metadata, target.table_keyspace, target.table)
+    else:
+        table = yield from known_table_steps(session, target, with_views=False)
+        watch = TableWatch(metadata, table.keyspace_name, table.name)
+    yield from watch.begin_steps()
+    return watch
+
+
 def load(
     session: Session,
     target: str | PreparedStatement,
     source: object,
     options: LoadOptions,
     is_plain: bool = False,
+    is_watched: bool = True,
 ) -> LoadReport:
     """Load rows with a blocking session.
 
@@ -427,12 +470,14 @@ def load(
     :param options: see `LoadOptions`.
     :param is_plain: True if the rows already have CQL values, which are bound without converters
         (`Session.codecs`).
+    :param is_watched: False if the caller itself notices if the table is dropped and created again.
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
-    if isinstance(target, str):
-        drive(known_table_steps(session, target, with_views=False), performer(session))
-    steps = Load(session, target, source, options, is_plain).steps()
+    watch = None
+    if is_watched:
+        watch = drive(_watch_steps(session, target), performer(session))
+    steps = Load(session, target, source, options, is_plain, watch).steps()
     return drive(steps, lambda step: _carry_out(session, step, profile))
 
 
@@ -444,8 +489,9 @@ def _carry_out(session: Session, step: Step, profile: ExecutionProfile | str | N
         return step.future.result()
     if isinstance(step, Pause):
         return _threads.sleep(step.seconds)
-    # The only other step is `Prepare`.
-    return session.prepare(step.text)
+    if isinstance(step, Prepare):
+        return session.prepare(step.text)
+    return step(session)
 
 
 async def aload(
@@ -454,6 +500,7 @@ async def aload(
     source: object,
     options: LoadOptions,
     is_plain: bool = False,
+    is_watched: bool = True,
 ) -> LoadReport:
     """Load rows with a session of `cassandra.aio`.
 
@@ -463,6 +510,7 @@ async def aload(
     :param options: see `LoadOptions`.
     :param is_plain: True if the rows already have CQL values, which are bound without converters
         (`Session.codecs`).
+    :param is_watched: False if the caller itself notices if the table is dropped and created again.
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
@@ -474,9 +522,10 @@ async def aload(
         else None
     )
     try:
-        if isinstance(target, str):
-            await adrive(known_table_steps(session, target, with_views=False), performer(session))
-        steps = Load(session, target, rows or source, options, is_plain).steps()
+        watch = None
+        if is_watched:
+            watch = await adrive(_watch_steps(session, target), performer(session))
+        steps = Load(session, target, rows or source, options, is_plain, watch).steps()
         return await adrive(steps, lambda step: _acarry_out(session, step, profile))
     finally:
         if rows is not None:
@@ -501,5 +550,6 @@ async def _acarry_out(
         return await asyncio.wrap_future(step.future)
     if isinstance(step, Pause):
         return await asyncio.sleep(step.seconds)
-    # The only other step is `Prepare`.
-    return await session.prepare(step.text)
+    if isinstance(step, Prepare):
+        return await session.prepare(step.text)
+    return await step(session)

@@ -48,5 +48,9 @@ class Prepare(NamedTuple):
     text: str
 
 
+# A step of `Load.steps`: call this function with the session. The generator gets the result back
+# (on asyncio, the awaited result). `cassandra.bulk.scan_plan` makes such functions.
+Call = Callable[[Any], Any]
+
 # Any step of a load.
-Step = Requests | Pause | Work | Prepare
+Step = Requests | Pause | Work | Prepare | Call

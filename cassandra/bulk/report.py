@@ -12,6 +12,10 @@ from cassandra.errors import DriverException, NoHostAvailable
 
 MOST_FAILURES = 100  # the maximum number of failed rows that a report describes
 MOST_EXAMPLES = 10  # how many of these rows `str(report)` shows
+# What the errors of a load and a copy say if the table is another one at the end.
+LOST_ROWS = (
+    "was dropped and created again meanwhile, so rows that were acknowledged before that are lost"
+)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.report import counted
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
+from cassandra.bulk.same_table import TableWatch
 from cassandra.bulk.scan_options import (
     ScanOptions,
     parameters_of,
@@ -169,8 +170,6 @@ class _ScanBase:
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
         self._saved_checkpoint: Checkpoint | None = None
-        # The id of the table when the scan began; None if it is not known.
-        self._table_id: str | None = None
         # The latest page from `pages`; None while the application does not use a page.
         self._latest: _UsedPage | None = None
 
@@ -224,13 +223,6 @@ class _ScanBase:
         metadata = self.session.cluster.metadata
         return table_of(metadata, self.table, self.session.keyspace, with_views=True)
 
-    def _current_table_id(self) -> str | None:
-        """Return the table's id as the metadata has it now; None if the table is not known."""
-        try:
-            return describe_id(self._table_metadata())
-        except (KeyError, ValueError):
-            return None
-
     def age_of(self, page: Page) -> float:
         """Return how many seconds ago the request for a page was sent.
 
@@ -278,6 +270,31 @@ class _ScanBase:
             self.splits,
             self.concurrency,
         )
+
+    def _begin_steps(
+        self,
+    ) -> Generator[Callable[[Any], Any], Any, tuple[ScanStatement, TableWatch]]:
+        """Return the steps before the first page: they plan the scan, and begin the watch."""
+        statement = yield from self._steps()
+        table = self._table_metadata()
+        watch = TableWatch(self.session.cluster.metadata, table.keyspace_name, table.name)
+        yield from watch.begin_steps()
+        return statement, watch
+
+    def _end_steps(self, watch: TableWatch) -> Generator[Callable[[Any], Any], Any, None]:
+        """Return the steps after the last page: they ask for the table's id again.
+
+        :raises DriverException: if the table was dropped and created again since the scan began.
+        """
+        self._check_same_table((yield from watch.end_steps()))
+
+    def _check_same_table(self, is_another: bool) -> None:
+        """Raise DriverException if the table was dropped and created again."""
+        if is_another:
+            raise DriverException(
+                f"{self.table} was dropped and created again during the scan, so the pages read so "
+                "far may have rows of both tables: scan it again from the beginning"
+            )
 
     def _opened_checkpoint(self) -> Checkpoint | None:
         """Open the checkpoint of the scan; return None if the scan has none."""
@@ -333,7 +350,6 @@ class _ScanBase:
                 f"ranges= cannot be used here: {self.table} is not read by token ranges"
             )
         queue = PageQueue(ranges, self.concurrency, self.max_bytes, self.in_order)
-        self._table_id = self._current_table_id()
         self._saved_checkpoint = self._opened_checkpoint()
         if self._saved_checkpoint is not None:
             queue.resume(self._saved_checkpoint)
@@ -393,20 +409,21 @@ class _ScanBase:
             f"begun to read, {', '.join(token_range.replicas)}, is not in the cluster: begin anew"
         )
 
-    def _arrived(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch, page: Page) -> Any:
+    def _arrived(
+        self,
+        statement: ScanStatement,
+        queue: PageQueue,
+        fetch: Fetch,
+        page: Page,
+        watch: TableWatch,
+    ) -> Any:
         """Record that a page has arrived; return its paging state, which is None for the last page.
 
         :param page: the page, which was in flight.
+        :param watch: notices if the table is another one now.
         :raises DriverException: if the table was dropped and created again since the scan began.
         """
-        # Compare the ids, because servers do not report this: they prepare the statement again for
-        # the new table, without an error.
-        table_id = self._current_table_id()
-        if table_id != self._table_id and table_id is not None and self._table_id is not None:
-            raise DriverException(
-                f"{self.table} was dropped and created again during the scan, so the pages read so "
-                "far may have rows of both tables: scan it again from the beginning"
-            )
+        self._check_same_table(watch.is_another())
         state = page.paging_state
         if statement.is_local and fetch.state is None:
             queue.pin(fetch, str(_host_that_answered(page).endpoint))
@@ -840,8 +857,7 @@ class Scan(_ScanBase):
 
     def _pages(self) -> Iterator[Any]:
         """Yield the pages."""
-        plan_steps = self._steps()
-        statement = drive(plan_steps, performer(self.session))
+        statement, watch = drive(self._begin_steps(), performer(self.session))
         queue = self._queue(statement)
         remaining = self.row_limit
         with self._progress_display() as progress:
@@ -849,7 +865,7 @@ class Scan(_ScanBase):
                 self._send(statement, queue, fetch)
             while remaining != 0 and (oldest := queue.oldest()) is not None:
                 result = self._result(statement, queue, oldest)
-                state = self._arrived(statement, queue, oldest, result)
+                state = self._arrived(statement, queue, oldest, result, watch)
                 count, remaining = _cut(result, remaining)
                 # Send the next requests before the application uses this page, unless the limit is
                 # reached.
@@ -860,6 +876,7 @@ class Scan(_ScanBase):
                     yield result
                 # The caller asked for the next page, so it has finished with this page.
                 self._used(queue, oldest, state)
+            drive(self._end_steps(watch), performer(self.session))
 
     def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Page:
         """Wait for a page; request it again after an error if the same request may succeed."""
@@ -1004,10 +1021,8 @@ class AsyncScan(_ScanBase):
 
     async def _read_pages(self) -> AsyncGenerator[Any, None]:
         """Yield the pages, and cancel the requests in flight at the end."""
-        # Prepare the statement, and choose the token ranges. Each step is a function of a session,
-        # whose result `adrive` awaits.
-        steps = self._steps()
-        statement = await adrive(steps, performer(self.session))
+        # Each step is a function of a session, whose result `adrive` awaits.
+        statement, watch = await adrive(self._begin_steps(), performer(self.session))
         queue = self._queue(statement)
         remaining = self.row_limit
         progress = self._progress_display()
@@ -1016,7 +1031,7 @@ class AsyncScan(_ScanBase):
                 self._send(statement, queue, fetch)
             while remaining != 0 and (oldest := queue.oldest()) is not None:
                 result = await self._result(statement, queue, oldest)
-                state = self._arrived(statement, queue, oldest, result)
+                state = self._arrived(statement, queue, oldest, result, watch)
                 count, remaining = _cut(result, remaining)
                 # Send the next requests before the application uses this page, unless the limit is
                 # reached.
@@ -1027,6 +1042,7 @@ class AsyncScan(_ScanBase):
                     yield result
                 # The caller asked for the next page, so it has finished with this page.
                 self._used(queue, oldest, state)
+            await adrive(self._end_steps(watch), performer(self.session))
         finally:
             progress.close()
             for fetch in queue.rest():
