@@ -54,6 +54,9 @@ T = TypeVar("T")
 
 FORMATS = ("parquet", "csv", "jsonl")  # the values of the option `format`
 BYTES_OF_A_FILE = 256 << 20  # the default of the option `file_bytes`
+# A row group of a Parquet file ends after this number of rows, or this number of bytes in memory.
+ROWS_OF_A_GROUP = 131_072
+BYTES_OF_A_GROUP = 64 << 20
 # How many rows of a CSV file to check for empty strings.
 _EMPTY_TEXT_ROWS = 5000
 
@@ -197,6 +200,8 @@ class _Writer:
         # A function that writes a page to the current file, and returns the page's number of rows.
         # None if no file is open.
         self._write: Callable[[Any], int] | None = None
+        # For Parquet, the rows of the current file that are not in a row group yet.
+        self._row_group: _RowGroup | None = None
 
     def add(self, result: Page) -> None:
         """Write a page.
@@ -209,11 +214,14 @@ class _Writer:
         if self.key_names:
             self._note_values_without_fields(result)
         if self._write is None:
+            if self.report.files and not rows_message(result._message).row_count:
+                return  # no file is needed for a page without rows
             self._open(result)
         assert self._write is not None
         self._rows += self._write(result)
         self._file_pages_bytes += size_of(result)
-        if self._file_pages_bytes >= self._file_bytes:
+        # A file without rows is only made if the whole table has none.
+        if self._rows and self._file_pages_bytes >= self._file_bytes:
             self._end_file()
 
     def _check_columns(self, result: Page) -> None:
@@ -419,17 +427,20 @@ class _Writer:
         file = self._stack.enter_context(
             parquet.ParquetWriter(temporary, batches.schema, **options)
         )
+        row_group = self._row_group = _RowGroup(batches, file)
 
         def write(page: Page) -> int:
             # The first page is already converted.
             batch = first if page is result else batches.batch(page)
-            file.write_batch(batch)
+            row_group.add(batch)
             return int(batch.num_rows)
 
         return write
 
     def _end_file(self) -> None:
         """Close the current file, and give it its final name."""
+        if self._row_group is not None:
+            self._row_group.write()
         self._stack.close()
         path = self._path
         assert path is not None
@@ -532,6 +543,48 @@ class _Writer:
                 if self._is_new:
                     with suppress(OSError):  # another unload has begun to write into it
                         self.folder.rmdir()
+
+
+class _RowGroup:
+    """Collects the record batches of several pages for one row group of a Parquet file.
+
+    A scan reads a table in at least 64 ranges, so the pages of a small table have few rows or none.
+    A row group has metadata and a dictionary for each column, so if each page was a row group, such
+    a table would have files of many times the size, which take many times as long to read.
+
+    :param batches: has made the record batches.
+    :param file: the `pyarrow.parquet.ParquetWriter`.
+    """
+
+    def __init__(self, batches: Batches, file: Any) -> None:
+        self._maker = batches
+        self._file = file
+        self._batches: list[Any] = []
+        self._rows = self._bytes = 0
+
+    def add(self, batch: Any) -> None:
+        """Add the rows of a page, and write the row group if it is large enough.
+
+        :param batch: a `pyarrow.RecordBatch`.
+        """
+        if not batch.num_rows:
+            return
+        # Write what there is if the page would make the row group too large.
+        if self._batches and (
+            self._rows + batch.num_rows > ROWS_OF_A_GROUP
+            or self._bytes + batch.nbytes > BYTES_OF_A_GROUP
+        ):
+            self.write()
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+
+    def write(self) -> None:
+        """Write the collected rows, if there are any, as a row group."""
+        batches, rows = self._batches, self._rows
+        self._batches, self._rows, self._bytes = [], 0, 0
+        if batches:
+            self._file.write_table(self._maker.table(batches), row_group_size=rows)
 
 
 @contextmanager

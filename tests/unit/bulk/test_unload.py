@@ -42,7 +42,7 @@ from cassandra.testing.fake import (
     rows,
 )
 from cassandra.util import Date, SortedSet, Time
-from tests.unit.bulk.test_scan import EXPECTED, QUERY, Table, no_fault, nodes, settings
+from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault, nodes, settings
 from tests.unit.metadata.schema.rows import OPTIONS, column, keyspace
 
 __all__ = ["nodes"]
@@ -93,6 +93,78 @@ def test_parquet(session: Any, tmp_path: Path) -> None:
         row for path in tmp_path.glob("*.parquet") for row in parquet.read_table(path).to_pylist()
     ]
     assert sorted((row["id"], row["c0"]) for row in rows) == EXPECTED
+
+
+def sizes_of_row_groups(path: Path) -> list[int]:
+    """Return the number of rows in each row group of a Parquet file."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    metadata = parquet.ParquetFile(path).metadata
+    return [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+
+
+def rows_of_parquet(path: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of a Parquet file, sorted."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    return sorted(tuple(row.values()) for row in parquet.read_table(path).to_pylist())
+
+
+def test_the_pages_of_a_small_table_are_one_row_group(session: Any, tmp_path: Path) -> None:
+    """A row group has the rows of many pages, because each row group has costs of its own."""
+    pytest.importorskip("pyarrow")
+    (path,) = session.unload("a.t0", tmp_path, page_size=20, splits=64).files
+    assert sizes_of_row_groups(path) == [len(EXPECTED)]
+    assert rows_of_parquet(path) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "rows_of_a_group"),
+    [("ROWS", 100, 100), ("BYTES", 500, 60), ("BYTES", 1, 20)],
+)
+def test_row_groups_are_limited_in_rows_and_bytes(
+    session: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: int,
+    rows_of_a_group: int,
+) -> None:
+    """A row group ends before the page that would make it too large. A page is never divided."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(unload_module, f"{limit}_OF_A_GROUP", value)
+    # Each page has 20 rows, which have 160 bytes in memory.
+    (path,) = session.unload("a.t0", tmp_path, page_size=20, splits=1).files
+    groups = sizes_of_row_groups(path)
+    assert set(groups[:-1]) == {rows_of_a_group}
+    assert rows_of_parquet(path) == EXPECTED
+
+
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_pages_without_rows_make_no_row_groups_or_files(
+    nodes: FakeCluster, tmp_path: Path, file_format: str
+) -> None:
+    """Ranges without rows leave no empty row group and no empty file."""
+    pytest.importorskip("pyarrow")
+    pages = iter([[], [(1, 2)], [], [(3, 4)]])
+    for node in nodes.nodes:
+        node.prime(QUERY, lambda request: rows(COLUMNS, next(pages, []), keyspace="a", table="t0"))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        report = session.unload(
+            "a.t0", tmp_path, format=file_format, splits=20, concurrency=1, file_bytes=1
+        )
+    assert report.rows == 2
+    assert len(report.files) == 2
+    if file_format == "parquet":
+        assert [sizes_of_row_groups(path) for path in report.files] == [[1], [1]]
+
+
+def test_an_unload_of_an_empty_table_has_its_columns(nodes: FakeCluster, tmp_path: Path) -> None:
+    """The Parquet file of a table without rows has the columns, and no row group."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    nodes.prime(QUERY, rows(COLUMNS, [], keyspace="a", table="t0"))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        (path,) = session.unload("a.t0", tmp_path, splits=20).files
+    assert sizes_of_row_groups(path) == []
+    assert parquet.read_table(path).column_names == ["id", "c0"]
 
 
 async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
