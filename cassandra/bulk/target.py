@@ -89,12 +89,27 @@ def names_of_columns(table: TableMetadata | MaterializedViewMetadata) -> list[st
     :param table: the metadata of the table or view.
     """
     key = {column.name for column in table.primary_key}
+    names: Iterable[str] = table.columns
+    if _has_super_columns(table):
+        names = [name for name in names if name]
     # `sorted` is stable, so columns of the same rank keep their order. All columns of the key have
     # the rank 0.
     return sorted(
-        table.columns,
+        names,
         key=lambda name: 0 if name in key else 1 if table.columns[name].is_static else 2,
     )
+
+
+def _has_super_columns(table: TableMetadata | MaterializedViewMetadata) -> bool:
+    """Return True for a table of super columns that were made by Thrift, in Cassandra 3.
+
+    Such a table has a map without a name, which the last clustering column and the value have been
+    made of. The schema has the map as well, but servers do not return it for ``SELECT *``, and fail
+    if a statement names it. (Static super columns have only one clustering column, and their map
+    can be read.)
+    """
+    is_compatible = getattr(table, "is_cql_compatible", True)  # views do not have the attribute
+    return not is_compatible and len(table.clustering_key) > 1
 
 
 def lists_in(table: TableMetadata | None, names: Iterable[str]) -> list[ColumnMetadata]:
@@ -652,11 +667,13 @@ def short_key_widths(table: TableMetadata) -> range:
 
     Only dense tables with compact storage have such rows: the server accepts an INSERT without the
     last clustering columns, and a SELECT returns null for these columns. The range is empty for any
-    other table, and for a view.
+    other table, and for a view. Servers refuse such an INSERT for a table of super columns.
 
     :param table: the metadata of the table.
     """
     is_compact = getattr(table, "is_compact_storage", False)  # views do not have the attribute
+    if is_compact and _has_super_columns(table):
+        is_compact = False
     return range(1, len(table.clustering_key) if is_compact else 1)
 
 

@@ -14,7 +14,7 @@ from cassandra._unknown_options import with_example
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.scan import Scan
 from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
-from cassandra.bulk.target import check_session, full_name
+from cassandra.bulk.target import check_session, full_name, names_of_columns
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 
@@ -117,7 +117,7 @@ def scan_tasks(
     if columns is None:
         # Name the columns, so that the tasks return the same columns whenever they run, and need
         # not ask a server for them.
-        columns = tuple(metadata.columns)
+        columns = tuple(names_of_columns(metadata))
     elif not isinstance(columns, str):
         columns = tuple(columns)
     # The process that runs a task may use another keyspace, so the task needs the full name.

@@ -76,6 +76,24 @@ def query_of(metadata: TableMetadata, *columns: str, **options: Any) -> str:
     return plan_of(metadata, columns, **{**NO_OPTIONS, **options}).text
 
 
+def test_the_map_of_super_columns_is_left_out() -> None:
+    """Servers fail if a statement names the map without a name of a table of super columns.
+
+    Static super columns have one clustering column, and their map can be read.
+    """
+    table = table_metadata(customer="text", placed="text", line="text", total="text")
+    table.columns[""] = ColumnMetadata(table, "", "map<text, text>")
+    table.is_compact_storage, table.is_cql_compatible = True, False
+    assert names_of_columns(table) == ["customer", "placed", "line", "total", ""]
+    assert not short_key_widths(table)
+    table.clustering_key.append(table.columns["line"])
+    assert names_of_columns(table) == ["customer", "placed", "line", "total"]
+    assert not short_key_widths(table)
+    assert query_of(table) == (
+        'INSERT INTO ks."Orders" (customer, placed, line, total) VALUES (?, ?, ?, ?)'
+    )
+
+
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     """`static_plan` returns a second INSERT for rows that set only static columns.
 
