@@ -1,4 +1,4 @@
-"""Notices that a table is another one now: it was dropped and created again in the meantime.
+"""Notices that a table is another one now: it was dropped and created again, or has another key.
 
 Servers do not report this to a bulk operation: they prepare its statements again for the new table,
 without an error. So a load would count rows as written that are gone, and a scan would return rows
@@ -8,6 +8,10 @@ beginning and at the end. The metadata alone are not enough, because they are re
 after a server's event, or never if events are disabled.
 
 TRUNCATE does not change the id, so it cannot be noticed.
+
+The columns of the primary key can be renamed, and a new column can get the old name of one. Then a
+scan that names this column would return the new column, so rows would lack a part of their keys.
+`TableWatch` notices this, too. (Loads need not look: servers refuse an INSERT without the key.)
 """
 
 from __future__ import annotations
@@ -32,6 +36,11 @@ Steps = Generator[Callable[[Any], Any], Any, None]
 
 # The query of a table's id, and of a materialized view's id.
 _ID = "SELECT id FROM system_schema.{} WHERE keyspace_name = {} AND {} = {}"
+# The query of the names and kinds of a table's columns.
+_KINDS = (
+    "SELECT column_name, kind FROM system_schema.columns "
+    "WHERE keyspace_name = {} AND table_name = {}"
+)
 
 
 class TableWatch:
@@ -52,6 +61,8 @@ class TableWatch:
         # The ids that the metadata and a server had at the beginning. They differ if the metadata
         # were out of date.
         self._first_ids: set[str] = set()
+        # The names of the key's columns at the beginning; empty if they are not known.
+        self._first_key: set[str] = set()
 
     @property
     def table_name(self) -> str:
@@ -61,6 +72,7 @@ class TableWatch:
     def begin_steps(self) -> Steps:
         """Remember which table this is."""
         known_id = describe_id(self._table())
+        self._first_key = _key_of(self._table())
         server_id = yield from self._server_id()
         self._first_ids = {each for each in (known_id, server_id) if each}
         if server_id and known_id and server_id != known_id:
@@ -81,6 +93,29 @@ class TableWatch:
         # the dropped table for one of the new table.
         yield from self._refresh()
         return True
+
+    def renamed_keys(self) -> list[str]:
+        """Return the columns of the key that are none any more, by the metadata."""
+        return self._missing(_key_of(self._table()))
+
+    def renamed_keys_steps(self) -> Generator[Callable[[Any], Any], Any, list[str]]:
+        """Return the columns of the key that are none any more, by the metadata or a server."""
+        missing = self.renamed_keys()
+        if missing or not self._first_key:
+            return missing
+        query = _KINDS.format(cql_string(self._keyspace), cql_string(self._name))
+        rows = yield from self._rows(query)
+        missing = self._missing({name for name, kind in rows if kind in _KINDS_OF_KEYS})
+        if missing:
+            yield from self._refresh()
+        return missing
+
+    def _missing(self, key: set[str]) -> list[str]:
+        """Return the columns of the key at the beginning that are not in `key`.
+
+        :param key: the names of the key's columns; empty if they are not known.
+        """
+        return sorted(self._first_key - key) if key else []
 
     def _differs(self, table_id: str | None) -> bool:
         """Return True if an id is known, and is not the id at the beginning."""
@@ -107,15 +142,19 @@ class TableWatch:
             "view_name" if is_view else "table_name",
             cql_string(self._name),
         )
+        rows = yield from self._rows(query)
+        return str(rows[0][0]) if rows and rows[0][0] is not None else None
+
+    def _rows(self, query: str) -> Generator[Callable[[Any], Any], Any, list[tuple[Any, ...]]]:
+        """Return the rows of a query of the schema; [] if it fails."""
         try:
             page = yield system_query(query)
-            rows = PlainRows().tuples(page)
+            return PlainRows().tuples(page)
         except DriverException as error:
-            # Rely on the metadata: Cassandra 2 does not have the table with the ids, or the role
-            # may not read it, or no server can be reached at the moment.
-            log.debug("The id of %s.%s could not be read: %s", self._keyspace, self._name, error)
-            return None
-        return str(rows[0][0]) if rows and rows[0][0] is not None else None
+            # Rely on the metadata: Cassandra 2 does not have these tables, or the role may not read
+            # them, or no server can be reached at the moment.
+            log.debug("The schema of %s could not be read: %s", self.table_name, error)
+            return []
 
     def _refresh(self) -> Steps:
         """Read the metadata of the table again."""
@@ -124,4 +163,18 @@ class TableWatch:
                 self._keyspace, self._name, max_schema_agreement_wait=0
             )
         except DriverException as error:
-            log.debug("%s.%s could not be read again: %s", self._keyspace, self._name, error)
+            log.debug("%s could not be read again: %s", self.table_name, error)
+
+
+# The values of `kind` in system_schema.columns for columns of the primary key.
+_KINDS_OF_KEYS = ("partition_key", "clustering")
+
+
+def _key_of(table: TableMetadata | None) -> set[str]:
+    """Return the names of the columns of a table's primary key; an empty set if it is not known.
+
+    It is also empty for a table with compact storage, whose schema has hidden columns.
+    """
+    if table is None or getattr(table, "is_compact_storage", False):  # views lack the attribute
+        return set()
+    return {column.name for column in table.primary_key}

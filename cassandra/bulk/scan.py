@@ -287,6 +287,7 @@ class _ScanBase:
         :raises DriverException: if the table was dropped and created again since the scan began.
         """
         self._check_same_table((yield from watch.end_steps()))
+        self._check_key((yield from watch.renamed_keys_steps()))
 
     def _check_same_table(self, is_another: bool) -> None:
         """Raise DriverException if the table was dropped and created again."""
@@ -294,6 +295,18 @@ class _ScanBase:
             raise DriverException(
                 f"{self.table} was dropped and created again during the scan, so the pages read so "
                 "far may have rows of both tables: scan it again from the beginning"
+            )
+
+    def _check_key(self, renamed: list[str]) -> None:
+        """Raise DriverException if columns were renamed that were in the primary key.
+
+        :param renamed: the old names of these columns.
+        """
+        if renamed:
+            raise DriverException(
+                f"{self.table} was altered during the scan, and {', '.join(map(repr, renamed))} is "
+                "no longer in its primary key, so rows may lack this part of their keys: scan it "
+                "again from the beginning"
             )
 
     def _opened_checkpoint(self) -> Checkpoint | None:
@@ -424,6 +437,7 @@ class _ScanBase:
         :raises DriverException: if the table was dropped and created again since the scan began.
         """
         self._check_same_table(watch.is_another())
+        self._check_key(watch.renamed_keys())
         state = page.paging_state
         if statement.is_local and fetch.state is None:
             queue.pin(fetch, str(_host_that_answered(page).endpoint))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
+from cassandra._steps import drive
 from cassandra.bulk import LoadError, chunks
 from cassandra.bulk.copy import acopy, copy
 from cassandra.bulk.same_table import TableWatch
@@ -290,11 +291,71 @@ def test_a_copy_into_a_table_that_is_created_again_fails(node: FakeNode, run: Ru
         run(node, lambda session: copier(session, "a.t1", session, "a.t0", splits=4))
 
 
+def rename_key(node: FakeNode) -> None:
+    """Rename the key column of a.t1, and give its old name to another column; send no event."""
+    for row in node.schema["system_schema.columns"]:
+        if row["table_name"] == "t1" and row["column_name"] in ("id", "c0"):
+            row["column_name"] = {"id": "zz", "c0": "id"}[row["column_name"]]
+
+
+@BOTH
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_scan_of_a_key_that_was_renamed_fails(node: FakeNode, run: Run, is_known: bool) -> None:
+    """Otherwise a scan would take the values of the new column with the name for those of the key.
+
+    :param is_known: whether the driver knows of the change before the end of the scan.
+    """
+    count = 0
+
+    def answer(request: Request) -> Answer:
+        nonlocal count
+        count += 1
+        if count == 3:
+            rename_key(node)
+        return paged(COLUMNS, [(count, count)], keyspace="a", table="t1")
+
+    node.prime(SCAN, answer)
+    options: Any = {"splits": 4, "concurrency": 1}
+
+    def blocking(session: Any) -> None:
+        for number, _page in enumerate(session.scan("a.t1", **options).pages()):
+            if number == 2 and is_known:
+                session.cluster.refresh_table_metadata("a", "t1")
+
+    async def by_asyncio(session: Any) -> None:
+        number = 0
+        async for _page in session.scan("a.t1", **options).pages():
+            number += 1
+            if number == 3 and is_known:
+                await session.cluster.refresh_table_metadata("a", "t1")
+
+    message = r"a\.t1 was altered during the scan, and 'id' is no longer in its primary key"
+    with pytest.raises(DriverException, match=message):
+        run(node, blocking if run is on_session else by_asyncio)
+    # The page that arrives after the driver knows of the change ends the scan.
+    assert count < 5 or not is_known
+
+
+def test_hidden_columns_of_compact_storage_are_not_missed(node: FakeNode) -> None:
+    """The schema of a table with compact storage has other columns than CQL, so it is not asked."""
+
+    def main(session: Any) -> None:
+        metadata = session.cluster.metadata
+        metadata.keyspaces["a"].tables["t1"].is_compact_storage = True
+        watch = TableWatch(metadata, "a", "t1")
+        drive(watch.begin_steps(), lambda step: step(session))
+        rename_key(node)
+        assert drive(watch.renamed_keys_steps(), lambda step: step(session)) == []
+
+    on_session(node, main)
+
+
 def test_the_id_of_a_view_is_read_from_the_views() -> None:
     """A view has its id in another table than a table."""
 
     class Table:
         id = uuid.uuid4()
+        primary_key: list[Any] = []
 
     class Keyspace:
         virtual = False
