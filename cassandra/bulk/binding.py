@@ -39,7 +39,13 @@ from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
 from cassandra.bulk.lost_times import LostTimes, value_in_row
-from cassandra.bulk.objects import Attributes, check_value, fields_of_class, has_user_type
+from cassandra.bulk.objects import (
+    Attributes,
+    check_value,
+    fields_of_class,
+    has_user_type,
+    may_be_unset,
+)
 from cassandra.bulk.rows_ahead import RowsAhead
 from cassandra.bulk.target import LONGEST_TTL
 from cassandra.bulk.units import RowUnits
@@ -464,8 +470,8 @@ class Binder:
         :param cls: the class of an object whose fields fit the columns.
         """
         # Check each object of a pydantic model: it may have extra fields, and its fields may have
-        # aliases.
-        if not self._mapping and not hasattr(cls, "__pydantic_extra__"):
+        # aliases. Fields of a msgspec struct may be unset.
+        if not (self._mapping or hasattr(cls, "__pydantic_extra__") or may_be_unset(cls)):
             fields = fields_of_class(cls)
             if fields is not None and {*fields} == {*self._field_names}:
                 self._fitting_classes.add(cls)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from contextlib import suppress
 from functools import lru_cache
 from types import MemberDescriptorType
-from typing import Any
+from typing import Any, get_type_hints
 
 from cassandra._misspelt import nearest
 from cassandra.cqltypes.aliases import attributes_by_alias
@@ -135,7 +135,7 @@ def _static_attribute(cls: type[Any], name: str) -> Any:
 
 
 def attribute_of(row: object, name: str) -> Any:
-    """Return an attribute of an object; `ABSENT` if the object does not have it.
+    """Return an attribute of an object; `ABSENT` if the object does not have it, or it is unset.
 
     :param row: the object.
     :param name: the name of the attribute.
@@ -143,7 +143,7 @@ def attribute_of(row: object, name: str) -> Any:
         attribute, so its value must not be missing silently.
     """
     try:
-        return getattr(row, name)
+        value = getattr(row, name)
     except AttributeError as error:
         static = _static_attribute(type(row), name)
         # The descriptor of a slot also raises AttributeError if the slot has no value. That is an
@@ -153,6 +153,28 @@ def attribute_of(row: object, name: str) -> Any:
                 f"the attribute {name!r} of {type(row).__name__} raises AttributeError: {error}"
             ) from error
         return ABSENT
+    return ABSENT if _is_unset(value) else value
+
+
+def _is_unset(value: object) -> bool:
+    """Return True for ``msgspec.UNSET``, the value of a field that its struct does not have.
+
+    It is recognized by the name of its class, so that msgspec need not be imported.
+    """
+    cls = type(value)
+    return cls.__name__ == "UnsetType" and cls.__module__.partition(".")[0] == "msgspec"
+
+
+@lru_cache(maxsize=256)
+def may_be_unset(cls: Any) -> bool:
+    """Return True if fields of a class may be ``msgspec.UNSET``, as far as can be known."""
+    if not hasattr(cls, "__struct_fields__"):
+        return False
+    try:
+        hints = get_type_hints(cls)
+    except Exception:  # a name in an annotation may not exist when the program runs
+        return True
+    return any("UnsetType" in str(hint) for hint in hints.values())
 
 
 class Attributes:
@@ -208,7 +230,9 @@ def values_to_show(
     values: dict[str, Any] = {}
     for name, attribute in attributes.items():
         with suppress(AttributeError):
-            values[name] = getattr(row, attribute)
+            value = getattr(row, attribute)
+            if not _is_unset(value):
+                values[name] = value
     return values
 
 

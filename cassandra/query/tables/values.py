@@ -15,7 +15,7 @@ import decimal
 import math
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cassandra.cqltypes.coerce import DATE_OFFSET
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType, VectorType
@@ -364,6 +364,9 @@ def series_values(series: Series, cqltype: CqlType) -> list[Any]:
     cqltype = bare(cqltype)
     if hasattr(series.dtype, "pyarrow_dtype"):
         return arrow_values(series.array.__arrow_array__(), cqltype)
+    if hasattr(series.dtype, "fill_value"):
+        # A sparse column has NumPy scalars among its values. A dense column has Python objects.
+        series = cast("Any", series).sparse.to_dense()
     if series.dtype.kind in "mM":
         if getattr(series.dtype, "tz", None) is not None:
             # For a CQL date, use the local date in the series' time zone. A CQL timestamp is

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cassandra import ConsistencyLevel, aio
@@ -357,6 +358,26 @@ def prime_three_columns(node: FakeNode) -> None:
     node.schema["system_schema.columns"].append(column("a", "t0", "c1"))
     insert = node.prime_prepare(INSERT_T0, [("id", "int"), ("c0", "int")], pk_indexes=[0])
     insert.keyspace, insert.table = "a", "t0"
+
+
+class Change(msgspec.Struct):
+    """A row whose field `c0` may be missing."""
+
+    id: int
+    c0: int | msgspec.UnsetType | None = msgspec.UNSET
+
+
+@LOADERS
+def test_unset_fields_of_structs_leave_columns_unchanged(node: FakeNode, load: Load) -> None:
+    """A field that is `msgspec.UNSET` is not written, also after rows that have the field."""
+    node.schema = schema("a", tables=1)
+    insert = node.prime_prepare(INSERT_T0, [("id", "int"), ("c0", "int")], pk_indexes=[0])
+    insert.keyspace, insert.table = "a", "t0"
+    assert into_table(node, load, [Change(1, 5), Change(2), Change(3, None)]).written == 3
+    values = [row for request in node.requests for row in rows_sent(request) if len(row) == 2]
+    assert sorted(values, key=lambda row: row[0]) == [
+        [b"\0\0\0\1", b"\0\0\0\5"], [b"\0\0\0\2", NOT_SET], [b"\0\0\0\3", None],
+    ]  # fmt: skip
 
 
 def last_bytes_sent(node: FakeNode) -> list[list[int]]:

@@ -20,6 +20,7 @@ from cassandra.bulk.objects import (
     fields_of,
     fields_of_class,
     has_user_type,
+    may_be_unset,
     stored_values,
     values_to_show,
 )
@@ -149,6 +150,29 @@ def test_fields_of_objects(row: Any) -> None:
     attributes = Attributes(row, ["id", "name"])
     assert (attributes.names, attributes.values) == (["id", "nmae"], {"id": 1})
     assert values_to_show(row, ["id", "name"], any_name) == {"id": 1, "nmae": "x"}
+
+
+class Patch(msgspec.Struct):
+    id: int
+    name: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Unresolved(msgspec.Struct):
+    id: NoSuchClass  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_unset_fields_of_structs_are_absent() -> None:
+    """`msgspec.UNSET` means that the struct does not have the field. Its name stays known."""
+    attributes = Attributes(Patch(1), ["id", "name"])
+    assert attributes.values == {"id": 1}
+    assert sorted(attributes.names) == ["id", "name"]
+    assert Attributes(Patch(1, "x"), ["id", "name"]).values == {"id": 1, "name": "x"}
+    assert values_to_show(Patch(1), ["id", "name"], any_name) == {"id": 1}
+    assert may_be_unset(Patch)
+    assert not may_be_unset(Struct)
+    assert not may_be_unset(Data)
+    # The annotation names a class that does not exist, so it is not known what the field may be.
+    assert may_be_unset(Unresolved)
 
 
 def test_fields_of_slots() -> None:

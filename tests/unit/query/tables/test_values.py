@@ -554,6 +554,31 @@ def test_narrow_floats_hold_fewer_integers(width: int, precision: int) -> None:
     assert type(fraction) is float
 
 
+@pytest.mark.parametrize("name", ["int", "double", "decimal", "varint", "boolean", "timestamp"])
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([math.nan, 1.0, 2.0, 2.5], "float64"),
+        ([math.nan, 1.0, 2.0**25], "float32"),
+        ([0, 0, 5], "int64"),
+        ([True, False], "bool"),
+    ],
+)
+def test_sparse_columns_are_like_dense_ones(name: str, values: list[Any], dtype: str) -> None:
+    """A sparse column of pandas has the same values, of the same classes, as a dense column.
+
+    For example, floats such as 2.0 become integers for a column of integers.
+    """
+    pandas = pytest.importorskip("pandas")
+    dense = pandas.Series(values, dtype=dtype)
+    cqltype = lookup_cqltype(name)
+    expected, found = (
+        series_values(series, cqltype) for series in (dense, dense.astype(f"Sparse[{dtype}]"))
+    )
+    assert repr(found) == repr(expected)
+    assert [*map(type, found)] == [*map(type, expected)]
+
+
 def test_a_map_that_has_a_key_twice_is_refused() -> None:
     """A map that has a key twice must be refused.
 
