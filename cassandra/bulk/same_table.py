@@ -61,6 +61,8 @@ class TableWatch:
         # The ids that the metadata and a server had at the beginning. They differ if the metadata
         # were out of date.
         self._first_ids: set[str] = set()
+        self.table_id: str | None = None
+        """The id at the beginning, from a server or else from the metadata; None if unknown."""
         # The names of the key's columns at the beginning; empty if they are not known.
         self._first_key: set[str] = set()
 
@@ -75,6 +77,7 @@ class TableWatch:
         self._first_key = _key_of(self._table())
         server_id = yield from self._server_id()
         self._first_ids = {each for each in (known_id, server_id) if each}
+        self.table_id = server_id or known_id
         if server_id and known_id and server_id != known_id:
             # A checkpoint must have the id of the table that the operation uses.
             yield from self._refresh()

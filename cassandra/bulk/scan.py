@@ -169,6 +169,9 @@ class _ScanBase:
         self.purpose: dict[str, Any] = {}
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
+        # The id that the table must have, because other scans have read other ranges of it; None
+        # for any id.
+        self.table_id: str | None = None
         self._saved_checkpoint: Checkpoint | None = None
         # The latest page from `pages`; None while the application does not use a page.
         self._latest: _UsedPage | None = None
@@ -279,6 +282,11 @@ class _ScanBase:
         table = self._table_metadata()
         watch = TableWatch(self.session.cluster.metadata, table.keyspace_name, table.name)
         yield from watch.begin_steps()
+        if self.table_id and watch.table_id and watch.table_id != self.table_id:
+            raise DriverException(
+                f"{self.table} was dropped and created again since its tasks were made, so other "
+                "tasks may have read rows of the dropped table: make the tasks again"
+            )
         return statement, watch
 
     def _end_steps(self, watch: TableWatch) -> Generator[Callable[[Any], Any], Any, None]:

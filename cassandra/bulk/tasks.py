@@ -12,6 +12,7 @@ from cassandra._habits import add_habits
 from cassandra._steps import drive
 from cassandra._unknown_options import with_example
 from cassandra.bulk.ranges import TokenRange
+from cassandra.bulk.same_table import TableWatch
 from cassandra.bulk.scan import Scan
 from cassandra.bulk.scan_plan import current_table_steps, known_table_steps, performer
 from cassandra.bulk.target import check_session, full_name, names_of_columns
@@ -34,6 +35,9 @@ class ScanTask:
     :param where: a condition in CQL; None for all rows.
     :param range: the token range.
     :param options: see `cassandra.bulk.ScanOptions`.
+    :param table_id: the id that the table had when the tasks were made; None if it is unknown. If
+        the table is dropped and created again, a task fails, because another task may have read
+        rows of the dropped table.
     """
 
     table: str
@@ -41,6 +45,7 @@ class ScanTask:
     where: str | None
     range: TokenRange
     options: dict[str, Any] = field(default_factory=dict)
+    table_id: str | None = None
 
     @with_example("task.scan(session), with a session of this process")
     def scan(self, session: Session) -> Scan:
@@ -50,7 +55,9 @@ class ScanTask:
             cannot use the sessions of its parent.
         """
         options: Any = {**self.options, "ranges": [self.range]}
-        return Scan(session, self.table, self.columns, self.where, options)
+        scan = Scan(session, self.table, self.columns, self.where, options)
+        scan.table_id = self.table_id
+        return scan
 
     def of_columns(self, columns: Sequence[str]) -> ScanTask:
         """Return a copy of this task that reads only these columns.
@@ -126,7 +133,13 @@ def scan_tasks(
     task_options = {
         name: value for name, value in options.items() if name not in ("splits", "ranges")
     }
-    return [ScanTask(table, columns, where, token_range, task_options) for token_range in ranges]
+    # Ask a server for the id, because the metadata may be out of date.
+    watch = TableWatch(session.cluster.metadata, metadata.keyspace_name, metadata.name)
+    drive(watch.begin_steps(), performer(session))
+    return [
+        ScanTask(table, columns, where, token_range, task_options, watch.table_id)
+        for token_range in ranges
+    ]
 
 
 def check_settings(name: str, settings: object) -> None:

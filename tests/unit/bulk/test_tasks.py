@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ from cassandra.bulk import tasks as tasks_module
 from cassandra.bulk.ranges import TokenRange
 from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
 from cassandra.cluster import Cluster
+from cassandra.errors import DriverException
 from cassandra.testing.fake import FakeCluster, FakeNode
 from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault, nodes, settings
 from tests.unit.metadata.schema.rows import add_table, column, schema
@@ -83,6 +86,30 @@ def test_all_tasks_read_the_columns_that_the_table_had(nodes: FakeCluster) -> No
         other_query = QUERY.replace('"c0"', '"c0", "c1"')
         nodes.prime_prepare(other_query, [("a", "bigint"), ("b", "bigint")], COLUMNS)
         assert {task.columns for task in scan_tasks(session, "a.t0")} == {("id", "c0", "c1")}
+
+
+def test_tasks_of_a_table_that_was_created_again_fail(nodes: FakeCluster) -> None:
+    """A task fails if the table was dropped and created again since the tasks were made.
+
+    Otherwise, some tasks would have read the rows of the old table, and others of the new table.
+    """
+    nodes.prime(QUERY, Table(no_fault))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        first, second, *_ = scan_tasks(session, "a.t0", splits=4)
+        assert first.table_id == str(cluster.metadata.keyspaces["a"].tables["t0"].id)
+        assert list(first.rows(session))
+        new_id = uuid.uuid4()
+        for node in nodes.nodes:
+            for row in node.schema["system_schema.tables"]:
+                row["id"] = new_id
+        # The driver knows nothing of the new table yet.
+        message = r"a\.t0 was dropped and created again since its tasks were made"
+        with pytest.raises(DriverException, match=message):
+            list(second.rows(session))
+        with pytest.raises(DriverException, match=message):
+            list(second.of_columns(["id", "c0"]).rows(session))
+        # A task that was made without the id reads the table.
+        assert list(replace(second, table_id=None).rows(session))
 
 
 def test_tasks_have_no_checkpoint(nodes: FakeCluster) -> None:
