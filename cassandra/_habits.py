@@ -825,22 +825,6 @@ MODEL: dict[str, str] = {
     ),
     **_same("write dict(instance)", "dict to_dict asdict model_dump as_dict _as_dict"),
     **_same(
-        "this is private in cassandra-driver; write Model().keys() for the names of the columns, "
-        "and Model.name.column for a column, with primary_key, partition_key and db_field_name",
-        "_columns _defined_columns _get_column _db_map _primary_keys _partition_keys "
-        "_clustering_keys _dynamic_columns",
-    ),
-    **_same(
-        "this is private in cassandra-driver; write instance.get_changed_columns() for the names "
-        "of the columns that have changed, and dict(instance) for the values",
-        "_values",
-    ),
-    **_same(
-        "this is private in cassandra-driver; instance.get_changed_columns() is empty if the row "
-        "was read or saved, and has not changed since",
-        "_is_persisted",
-    ),
-    **_same(
         "write json.dumps(dict(instance), default=str)", "json to_json model_dump_json as_json"
     ),
     **_same("write instance = Model.get(key=value)", "refresh_from_db refresh reload"),

@@ -183,6 +183,13 @@ class Connection:
         self.owns_cluster = owned
         # Prepared statements are only valid on the cluster that prepared them.
         self.prepared = {}
+        # As in cassandra-driver, literals of tuples are for tuple columns from now on, unless the
+        # application has set a function.
+        encoder: Any = getattr(session, "encoder", None)
+        if encoder is None or self.is_async:
+            return
+        if encoder.mapping.get(tuple) == encoder.cql_encode_list_collection:
+            encoder.mapping[tuple] = encoder.cql_encode_tuple
 
     def keep(self, text: str, prepared: PreparedStatement) -> PreparedStatement:
         """Store the prepared statement of a query string, and return the statement.

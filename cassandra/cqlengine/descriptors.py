@@ -289,8 +289,9 @@ class IfNotExistsDescriptor(_OptionDescriptor):
     name = "if_not_exists"
 
     def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
-        # Servers refuse conditional writes of counters, so refuse them without a request.
-        if type(instance).__mapping__.has_counter:
+        # Servers refuse conditional writes of counters, so refuse them without a request. False
+        # leaves the write unconditional.
+        if value and type(instance).__mapping__.has_counter:
             raise IfNotExistsWithCounterColumn(
                 "if_not_exists cannot be used with tables containing counter columns"
             )
@@ -303,7 +304,7 @@ class IfExistsDescriptor(_OptionDescriptor):
     name = "if_exists"
 
     def changes(self, instance: BaseModel, value: bool = True) -> dict[str, Any]:
-        if type(instance).__mapping__.has_counter:
+        if value and type(instance).__mapping__.has_counter:
             raise IfExistsWithCounterColumn(
                 "if_exists cannot be used with tables containing counter columns"
             )

@@ -49,6 +49,7 @@ from cassandra.cqlengine.mapping import (
 )
 from cassandra.cqlengine.naming import snake_case
 from cassandra.cqlengine.options import DEFAULTS
+from cassandra.cqlengine.private_names import CompatModel
 from cassandra.cqlengine.query import dml, errors as query_errors
 from cassandra.cqlengine.query.batch import BatchQuery
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
@@ -389,7 +390,7 @@ def _join_family(
 # -- models ---------------------------------------------------------------------------------------
 
 
-class BaseModel(metaclass=ModelMetaClass):
+class BaseModel(CompatModel, metaclass=ModelMetaClass):
     """The base class of `Model`.
 
     :param values: values by column. Other columns get their defaults. `save` then inserts the row.
@@ -669,7 +670,7 @@ class BaseModel(metaclass=ModelMetaClass):
         row.options = row.options.with_changes(timeout=timeout)
         return self
 
-    def _batch(self, batch: BatchQuery | None) -> Self:
+    def _instance_batch(self, batch: BatchQuery | None) -> Self:
         """Add the writes to `batch` until the batch is executed or its block ends; returns self."""
         row = values_of(self)
         if batch is not None and not isinstance(batch, BatchQuery):
@@ -689,7 +690,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return a queryset whose writes are added to `batch`."""
         return cls.objects.batch(batch)
 
-    batch = hybrid_classmethod(_class_batch, _batch)
+    batch = hybrid_classmethod(_class_batch, _instance_batch)
 
     # -- the table ------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._clocks import wall_time_ns
@@ -211,6 +211,23 @@ class BaseCQLStatement(UnicodeMixin):
     def get_context_size(self) -> int:
         """Return the number of markers."""
         return sum(clause.get_context_size() for clause in self.clauses())
+
+    def partition_key_values(self, field_index_map: Mapping[str, int]) -> list[Any]:
+        """Return the values of the partition key's columns; None for a column without a value.
+
+        :param field_index_map: the position of each column, by its name in the database.
+        """
+        values: list[Any] = [None] * len(field_index_map)
+        for clause in self._key_clauses():
+            index = field_index_map.get(clause.field)
+            is_value = isinstance(getattr(clause, "operator", EqualsOperator()), EqualsOperator)
+            if index is not None and is_value:
+                values[index] = clause.value
+        return values
+
+    def _key_clauses(self) -> Sequence[BaseClause]:
+        """Return the clauses that may name columns of the key."""
+        return self.where_clauses
 
     def update_context_id(self, i: int) -> None:
         """Number the markers again, starting with `i`.
@@ -464,6 +481,9 @@ class InsertStatement(AssignmentStatement):
     ) -> None:
         # CQL has no INSERT ... WHERE: the assignments identify the row.
         raise StatementException("Cannot add where clauses to insert statements")
+
+    def _key_clauses(self) -> Sequence[BaseClause]:
+        return self.assignments
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         names = ", ".join(escape_name(clause.field) for clause in self.assignments)

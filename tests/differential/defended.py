@@ -382,14 +382,11 @@ SEEN = [
     ),
     Defended(
         what=(
-            "Columns of the mapper have no private attributes of today's drivers (``_columns``, "
-            "``cql_type`` as a class)."
+            "Columns of the mapper have no private attributes of today's drivers (``cql_type`` as "
+            "a class)."
         ),
         why="They are how the other mapper works inside.",
-        seen=(
-            Seen(r"mapper_pages\.instances", "show:(private|column names)"),
-            Seen(r"mapper_differences\.small_ones", "show:cql type"),
-        ),
+        seen=(Seen(r"mapper_differences\.small_ones", "show:cql type"),),
     ),
     documented(
         "clustering-filter",

@@ -77,6 +77,7 @@ PROGRAMS = {
         alone=("cassandra-migrate==0.3.4",),
     ),
     "flask_cqlalchemy": Program(("flask-cqlalchemy==2.0.0", "flask")),
+    "aiocqlengine": Program(("aiocqlengine==0.3.2", "six", "cassandra-driver")),
     "coodie": Program(("coodie==1.9.3", "cassandra-driver")),
     "harlequin": Program(("harlequin-cassandra==0.1.4",)),
     "django": Program(("django-cassandra-engine==1.11.0",), driver="scylla-driver"),

@@ -312,6 +312,10 @@ class Column(Mapped[T]):
         """
         return value is None
 
+    def _val_is_null(self, val: object) -> bool:
+        """The private name of `is_null` in cassandra-driver, for programs that use it."""
+        return self.is_null(val)
+
     @property
     def wire(self) -> Callable[[Any], Any] | None:
         """The function that converts a valid value to the form that is bound, or None.

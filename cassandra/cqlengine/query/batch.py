@@ -15,6 +15,7 @@ from cassandra._unknown_options import unknown_option
 from cassandra.cqlengine.connection import DEFAULT_CONNECTION, format_log_context
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.options import NOT_SET
+from cassandra.cqlengine.private_names import CompatBatchQuery
 from cassandra.cqlengine.query.errors import check_applied, has_written_nothing
 from cassandra.cqlengine.query.unexecuted import ExecutionCheck
 from cassandra.cqlengine.running import Operation, Request, arun, run
@@ -95,6 +96,11 @@ class BatchRequest(Request):
         return batch, None
 
 
+# A quoted name, which may contain question marks, the option TIMESTAMP with its marker, or another
+# marker.
+_MARKERS = re.compile(r'"(?:[^"]|"")*"|(?P<timestamp> (?:USING|AND) TIMESTAMP \?)|\?')
+
+
 class QueuedStatement:
     """A statement in `BatchQuery.queries`, with ``str()`` and `get_context` as in cassandra-driver.
 
@@ -105,9 +111,17 @@ class QueuedStatement:
     def __init__(self, text: str, values: Sequence[Any]) -> None:
         self._text = text
         self._values = values
+        self._first_number = 0  # the number of the first marker
+
+    def update_context_id(self, i: int) -> None:
+        """Number the markers, starting with `i`.
+
+        :param i: the number of the first marker.
+        """
+        self._first_number = i
 
     def __str__(self) -> str:
-        numbers = count()
+        numbers = count(self._first_number)
         # The documented form of a statement has numbered markers, as in cassandra-driver. The
         # mapper writes no string literals, so a ``?`` that is not a marker is in a quoted name.
         return re.sub(
@@ -118,10 +132,14 @@ class QueuedStatement:
 
     def get_context(self) -> dict[str, Any]:
         """Return the values by the names of their markers in ``str(statement)``."""
-        return {str(number): value for number, value in enumerate(self._values)}
+        return {str(n): value for n, value in enumerate(self._values, self._first_number)}
+
+    def get_context_size(self) -> int:
+        """Return the number of markers."""
+        return len(self._values)
 
 
-class BatchQuery:
+class BatchQuery(CompatBatchQuery):
     """Collects writes and executes them together, as one request.
 
     ``with BatchQuery() as b: Model.batch(b).create(...)`` executes the batch at the end of the
@@ -199,7 +217,22 @@ class BatchQuery:
         # The application may only inspect the statements of this batch, so do not warn if it is
         # never executed.
         self._finish_execution_check()
-        return [QueuedStatement(text, values) for text, values in self._entries]
+        return [
+            QueuedStatement(*_without_timestamp(text, values, self.timestamp))
+            for text, values in self._entries
+        ]
+
+    @queries.setter
+    def queries(self, queries: Sequence[QueuedStatement]) -> None:
+        # A program that has executed the statements itself sets an empty list, and so has ended the
+        # batch for the instances.
+        self._finish_execution_check()
+        self._entries = [(query._text, query._values) for query in queries]
+        if not queries:
+            self._release_instances()
+            self._saved_states.clear()
+            self._conditional = self._in_doubt = self._failed = False
+            self._idempotent = True
 
     def add_query(self, query: BaseCQLStatement) -> None:
         """Add a statement.
@@ -214,7 +247,8 @@ class BatchQuery:
         if query.timestamp is None and self.timestamp is not None:
             query.timestamp = self.timestamp
         # `prepared` returns the statement's CQL, `bound` its values.
-        self.add_bound(query.prepared(), query.bound(), bool(query.conditionals))
+        connection = None if self._has_connection else self._connection
+        self.add_bound(query.prepared(), query.bound(), bool(query.conditionals), connection)
 
     def add_bound(
         self,
@@ -363,8 +397,7 @@ class BatchQuery:
             self._entries.clear()
             self._conditional = self._in_doubt = False
             self._idempotent = True
-        for fn, args, kwargs in self._callbacks:
-            fn(*args, **kwargs)
+        self._execute_callbacks()
 
     def _assign_lists(self) -> None:
         """Make the updates of instances assign the lists to which they would add elements.
@@ -387,6 +420,7 @@ class BatchQuery:
     # -- blocks ---------------------------------------------------------------------------------
 
     def __enter__(self) -> BatchQuery:
+        self._context_entered = True
         self._finish_execution_check()
         return self
 
@@ -400,6 +434,7 @@ class BatchQuery:
             self._restore_instances()
 
     async def __aenter__(self) -> BatchQuery:
+        self._context_entered = True
         self._finish_execution_check()
         return self
 
@@ -423,6 +458,28 @@ class BatchQuery:
         # state last.
         for saved_state in reversed(self._saved_states):
             saved_state.swap()
+
+
+def _without_timestamp(
+    text: str, values: Sequence[Any], timestamp: int | None
+) -> tuple[str, Sequence[Any]]:
+    """Return a statement without the batch's timestamp, which its own timestamp repeats.
+
+    As in cassandra-driver, the statements in `BatchQuery.queries` have only timestamps of their
+    own. A program that executes them itself writes the batch's timestamp in front.
+
+    :param timestamp: the batch's timestamp; None for none.
+    """
+    if timestamp is None:
+        return text, values
+    number = 0  # the number of the next marker
+    for match in _MARKERS.finditer(text):
+        if match["timestamp"] and values[number] == timestamp:
+            # The timestamp is the last option of USING.
+            text = text[: match.start()] + text[match.end() :]
+            return text, [*values[:number], *values[number + 1 :]]
+        number += match[0].endswith("?")
+    return text, values
 
 
 def _snapshot(value: Any) -> object:

@@ -16,6 +16,7 @@ from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
+from cassandra.cqlengine.private_names import CompatDMLQuery
 from cassandra.cqlengine.query.errors import check_applied, has_written_nothing
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import (
@@ -660,7 +661,7 @@ def run_custom_dmlquery(instance: Any, step: str) -> bool:
     return True
 
 
-class DMLQuery:
+class DMLQuery(CompatDMLQuery):
     """Writes one instance with the given options.
 
     Applications usually call the methods of the instance. If they set a model's `__dmlquery__` to a
@@ -694,6 +695,10 @@ class DMLQuery:
     ) -> None:
         self.model = model
         self.instance = instance
+        # Programs pass the level of the class, but the instance may have a level of its own.
+        if instance is not None and consistency == model.__consistency__:
+            own_level = values_of(instance).options.consistency
+            consistency = consistency if own_level is None else own_level
         self._options = Options().with_changes(
             batch=batch,
             ttl=ttl,

@@ -14,6 +14,7 @@ from cassandra.cqlengine.functions import QueryValue
 from cassandra.cqlengine.mapping import StatementPlan
 from cassandra.cqlengine.operators import ContainsOperator, EqualsOperator, InOperator
 from cassandra.cqlengine.options import DEFAULTS, Options
+from cassandra.cqlengine.private_names import CompatQuerySet
 from cassandra.cqlengine.query.batch import BatchQuery
 from cassandra.cqlengine.query.dml import (
     execute_write,
@@ -38,7 +39,7 @@ T = TypeVar("T")
 DEFAULT_LIMIT = 10_000  # the maximum number of rows, unless the application calls `limit`
 
 
-class AbstractQuerySet(Generic[T]):
+class AbstractQuerySet(CompatQuerySet, Generic[T]):
     """The common base class of querysets of models and of named tables.
 
     Methods such as `filter` return a new queryset. Rows are fetched page by page while you iterate

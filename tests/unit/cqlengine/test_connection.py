@@ -14,6 +14,7 @@ from cassandra.cluster import ExecutionProfile
 from cassandra.cqlengine import CQLEngineException, columns, connection
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery, ContextQuery
+from cassandra.encoder import Encoder
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 from cassandra.query.row_factories import dict_factory, named_tuple_factory, tuple_factory
@@ -190,6 +191,23 @@ def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> N
     session: Any = cluster.session
     assert session.row_factory is dict_factory
     assert session.default_consistency_level == ConsistencyLevel.ONE
+
+
+@pytest.mark.usefixtures("clusters")
+def test_literals_of_tuples_are_for_tuple_columns() -> None:
+    """With the mapper, ``%s`` writes a tuple in parentheses, unless the application has changed it.
+
+    Applications written for cassandra-driver rely on this.
+    """
+    session: Any = FakeSession()
+    session.encoder = Encoder()
+    connection.set_session(session)
+    assert session.encoder.cql_encode_all_types((1, "a")) == "(1, 'a')"
+    other_session: Any = FakeSession()
+    other_session.encoder = Encoder()
+    other_session.encoder.mapping[tuple] = str
+    connection.register_connection("own", session=other_session)
+    assert other_session.encoder.mapping[tuple] is str
 
 
 def test_without_hosts_the_cluster_has_its_default(clusters: list[FakeCluster]) -> None:

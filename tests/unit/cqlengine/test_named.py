@@ -130,9 +130,13 @@ def test_a_delete_is_added_to_the_batch(session: FakeSession) -> None:
     batch = BatchQuery(timestamp=5)
     NamedTable("ks", "t").objects.batch(batch).filter(k=1).delete()
     assert session.executions == []
+    # `queries` leaves out the timestamp of the batch.
     assert [" ".join(str(query).split()) for query in batch.queries] == [
-        'DELETE FROM ks.t USING TIMESTAMP %(0)s WHERE "k" = %(1)s'
+        'DELETE FROM ks.t WHERE "k" = %(0)s'
     ]
+    ((text, values),) = batch._entries
+    assert " ".join(text.split()) == 'DELETE FROM ks.t USING TIMESTAMP ? WHERE "k" = ?'
+    assert values == [5, 1]
 
 
 def test_writes_and_missing_arguments_get_advice() -> None:
