@@ -77,6 +77,11 @@ class NodeDoubts:
 
         Hosts to which we are connected are put back into the list if only their row is missing.
         """
+        # Some managed services name other peers in each reading. So the last reading of DELAYS
+        # causes no new doubt, or such a list would be read for ever.
+        is_last = self._readings >= len(DELAYS)
+        if not self.are_left():
+            self._readings = 0
         ids = {host.host_id for host in node_list.hosts}
         endpoints = {host.endpoint for host in node_list.hosts}
         lacks, self._lacks = self._lacks, {}
@@ -86,16 +91,12 @@ class NodeDoubts:
             if host.host_id in ids or host.endpoint in endpoints or self._is_leaving(host):
                 continue
             count = lacks.get(id(host), 0) + 1
-            if count == 1:
+            if count == 1 and not is_last:
                 self._vanished.append(host)
-                self._readings = 0
             if count < MOST_LACKS and self._is_connected(host):
                 node_list.keep(host)
                 self._lacks[id(host)] = count
-        several = [host for host in node_list.several_addresses if host is not node_list.local]
-        if any(host in node_list.added for host in several):
-            self._readings = 0
-        self._several = several
+        self._several = list(node_list.several_addresses)
 
     def next_delay(self) -> float | None:
         """Return the seconds after which the list must be read again; None without doubts."""

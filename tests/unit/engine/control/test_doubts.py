@@ -148,6 +148,20 @@ def test_connected_hosts_are_kept_if_only_their_row_is_missing() -> None:
     assert readings.read(NODE_1, ("10.0.0.3", ID_3)) == ["10.0.0.1", "10.0.0.3"]
 
 
+def test_lists_with_other_nodes_each_time_are_not_read_for_ever() -> None:
+    """A managed service may name other peers in each reading."""
+    readings = Readings()
+    readings.read(NODE_1, NODE_2)
+    number = 3
+    readings.read(NODE_1, (f"10.0.0.{number}", uuid.UUID(int=number)))
+    delays: list[float] = []
+    while (delay := readings.doubts.next_delay()) is not None and len(delays) < 20:
+        delays.append(delay)
+        number += 1
+        readings.read(NODE_1, (f"10.0.0.{number}", uuid.UUID(int=number)))
+    assert delays == list(DELAYS)
+
+
 def test_hosts_that_leave_or_move_are_not_kept() -> None:
     for change in ("REMOVED_NODE", "another address", "another node"):
         readings = Readings("10.0.0.2")
