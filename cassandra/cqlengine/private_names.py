@@ -12,18 +12,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from cassandra import cqltypes
+from cassandra._imports import Deferred
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.base import BaseValueManager
 from cassandra.cqlengine.operators import EqualsOperator
 from cassandra.cqlengine.options import DEFAULTS, Options
-from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import Operation, Request, run
 from cassandra.cqlengine.statements import BaseCQLStatement, DeleteStatement
 from cassandra.cqlengine.values import changed_positions, count_as_stored, values_of
+from cassandra.cqltypes import scalars
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.clauses import ConditionalClause
+    from cassandra.cqlengine.query import errors
+else:
+    # The modules of this package import the classes below.
+    errors = Deferred("cassandra.cqlengine.query.errors")
 
 
 class _OfMapping:
@@ -136,8 +140,8 @@ class _InstanceValues(Mapping[str, InstanceValue]):
 @lru_cache(maxsize=1)
 def _scalar_types() -> dict[str, Any]:
     """Return the classes of the CQL types without parameters, by the types' names in CQL."""
-    classes = [getattr(cqltypes, name) for name in cqltypes.__all__]
-    return {cls.typename: cls for cls in classes if getattr(cls, "num_subtypes", None) == 0}
+    classes = [cls for cls in vars(scalars).values() if hasattr(cls, "typename")]
+    return {cls.typename: cls for cls in classes if cls.num_subtypes == 0}
 
 
 class CompatModel:
@@ -260,7 +264,7 @@ class CompatDMLQuery:
             timeout=self._timeout,
         )
         if statement.conditionals or self._if_exists or self._if_not_exists:
-            check_applied(result)
+            errors.check_applied(result)
         return result
 
     def _delete_null_columns(self, conditionals: Sequence[ConditionalClause] | None = None) -> None:

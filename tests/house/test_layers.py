@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
         "_failed_iterations",
         "_later_warnings",
         "_misspelt",
+        "_mocks",
         "_truth_tests",
         "_write_times",
         "_unknown_options",
