@@ -13,6 +13,13 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+try:
+    # `signal.getsignal` also looks for an enum member for each handler, which takes long, and many
+    # rows may fail.
+    from _signal import getsignal  # type: ignore[import-not-found]
+except ImportError:  # another interpreter than CPython
+    from signal import getsignal
+
 
 def is_from_signal_handler(error: BaseException) -> bool:
     """Return True if a signal handler of the application has raised `error`.
@@ -23,7 +30,11 @@ def is_from_signal_handler(error: BaseException) -> bool:
     # Errors that servers report were often never raised.
     if traceback is None:
         return False
-    handlers = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    handlers = {
+        _code_of(handler)
+        for number in range(1, signal.NSIG)
+        if not isinstance(handler := getsignal(number), (int, types.NoneType))
+    }
     while traceback is not None:
         if traceback.tb_frame.f_code in handlers:
             return True
@@ -52,5 +63,6 @@ def _code_of(handler: Any) -> types.CodeType | None:
         elif hasattr(handler, "func"):
             handler = handler.func  # a functools.partial
         else:
-            handler = vars(type(handler)).get("__call__")
+            calls = (vars(base).get("__call__") for base in type(handler).__mro__)
+            handler = next(filter(None, calls), None)
     return None

@@ -38,9 +38,17 @@ class Job:
         raise JobTimeout
 
 
+class SpecialJob(Job):
+    """A job that inherits the method."""
+
+
 @pytest.mark.parametrize(
-    "handler", [end_job, Job().end, Job(), functools.partial(end_job), functools.partial(Job())]
-)
+    "handler",
+    [
+        end_job, Job().end, Job(), SpecialJob(),
+        functools.partial(end_job), functools.partial(Job()),
+    ],
+)  # fmt: skip
 def test_errors_of_handlers_are_recognized(handler: Any) -> None:
     previous = signal.signal(signal.SIGTERM, handler)
     try:
