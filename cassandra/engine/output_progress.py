@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 # or have another layout of the fields.
 _TCP_INFO: int | None = getattr(socket, "TCP_INFO", None) if sys.platform == "linux" else None
 
-# Fields of `struct tcp_info` in linux/tcp.h, which newer systems extend at its end: tcpi_unacked
-# (segments), tcpi_bytes_acked and tcpi_notsent_bytes.
-_UNACKNOWLEDGED = struct.Struct("=24xI92xQ16xI")
+# Fields of `struct tcp_info` in linux/tcp.h, which newer systems extend at its end:
+# tcpi_bytes_acked and tcpi_notsent_bytes.
+_PROGRESS = struct.Struct("=120xQ16xI")
 
 
 class OutputState(NamedTuple):
@@ -26,14 +26,16 @@ class OutputState(NamedTuple):
 
     :param arrived: the bytes that the peer's system has acknowledged. If our system does not tell,
         this is minus the bytes that it has not yet taken from us, which also grows.
-    :param is_pending: True if some bytes have not arrived.
+    :param is_pending: True if some bytes could not be sent yet. Bytes that were sent and are not
+        acknowledged do not count: while small requests are sent all the time, there are always some
+        of them, even if the peer hangs and only its system receives the requests.
     """
 
     arrived: int
     is_pending: bool
 
     def goes_on_since(self, earlier: OutputState) -> bool:
-        """Return True if bytes have arrived since `earlier`, and more are on their way."""
+        """Return True if bytes have arrived since `earlier`, and more wait to be sent."""
         return self.is_pending and self.arrived > earlier.arrived
 
 
@@ -46,10 +48,10 @@ def output_state(transport: asyncio.WriteTransport) -> OutputState:
     sock: Any = transport.get_extra_info("socket")
     if _TCP_INFO is not None and sock is not None:
         try:
-            info = sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _UNACKNOWLEDGED.size)
-            segments, arrived, unsent = _UNACKNOWLEDGED.unpack(info)
+            info = sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _PROGRESS.size)
+            arrived, unsent = _PROGRESS.unpack(info)
         except (OSError, struct.error):
             pass  # a Unix socket or an old system does not have the option, or not all fields
         else:
-            return OutputState(arrived, bool(segments or unsent or buffered))
+            return OutputState(arrived, bool(unsent or buffered))
     return OutputState(-buffered, buffered > 0)

@@ -80,6 +80,21 @@ async def test_a_peer_that_reads_nothing_makes_no_progress() -> None:
         assert not states[-1].goes_on_since(states[-20])
 
 
+async def test_small_requests_do_not_hide_that_the_peer_hangs() -> None:
+    """The peer's system receives them at once, and acknowledges some of them a little later."""
+    async with Upload() as upload:
+        loop = asyncio.get_running_loop()
+        # After such an exchange, systems delay their acknowledgements.
+        for _ in range(20):
+            upload.transport.write(bytes(100))
+            await upload.receive(100)
+            await loop.sock_sendall(upload.peer, b"x")
+        before = output_state(upload.transport)
+        for _ in range(8):
+            upload.transport.write(bytes(100))
+            assert not output_state(upload.transport).goes_on_since(before)
+
+
 async def test_sockets_without_the_option() -> None:
     """For a Unix socket, the state comes from the size of the transport's buffer."""
     ours, peer = socket.socketpair()
