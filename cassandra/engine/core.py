@@ -228,7 +228,7 @@ class Core(Observers):
             self._node_lists,
             self.hosts,
             self.schema,
-            NodeDoubts(metadata, self.sessions.have_pool),
+            NodeDoubts(metadata, self.sessions.have_pool, self.sessions.ignore),
             self.spawn,
             self.random,
         )

@@ -29,20 +29,28 @@ class NodeDoubts:
     """The doubts about the current node list.
 
     After the last of DELAYS, the tables are believed. Only a node with rows of several addresses
-    stays in doubt until one of them has answered.
+    stays in doubt until one of them has answered, unless nobody tries them. A host that is kept
+    without a row stays in doubt until its row comes, or MOST_LACKS readings have lacked it.
 
     :param metadata: has the current hosts.
     :param is_connected: returns True if a session has connections to a host.
+    :param is_ignored: returns True if no session wants connections to a host.
     """
 
     __slots__ = (
-        "_expected", "_identities", "_is_connected", "_lacks", "_leaving", "_metadata", "_readings",
-        "_several", "_vanished",
+        "_expected", "_identities", "_is_connected", "_is_ignored", "_lacks", "_leaving",
+        "_metadata", "_readings", "_several", "_vanished",
     )  # fmt: skip
 
-    def __init__(self, metadata: Metadata, is_connected: Callable[[Host], bool]) -> None:
+    def __init__(
+        self,
+        metadata: Metadata,
+        is_connected: Callable[[Host], bool],
+        is_ignored: Callable[[Host], bool],
+    ) -> None:
         self._metadata = metadata
         self._is_connected = is_connected
+        self._is_ignored = is_ignored
         # The addresses (IP address, port) that events have named: of nodes that should be in the
         # list, and of nodes that should not.
         self._expected: set[tuple[str, int]] = set()
@@ -111,11 +119,15 @@ class NodeDoubts:
         self._drop_resolved()
         return bool(
             self._expected or self._leaving or self._identities or self._vanished or self._several
-        )
+            or self._lacks
+        )  # fmt: skip
 
     def _drop_resolved(self) -> None:
         """Drop the doubts that the current hosts have resolved, and all at the end of DELAYS."""
-        self._several = [host for host in self._several if not host.is_up]
+        # If nobody tries to reach a host, further readings would not tell more.
+        self._several = [
+            host for host in self._several if not host.is_up and not self._is_ignored(host)
+        ]
         if self._readings >= len(DELAYS):
             self._expected.clear()
             self._leaving.clear()

@@ -75,7 +75,7 @@ class ControlHarness:
             self,  # reads the node list
             self,  # adopts the node list and checks hosts
             self,  # reads the schema
-            NodeDoubts(self.metadata, lambda host: False),
+            NodeDoubts(self.metadata, lambda host: False, lambda host: False),
             spawn,
         )
         self.control.handlers = {

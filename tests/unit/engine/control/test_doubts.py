@@ -51,7 +51,12 @@ class Readings:
     def __init__(self, *connected: str) -> None:
         self.connected = set(connected)
         self.metadata = Metadata()
-        self.doubts = NodeDoubts(self.metadata, lambda host: host.address in self.connected)
+        self.ignored: set[str] = set()  # the addresses of the nodes that no session wants
+        self.doubts = NodeDoubts(
+            self.metadata,
+            lambda host: host.address in self.connected,
+            lambda host: host.address in self.ignored,
+        )
         self._hosts: dict[tuple[str, uuid.UUID], Host] = {}
 
     def read(self, *nodes: tuple[str, uuid.UUID], several: tuple[str, ...] = ()) -> list[str]:
@@ -201,6 +206,45 @@ def test_a_node_with_several_addresses_is_in_doubt_until_one_has_answered() -> N
     host = readings.metadata.get_host("10.0.0.2")
     assert host is not None
     host.set_up()
+    assert not readings.doubts.are_left()
+
+
+def test_the_addresses_of_a_node_that_is_down_take_turns() -> None:
+    """A reading that chooses the other address is no new doubt: the delays grow."""
+    readings = Readings()
+    readings.read(NODE_1, NODE_2, several=("10.0.0.2",))
+    delays = []
+    for number in range(10):
+        delays.append(readings.doubts.next_delay())
+        address = ("10.0.0.9", "10.0.0.2")[number % 2]
+        readings.read(NODE_1, (address, ID_2), several=(address,))
+    assert delays == [*DELAYS, *[DELAYS[-1]] * (10 - len(DELAYS))]
+
+
+def test_each_reading_may_name_other_nodes() -> None:
+    """Some services do so. The list is then read once a minute, and not all the time."""
+    readings = Readings("10.0.0.2", "10.0.0.3")
+    node_3 = ("10.0.0.3", ID_3)
+    readings.read(NODE_1, NODE_2, node_3)
+    delays = []
+    for number in range(20):
+        readings.read(NODE_1, (NODE_2, node_3)[number % 2])
+        delays.append(readings.doubts.next_delay())
+    assert delays[: len(DELAYS)] == list(DELAYS)
+    assert set(delays[len(DELAYS) :]) == {DELAYS[-1]}
+    # A host that was kept does not stay if it has left.
+    for _ in range(MOST_LACKS):
+        assert readings.doubts.next_delay() is not None
+        readings.read(NODE_1)
+    assert readings.metadata.get_host("10.0.0.3") is None
+    assert readings.metadata.get_host("10.0.0.2") is None
+
+
+def test_a_node_that_nobody_wants_to_reach_is_not_in_doubt() -> None:
+    """For example, a node of another data centre, one of whose addresses is out of date."""
+    readings = Readings()
+    readings.ignored.add("10.0.0.2")
+    readings.read(NODE_1, NODE_2, several=("10.0.0.2",))
     assert not readings.doubts.are_left()
 
 
