@@ -529,9 +529,18 @@ class Request(RequestBase):
         if self.session.closed:
             self.fail(self.session.closed_error())
             return
+        self._use_next_host(attempt, error)
+
+    def _use_next_host(self, attempt: Attempt, error: Exception) -> None:
+        """Send the request to the next host after `error`, without asking the retry policy."""
         attempt.error = error
+        if attempt.latency is None:  # the connection broke before a response
+            attempt.latency = self.session.timers.clock() - attempt.started
+        attempt.decision = _DECISIONS[RetryPolicy.RETRY_NEXT_HOST]
         self.errors[attempt.host] = error
         self._report_failure(attempt.host, error, RetryPolicy.RETRY_NEXT_HOST)
+        if self.observed is not None:
+            self.observed._retry(attempt, error, attempt.decision)
         self._retry(None)
 
     def on_pool_closed(self, host: Host, error: Exception) -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from cassandra.engine.request import Request
 from cassandra.errors import RequestValidationException
-from cassandra.policies.retry import RetryPolicy
 
 if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
@@ -78,10 +77,7 @@ class UseRequest(Request):
         tried = {*self.errors, attempt.host}
         if len(tried) >= MOST_HOSTS or tried.issuperset(self.session.pools):
             return False
-        attempt.error = error
-        self.errors[attempt.host] = error
-        self._report_failure(attempt.host, error, RetryPolicy.RETRY_NEXT_HOST)
-        self._retry(None)
+        self._use_next_host(attempt, error)
         return True
 
     def _plan_exhausted_error(self) -> Exception:

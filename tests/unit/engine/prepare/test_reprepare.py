@@ -30,6 +30,7 @@ from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, Opcode, close, error
 from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import fake_connection
+from tests.unit.observing import Recorder
 from tests.unit.protocol.wire import int32, short, string
 
 SELECT = "SELECT v FROM t WHERE k = ?"
@@ -182,7 +183,8 @@ async def test_another_host_is_used_if_one_cannot_prepare(answer: Any) -> None:
         for node in nodes.nodes:
             node.prime_prepare(SELECT, [("k", "int")], pk_indexes=[0])
         profile = ExecutionProfile(RoundRobinPolicy(), FallthroughRetryPolicy())
-        async with connected(nodes, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as (
+        profiles, recorder = {EXEC_PROFILE_DEFAULT: profile}, Recorder()
+        async with connected(nodes, execution_profiles=profiles, request_observers=[recorder]) as (
             _,
             session,
         ):
@@ -191,6 +193,8 @@ async def test_another_host_is_used_if_one_cannot_prepare(answer: Any) -> None:
                 nodes.nodes[0].forget_prepared()
                 nodes.nodes[0].prime(Opcode.PREPARE, answer)
                 await session.execute(select, (key,))
+            decisions = [event[2] for event in recorder.events if event[0] == "retry"]
+            assert set(decisions) == {"prepare", "retry next host"}
             # Without another host, the error is that of the host.
             nodes.nodes[1].forget_prepared()
             nodes.nodes[1].prime(Opcode.PREPARE, answer)
