@@ -649,7 +649,7 @@ class Request(RequestBase):
                 self.learn(payload)
 
     def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
-        """Handle an ERROR message: prepare again, ask the retry policy, or fail."""
+        """Handle an ERROR message: complete its exception, and act on it."""
         # Add to the error what the server's message does not say: the host and statement, advice,
         # and which values were null or faulty vectors.
         error = message.to_exception()
@@ -674,6 +674,15 @@ class Request(RequestBase):
         if observe is not None:
             assert attempt.latency is not None
             observe(attempt.host, attempt.latency)
+        self._act_on_error(attempt, connection, message, error)
+
+    def _act_on_error(
+        self, attempt: Attempt, connection: Connection, message: ErrorMessage, error: Exception
+    ) -> None:
+        """Prepare again, ask the retry policy, or fail with `error`.
+
+        :param error: the exception for `message`.
+        """
         # The server has not executed the statement, so preparing and sending it again is safe. The
         # retry policy is not asked.
         if isinstance(message, PreparedQueryNotFound):

@@ -62,9 +62,11 @@ class UseRequest(Request):
         """Called when the earlier USE statements are done: start the request."""
         super().start()
 
-    def _on_error(self, attempt: Attempt, connection: Connection, message: ErrorMessage) -> None:
-        if not self._try_other_host(attempt, message.to_exception()):
-            super()._on_error(attempt, connection, message)
+    def _act_on_error(
+        self, attempt: Attempt, connection: Connection, message: ErrorMessage, error: Exception
+    ) -> None:
+        if not self._try_other_host(attempt, error):
+            super()._act_on_error(attempt, connection, message, error)
 
     def on_attempt_failed(self, attempt: Attempt, error: Exception) -> None:
         if not self._try_other_host(attempt, error):

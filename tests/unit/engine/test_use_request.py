@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 from typing import Any
 
 import pytest
 
 from cassandra import aio
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.engine.use_request import MOST_HOSTS
 from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut
+from cassandra.policies import RoundRobinPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, close, error
 from tests.unit.engine.test_keyspace_gate import (
@@ -141,3 +144,23 @@ async def test_a_keyspace_that_no_node_knows_is_refused() -> None:
             )
             assert count == MOST_HOSTS
             assert session.keyspace is None
+
+
+async def test_the_error_of_an_earlier_host_says_where_it_comes_from() -> None:
+    """The query plan may end before all hosts to which the session is connected were asked."""
+
+    class FirstHostPolicy(RoundRobinPolicy):
+        def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+            return itertools.islice(super().make_query_plan(working_keyspace, query), 1)
+
+    with FakeCluster(2) as fake:
+        for node in fake.nodes:
+            node.prime(re.compile("USE"), error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
+        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(FirstHostPolicy())}
+        async with aio.Cluster(
+            fake.contact_points, port=fake.port, execution_profiles=profiles
+        ) as cluster:
+            session = await cluster.connect()
+            with pytest.raises(InvalidRequest) as caught:
+                await session.execute("USE ks")
+            assert "executing 'USE ks'" in "".join(vars(caught.value)["__notes__"])
