@@ -1253,7 +1253,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
     ("answer", "error_class"),
     [
         (error(ErrorCode.INVALID, "table t is gone"), InvalidRequest),
-        (reset(), ConnectionException),
+        (reset(), NoHostAvailable),  # there is no other host
         (void(), DriverException),
         # A RESULT of kind Prepared that ends after one byte.
         (message(Opcode.RESULT, b"\0\0\0\x04\0"), DriverException),
