@@ -87,7 +87,7 @@ class Session(SessionBase, CompatSession):
 
     # The constructor sets these. Mocks with ``spec=`` have only attributes of the class.
     cluster: Cluster = None  # type: ignore[assignment]
-    hosts: Sequence[Host] = ()
+    hosts = ()  # type: Sequence[Host]  # an annotation would make it a setting
     is_shutdown = False
 
     write_head_start: float = 0.01

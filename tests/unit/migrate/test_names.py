@@ -76,8 +76,9 @@ def test_home_returns_the_module_that_defines_a_name() -> None:
         ("cassandra.query.PreparedStatement", "_set_x", False),  # the base class is compiled
         ("cassandra.nothing.More", "a", None),
         # These names raise errors with advice.
-        ("cassandra.cqlengine.models.Model", "_columns", False),
-        ("cassandra.cqlengine.models.Model", "_is_persisted", False),
+        ("cassandra.cqlengine.models.Model", "find_one", False),
+        ("cassandra.cqlengine.models.Model", "_as_dict", False),
+        ("cassandra.cqlengine.models.Model", "_columns", True),
         ("cassandra.cluster.Session", "cursor", False),
         # Reading this attribute on the class raises an error.
         ("cassandra.cqlengine.named.NamedTable", "objects", True),
