@@ -217,7 +217,8 @@ class ChangedTypes:
         keyspace = self._metadata.keyspaces.get(marker.keyspace_name)
         table = keyspace.tables.get(marker.table_name) if keyspace is not None else None
         column = table.columns.get(marker.name) if table is not None else None
-        if column is None:
+        # The name of a custom type, which is the name of a Java class, has several forms.
+        if column is None or "." in column.cql_type:
             return False
         bound_type = marker.type.cql_parameterized_type()
         # Servers do not tell whether the type of a bind marker is frozen.

@@ -210,6 +210,10 @@ async def test_types_are_compared_with_the_schema_after_events_about_tables(
     assert harness.renewed == 2 * [["int", "person"]]
     await harness.changed_types.catch_up()
     assert harness.renewed[2:] == [["int", "person"]]
+    # The names of custom types are not compared.
+    columns["a"].cql_type = "'org.apache.cassandra.db.marshal.CompositeType(UTF8Type)'"
+    await harness.changed_types.catch_up()
+    assert harness.renewed[3:] == [[]]
 
 
 @pytest.mark.parametrize("window", [0.0, 2.0, -1.0])
