@@ -144,7 +144,21 @@ def _scalar_types() -> dict[str, Any]:
     return {cls.typename: cls for cls in classes if cls.num_subtypes == 0}
 
 
-class CompatModel:
+class _CompatOptions:
+    """The private names of the options that models, querysets and `DMLQuery` have."""
+
+    __slots__ = ()
+
+    _batch = _Option("batch")
+    _ttl = _Option("ttl")
+    _timestamp = _Option("timestamp")
+    _timeout = _Option("timeout")
+    _if_exists = _Option("if_exists")
+    _if_not_exists = _Option("if_not_exists")
+    _conditional = _Option("conditionals")
+
+
+class CompatModel(_CompatOptions):
     """The private names of models and their instances."""
 
     __slots__ = ()
@@ -176,13 +190,7 @@ class CompatModel:
         }
     )
     _dynamic_columns = _OfMapping(lambda mapping: {})
-    _batch, _ttl, _timestamp, _timeout, _if_exists, _if_not_exists, _conditional, _connection = (
-        _Option(name)
-        for name in (
-            "batch", "ttl", "timestamp", "timeout", "if_exists", "if_not_exists", "conditionals",
-            "connection",
-        )
-    )  # fmt: skip
+    _connection = _Option("connection")
 
     @classmethod
     def _get_column(cls, name: str) -> Any:
@@ -225,20 +233,14 @@ class CompatModel:
         count_as_stored(values_of(self), self.__mapping__)  # type: ignore[arg-type, attr-defined]
 
 
-class CompatDMLQuery:
+class CompatDMLQuery(_CompatOptions):
     """The private names of `DMLQuery`."""
 
     model: Any
     instance: Any
     _options: Options
 
-    _batch, _ttl, _consistency, _timestamp, _timeout, _if_exists, _if_not_exists, _conditional = (
-        _Option(name)
-        for name in (
-            "batch", "ttl", "consistency", "timestamp", "timeout", "if_exists", "if_not_exists",
-            "conditionals",
-        )
-    )  # fmt: skip
+    _consistency = _Option("consistency")
 
     @property
     def column_family_name(self) -> str:
@@ -291,7 +293,7 @@ class CompatDMLQuery:
         self._execute(statement)
 
 
-class CompatQuerySet:
+class CompatQuerySet(_CompatOptions):
     """The private names of querysets.
 
     A program assigns the rows of a result to `_result_generator`, ``[]`` to `_result_cache`, and at
@@ -308,13 +310,7 @@ class CompatQuerySet:
 
     _materialize_results = False  # rows are read when they are needed
 
-    _batch, _ttl, _consistency, _timestamp, _timeout, _if_exists, _if_not_exists, _conditional = (
-        _Option(name)
-        for name in (
-            "batch", "ttl", "consistency", "timestamp", "timeout", "if_exists", "if_not_exists",
-            "conditionals",
-        )
-    )  # fmt: skip
+    _consistency = _Option("consistency")
 
     @property
     def _result_cache(self) -> list[Any] | None:
