@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.cqltypes.parse import strip_frozen
 from cassandra.engine.prepare.rebind import user_types_of
+from cassandra.engine.prepare.statements import column_of
 from cassandra.engine.randomness import generator_or_default
 from cassandra.errors import DriverException
 
@@ -214,9 +215,7 @@ class ChangedTypes:
 
     def _has_other_type(self, marker: ColumnMetadata) -> bool:
         """Return True if the column that `marker` is named after has another type in the schema."""
-        keyspace = self._metadata.keyspaces.get(marker.keyspace_name)
-        table = keyspace.tables.get(marker.table_name) if keyspace is not None else None
-        column = table.columns.get(marker.name) if table is not None else None
+        column = column_of(self._metadata, marker)
         # The name of a custom type, which is the name of a Java class, has several forms.
         if column is None or "." in column.cql_type:
             return False

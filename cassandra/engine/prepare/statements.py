@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
+    from cassandra.metadata.schema.elements import ColumnMetadata as SchemaColumn
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
@@ -560,6 +561,16 @@ async def all_or_first_error(
     return outcomes  # type: ignore[return-value]
 
 
+def column_of(metadata: Metadata, marker: ColumnMetadata) -> SchemaColumn | None:
+    """Return the column of the schema that a bind marker is named after; None if it is not known.
+
+    The value of the marker need not be a value of that column: it may be an element, for example.
+    """
+    keyspace = metadata.keyspaces.get(marker.keyspace_name)
+    table = keyspace.tables.get(marker.table_name) if keyspace is not None else None
+    return table.columns.get(marker.name) if table is not None else None
+
+
 def has_types_of_schema(metadata: Metadata, markers: Sequence[ColumnMetadata]) -> bool:
     """Return True if the schema is known to have the type of each bind marker.
 
@@ -568,9 +579,7 @@ def has_types_of_schema(metadata: Metadata, markers: Sequence[ColumnMetadata]) -
     :returns: False if a marker is not the value of a column, or if its table is not known.
     """
     for marker in markers:
-        keyspace = metadata.keyspaces.get(marker.keyspace_name)
-        table = keyspace.tables.get(marker.table_name) if keyspace is not None else None
-        column = table.columns.get(marker.name) if table is not None else None
+        column = column_of(metadata, marker)
         if column is None or column.cql_type != marker.type.cql_parameterized_type():
             return False
     return True
