@@ -94,14 +94,16 @@ class NodeDoubts:
         endpoints = {host.endpoint for host in node_list.hosts}
         lacks, self._lacks = self._lacks, {}
         for host in list(node_list.removed):
-            # Another address or another node has replaced the host, or an event has told that it
-            # leaves.
-            if host.host_id in ids or host.endpoint in endpoints or self._is_leaving(host):
+            # The host has another address, or an event has told that it leaves.
+            if host.host_id in ids or self._is_leaving(host):
                 continue
             count = lacks.get(id(host), 0) + 1
             if count == 1 and not is_last:
                 self._vanished.append(host)
-            if count < MOST_LACKS and self._is_connected(host):
+            # Another node may have the host's address now. The host is then gone, or has an
+            # address that is not in the list yet.
+            is_replaced = host.endpoint in endpoints
+            if count < MOST_LACKS and not is_replaced and self._is_connected(host):
                 node_list.keep(host)
                 self._lacks[id(host)] = count
         self._several = list(node_list.several_addresses)

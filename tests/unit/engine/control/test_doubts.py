@@ -181,7 +181,17 @@ def test_hosts_that_leave_or_move_are_not_kept() -> None:
             host = readings.metadata.get_host("10.0.0.2")
             assert host is not None
             assert host.host_id == ID_3
-        assert not readings.doubts.are_left()
+        assert readings.doubts.are_left() == (change == "another node")
+
+
+def test_a_node_whose_address_another_node_has_taken_may_have_a_new_address() -> None:
+    """When nodes swap their addresses, the row of one of them may come later."""
+    readings = Readings("10.0.0.1", "10.0.0.2")
+    readings.read(NODE_1, NODE_2)
+    readings.read(("10.0.0.2", ID_1))
+    assert readings.doubts.next_delay() == DELAYS[0]
+    readings.read(("10.0.0.2", ID_1), ("10.0.0.1", ID_2))
+    assert not readings.doubts.are_left()
 
 
 def test_a_node_that_says_it_is_another_one() -> None:
@@ -191,11 +201,12 @@ def test_a_node_that_says_it_is_another_one() -> None:
     assert host is not None
     readings.doubts.note_identity(host.endpoint, ID_3)
     assert readings.doubts.next_delay() == DELAYS[0]
-    readings.read(NODE_1, ("10.0.0.2", ID_3))
+    nodes = NODE_1, ("10.0.0.2", ID_3), ("10.0.0.4", ID_2)
+    readings.read(*nodes)
     assert not readings.doubts.are_left()
     # The tables may be right: then they are believed at the end of the delays.
     readings.doubts.note_identity(host.endpoint, ID_2)
-    assert readings.remaining_delays(NODE_1, ("10.0.0.2", ID_3)) == list(DELAYS)
+    assert readings.remaining_delays(*nodes) == list(DELAYS)
 
 
 def test_a_node_with_several_addresses_is_in_doubt_until_one_has_answered() -> None:
