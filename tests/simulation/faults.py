@@ -100,6 +100,8 @@ class Faults:
                 for connection in node.withholding:
                     connection.end(reset=True)
             node.withholding.clear()
+        if simulation.store.gossip is not None:
+            simulation.store.gossip.end()
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:

@@ -11,6 +11,7 @@ from cassandra.query import SimpleStatement
 from tests.simulation.typed_table import INSERT
 
 if TYPE_CHECKING:
+    from cassandra.metadata.cluster_metadata import Metadata
     from tests.simulation.clients import Operation
     from tests.simulation.life import Simulation
 
@@ -68,6 +69,7 @@ async def check_hosts(simulation: Simulation) -> None:
             simulation.report_violation(
                 f"the cluster has {sorted(node_addresses)}, the driver knows {sorted(addresses)}"
             )
+        _check_identities(simulation, cluster.metadata)
         for host in sorted(cluster.metadata.all_hosts(), key=lambda host: str(host.endpoint)):
             # Send a request to this host only.
             operation = simulation.clients.begin_operation(
@@ -96,6 +98,26 @@ async def check_hosts(simulation: Simulation) -> None:
         if throttler is not None and (throttler.under_way or throttler.waiting):
             simulation.report_violation(
                 f"the throttler counts {throttler.under_way} requests, {throttler.waiting} waiting"
+            )
+
+
+def _check_identities(simulation: Simulation, metadata: Metadata) -> None:
+    """Check that the driver knows the host id and the tokens of each node."""
+    token_map = metadata.token_map
+    owners = {} if token_map is None else token_map.token_to_host_owner
+    for node in simulation.fake.nodes:
+        host = metadata.get_host(node.address)
+        if host is None:  # reported by the caller
+            continue
+        if host.host_id != node.host_id:
+            simulation.report_violation(
+                f"{node.address} has the id {node.host_id}, the driver knows {host.host_id}"
+            )
+        tokens = {str(token.value) for token, owner in owners.items() if owner is host}
+        if owners and tokens != set(node.tokens):
+            simulation.report_violation(
+                f"{node.address} has the tokens {sorted(node.tokens)}, "
+                f"the driver knows {sorted(tokens)}"
             )
 
 

@@ -49,6 +49,7 @@ from tests.simulation.blocking import BlockingCluster
 from tests.simulation.certificates import contexts
 from tests.simulation.clients import HANG_SECONDS, Clients
 from tests.simulation.faults import Faults
+from tests.simulation.gossip import LONGEST as LONGEST_GOSSIP, Gossip
 from tests.simulation.mapped_table import TABLE
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
@@ -152,6 +153,8 @@ class Simulation:
         self.store = Store(self.loop.time, self.log)
         if any(event.kind == "create_again" for event in plan.faults):
             self.store.typed = TypedTable()
+        if settings.get("gossip"):
+            self.store.gossip = Gossip(self.loop, plan.seed)
         if settings.get("jitter"):
             self.store.jitter = random.Random(f"{plan.seed}/store")
         self._tls = contexts() if settings.get("tls") else None
@@ -325,9 +328,12 @@ class Simulation:
         """Seconds within which the driver must use every host again after the last fault."""
         settings = self.plan.settings
         # The sum of the longest pause between attempts to connect, two attempts, two heartbeats
-        # without a response, and the window in which events are collected, plus a margin.
+        # without a response, and the window in which events are collected, plus a margin. With late
+        # gossip, also the last event or row, and the delay until the driver reads the rows again.
+        gossip = 3 * LONGEST_GOSSIP if settings.get("gossip") else 0.0
         return float(
-            settings["reconnection"][1] * 1.2
+            gossip
+            + settings["reconnection"][1] * 1.2
             + 2 * settings["connect_timeout"]
             + 2 * sum(settings["heartbeat"])
             + settings["windows"]
@@ -394,6 +400,8 @@ class Simulation:
         clients.clusters.append(cluster)
         for number in range(plan.settings["sessions"]):
             await self._connect(cluster, KEYSPACES[number])
+        if self.store.gossip is not None:
+            self.store.gossip.begin()
         # Start each step and each fault at its time.
         began = self.loop.time()
         events = sorted(

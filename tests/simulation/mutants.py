@@ -32,7 +32,7 @@ from cassandra.engine import (
     workers,
 )
 from cassandra.engine.background import Background
-from cassandra.engine.control import connection as control
+from cassandra.engine.control import connection as control, doubts
 from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
 from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
@@ -368,6 +368,11 @@ def no_control_connection(correct: Any) -> Any:
         await asyncio.sleep(0)
 
     return wrong
+
+
+@mutant("a node list is believed at once", doubts.NodeDoubts, "next_delay")
+def node_lists_are_believed(correct: Any) -> Any:
+    return lambda self: None
 
 
 @mutant("a host that is said to be down loses its state", watch.HostWatch, "on_connection_failure")

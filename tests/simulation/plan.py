@@ -270,6 +270,8 @@ def random_plan(seed: int) -> Plan:
     # faults as before this setting existed.
     settings["loops"] = random.Random(f"{seed}/loops").choice((1, 2, 3))
     settings["fallback"] = random.Random(f"{seed}/fallback").random() < 0.3
+    gossip = random.Random(f"{seed}/gossip")
+    settings["gossip"] = not settings["scylla"] and gossip.random() < 0.3
     step_count = rng.choice((20, 60, 120))
     may_cancel = rng.random() < 0.8
     steps = [_step(rng, number, may_cancel) for number in range(1, step_count + 1)]

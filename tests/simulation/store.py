@@ -23,6 +23,7 @@ from cassandra.testing.fake.events import DRAIN_EVENT
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.fake.scylla_node import ScyllaNode
+from tests.simulation.gossip import Gossip
 from tests.simulation.mapped_table import (
     STAMP,
     TABLE,
@@ -36,6 +37,8 @@ from tests.simulation.typed_table import INSERT as TYPED_INSERT, TypedTable
 from tests.unit.metadata.schema.rows import schema
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from cassandra.testing.fake.connection import ServerConnection
     from cassandra.testing.fake.requests import Request
 
@@ -143,6 +146,8 @@ class Store:
         """Faults: requests on connections whose client knew that they would be closed."""
         self.jitter: random.Random | None = None
         """Draws the delay before a node executes a request; None for no delay."""
+        self.gossip: Gossip | None = None
+        """Delays events and the rows of ``system.peers``; None if they come at once."""
         self.typed: TypedTable | None = None
         """The table that is created again with other types; None if the plan does not do that."""
         self.altered = 0
@@ -499,6 +504,37 @@ class StoreNode(_Stored):
         self.troubles = []
         self.withholding = []
         self.after_drain = {}
+
+    def start(self) -> Self:
+        gossip = self.store.gossip
+        if gossip is not None and not self.is_running:
+            gossip.forget(self)
+        return super().start()
+
+    def _on_query(self, request: Request) -> Message:
+        """Respond to a query. The rows of ``system.peers`` are those of the gossip."""
+        gossip = self.store.gossip
+        if gossip is None or "system.peers" not in (request.query or ""):
+            return super()._on_query(request)
+        peers = self.peers
+        self.peers = gossip.rows_of(self, peers)
+        try:
+            return super()._on_query(request)
+        finally:
+            self.peers = peers
+
+    def send_event(self, event_type: str, change: str = "", *details: Any) -> int:
+        gossip = self.store.gossip
+        if gossip is None or event_type == DRAIN_EVENT:
+            return super().send_event(event_type, change, *details)
+        for seconds in gossip.delays(event_type):
+            gossip.loop.call_later(seconds, self._send_late, event_type, change, *details)
+        return 0
+
+    def _send_late(self, event_type: str, change: str, *details: Any) -> None:
+        """Send an event after its delay, if the node is still running."""
+        if self.is_running:
+            super().send_event(event_type, change, *details)
 
 
 class ScyllaStoreNode(_Stored, ScyllaNode):

@@ -216,3 +216,20 @@ def test_a_mutant_replaces_an_existing_function(name: str) -> None:
     with MUTANTS[name].installed():
         # `installed` raises an error if the driver has no function of the mutant's name.
         pass
+
+
+def test_late_rows_and_events_are_found_by_reading_again() -> None:
+    """A node that joins is used, although its row comes late and its events may be lost."""
+    settings = {**calm_plan(blocking=False, server_version=5).settings, "gossip": True}
+    # The node 10.0.0.4 joins; two nodes swap their addresses; a node gets another identity.
+    kinds = ("join", "swap", "replace")
+    faults = [
+        PlannedEvent(0.5 * number, kind, number, seconds=0.3, parameter=number)
+        for number, kind in enumerate(kinds)
+    ]
+    for seed in range(3):
+        outcome = run_plan(Plan(seed, settings, faults=faults))
+        assert outcome.violations == []
+    with MUTANTS["node_lists_are_believed"].installed():
+        outcomes = [run_plan(Plan(seed, settings, faults=faults)) for seed in range(3)]
+    assert any("the driver knows" in line for outcome in outcomes for line in outcome.violations)
