@@ -115,6 +115,12 @@ class UserTypeMetaClass(type):
                 raise UserTypeDefinitionException(
                     f"{name} defines the field '{column.db_field_name}' more than once"
                 )
+            if column.db_field_name != field_name and column.db_field_name in fields:
+                # Values of rows have the names in the database, so such a name would be ambiguous.
+                raise UserTypeDefinitionException(
+                    f"db_field '{column.db_field_name}' for field '{field_name}' of {name} "
+                    "conflicts with another attribute name"
+                )
             database_names.add(column.db_field_name)
             attrs[field_name] = _FieldDescriptor(field_name, column)
         # Make each field accessible under its name in the database too, unless the class has

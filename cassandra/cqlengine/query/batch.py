@@ -247,8 +247,7 @@ class BatchQuery(CompatBatchQuery):
         if query.timestamp is None and self.timestamp is not None:
             query.timestamp = self.timestamp
         # `prepared` returns the statement's CQL, `bound` its values.
-        connection = None if self._has_connection else self._connection
-        self.add_bound(query.prepared(), query.bound(), bool(query.conditionals), connection)
+        self.add_bound(query.prepared(), query.bound(), bool(query.conditionals), self._connection)
 
     def add_bound(
         self,
@@ -266,16 +265,20 @@ class BatchQuery(CompatBatchQuery):
         :param conditional: True if the statement has an IF: `execute` then raises an error if the
             batch was not applied.
         :param connection: the name of the statement's connection; None for the default connection.
+            It is ignored if the batch was created with a connection.
         :param saved_state: the state of the written instance before the write; None if no instance
             is written. The instance counts as saved as soon as its write is added to the batch. If
             the batch fails, this state is restored.
         :param idempotent: True if the driver may send the statement again. The driver sends the
             batch again only if this is True for all statements.
         """
-        # The connection of the first statement is the batch's connection.
-        if not self._entries and not self._has_connection:
+        # The connection of the first statement is the batch's connection, unless the batch was
+        # created with one.
+        if self._has_connection:
+            pass
+        elif not self._entries:
             self._connection = connection
-        elif connection != self._connection and not (connection is None and self._has_connection):
+        elif connection != self._connection:
             names = [str(name or DEFAULT_CONNECTION) for name in (connection, self._connection)]
             raise CQLEngineException(
                 "all statements of a batch go to one connection: "

@@ -806,8 +806,8 @@ def _assign(
     if value is None or (operation is None and column.is_null(value)):
         if operation is not None:
             return
-        if column.required:
-            column.validate(value)  # raises ValidationError
+        # Raises ValidationError if the column is required, or if None is too short.
+        column.validate(value)
         statement.add_assignment(AssignmentClause(field, value=None))
         return
     if column.update_clause is MapUpdateClause:
@@ -828,6 +828,12 @@ def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | di
     None deletes the key.
     """
     if operation == "remove":
+        # The characters of a text are no keys.
+        if isinstance(value, (str, bytes, bytearray)) or not isinstance(value, Iterable):
+            raise ValidationError(
+                f"{column.label} {value!r} is a {type(value).__name__}, not a set of keys: write "
+                f"{{{value!r}}}"
+            )
         return {column.key_col.to_filter(key) for key in value}
     if not hasattr(value, "items"):
         raise ValidationError(f"{column.label} {value!r} is not a dict object")

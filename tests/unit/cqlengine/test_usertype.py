@@ -90,6 +90,16 @@ def test_two_fields_may_not_have_one_name_in_the_database() -> None:
         type("Bad", (UserType,), fields)
 
 
+def test_the_name_of_a_field_in_the_database_may_not_be_another_attribute() -> None:
+    """Values of rows have the names in the database, so they would be read into wrong fields."""
+    for fields in (
+        {"a": c.Integer(db_field="b"), "b": c.Integer(db_field="c")},
+        {"a": c.Integer(db_field="b"), "b": c.Integer(db_field="a")},
+    ):
+        with pytest.raises(UserTypeDefinitionException, match="'b' for field 'a' of Bad conflict"):
+            type("Bad", (UserType,), fields)
+
+
 def test_fields_are_inherited_and_keep_the_order_of_their_declaration() -> None:
     """A subclass has the fields of its base class first, in the order of declaration."""
     assert Profile().keys() == ["street", "number", "tags", "level", "note"]

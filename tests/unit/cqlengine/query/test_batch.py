@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra.cqlengine import CQLEngineException, connection
+from cassandra.cqlengine import CQLEngineException, columns, connection
+from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import (
     BatchQuery,
     BatchType,
@@ -28,6 +29,14 @@ from tests.unit.cqlengine.query.test_queryset import Car
 from tests.unit.cqlengine.test_models import Hits, Person
 
 pytestmark = pytest.mark.usefixtures("session")
+
+
+class Redirected(Model):
+    """A model with a connection of its own."""
+
+    __connection__ = "its own"
+    id = columns.Integer(primary_key=True)
+
 
 MOMENT = datetime.datetime(2020, 1, 1)
 # The write time of MOMENT in microseconds since 1970.
@@ -67,10 +76,13 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
     with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
         Car.batch(batch).create(maker="a", line=1, year=2)
     assert len(batch.queries) == 1
-    # The statements of a model that names no connection use the batch's connection.
+    # All statements use the connection of the batch, if it was created with one.
     batch = BatchQuery(connection="other")
     Car.batch(batch).create(maker="a", line=1, year=2)
-    assert len(batch.queries) == 1
+    Redirected.batch(batch).create(id=1)
+    Redirected(id=2).batch(batch).save()
+    Redirected.objects(id=3).batch(batch).delete()
+    assert len(batch.queries) == 4
 
 
 def test_a_batch_that_is_not_executed_leaves_instances_changed() -> None:

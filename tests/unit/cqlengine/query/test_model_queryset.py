@@ -38,6 +38,12 @@ class Car(Model):
     must = columns.Text(required=True)
 
 
+# A model with a least length.
+class Short(Model):
+    id = columns.Integer(primary_key=True)
+    text = columns.Text(min_length=2)
+
+
 # A model with a counter.
 class Visits(Model):
     page = columns.Integer(primary_key=True)
@@ -337,6 +343,20 @@ def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: F
 def test_empty_updates_send_nothing(values: dict[str, Any], session: FakeSession) -> None:
     """An update without any value to set sends nothing."""
     ONE_ROW.update(**values)
+    assert session.executions == []
+
+
+@pytest.mark.parametrize("keys", ["ab", b"ab", 5])
+def test_a_text_is_not_a_set_of_keys(keys: Any, session: FakeSession) -> None:
+    """`remove` of a map does not remove the characters of a text."""
+    with pytest.raises(ValidationError, match=r"parts.* is a \w+, not a set of keys: write \{"):
+        ONE_ROW.update(parts__remove=keys)
+    assert session.executions == []
+
+
+def test_none_is_too_short_for_a_least_length(session: FakeSession) -> None:
+    with pytest.raises(ValidationError, match="None is shorter than 2 characters"):
+        Short.objects(id=1).update(text=None)
     assert session.executions == []
 
 
