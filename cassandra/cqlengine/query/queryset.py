@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from cassandra._forks import renewed
 from cassandra._habits import QUERYSET, add_habits, stack_level
 from cassandra.cqlengine.clauses import AnnClause, ConditionalClause, IsNotNullClause, WhereClause
 from cassandra.cqlengine.errors import CQLEngineException
@@ -39,11 +41,34 @@ T = TypeVar("T")
 DEFAULT_LIMIT = 10_000  # the maximum number of rows, unless the application calls `limit`
 
 
+class _RowsLock:
+    """The lock of a queryset whose rows are read. It is reentrant, because a model may read it."""
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._renew_locks()
+
+    def _renew_locks(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> Any:
+        """Pickle and copy a queryset with another lock."""
+        return _RowsLock, ()
+
+
 class AbstractQuerySet(CompatQuerySet, Generic[T]):
     """The common base class of querysets of models and of named tables.
 
     Methods such as `filter` return a new queryset. Rows are fetched page by page while you iterate
-    over them. The queryset keeps them, so a second iteration needs no request.
+    over them. The queryset keeps them, so a second iteration needs no request. Several threads may
+    iterate over a queryset at the same time: each gets all rows.
 
     :param model: the model or named table whose rows the queryset returns.
     """
@@ -72,7 +97,8 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
     _fetch_size: Any = FETCH_SIZE_UNSET
     # `_cache` has the rows that were read so far. `_result` is the result of the request.
     # `_pending` is an iterator over the rows of `_result` that were not read yet, or None if all
-    # were read. All three are None before the request is sent.
+    # were read. All three are None before the request is sent. A thread that changes them holds the
+    # lock of `_rows_lock`.
     _cache: list[Any] | None = None
     _pending: Iterator[Any] | None = None
     _result: Any = None
@@ -122,6 +148,7 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
         """Return a copy of the query, without the rows that were read."""
         queryset = object.__new__(type(self))
         queryset.__dict__.update(self.__dict__)
+        queryset.__dict__.pop("_lock", None)
         # The rows and the result are set together when rows are read. The copy must not have them.
         if self._cache is not None:
             queryset._cache = queryset._pending = queryset._result = None
@@ -472,14 +499,23 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
 
     # -- reading, blocking ----------------------------------------------------------------------
 
+    def _rows_lock(self) -> _RowsLock:
+        """Return the lock of the rows that were read, which is made when it is first needed."""
+        lock: _RowsLock | None = self.__dict__.get("_lock")
+        if lock is None:
+            lock = self.__dict__.setdefault("_lock", renewed(_RowsLock()))  # atomic
+        return lock
+
     def _start(self) -> list[Any]:
         """Send the request, unless it was sent already, and return the list of rows read so far."""
         if self._cache is None:
-            self._result = blocking(self._request())
-            # Set `_cache` after the request has succeeded: if it fails, the next read sends it
-            # again.
-            self._cache = []
-            self._pending = iter(self._result)
+            with self._rows_lock():
+                if self._cache is None:
+                    self._result = blocking(self._request())
+                    self._pending = iter(self._result)
+                    # Set `_cache` after the request has succeeded: if it fails, the next read sends
+                    # it again. Other threads see that the request was sent when `_cache` is set.
+                    self._cache = []
         return self._cache
 
     def _fill(self, count: int | None = None) -> list[Any]:
@@ -487,6 +523,11 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
 
         :param count: None to read all rows.
         """
+        with self._rows_lock():
+            return self._fill_locked(count)
+
+    def _fill_locked(self, count: int | None) -> list[Any]:
+        """Read rows as `_fill` does. The caller holds the lock."""
         rows = self._start()
         pending = self._pending
         if pending is None:
@@ -736,17 +777,20 @@ class _Rows(Iterator[T]):
         try:
             row = self._queryset._start()[index]
         except IndexError:
-            row = self._read_next()
+            with self._queryset._rows_lock():
+                row = self._read_next()
         self._index = index + 1
         return row
 
     def _read_next(self) -> Any:
-        """Read the next row, and add it to the queryset's list."""
+        """Read the next row, and add it to the queryset's list. The caller holds the lock."""
         queryset = self._queryset
+        rows = queryset._start()
+        if self._index < len(rows):  # another thread has read the row in the meantime
+            return rows[self._index]
         pending = queryset._pending
         if pending is None:
             raise StopIteration
-        rows = queryset._start()
         try:
             row = next(pending)
         except StopIteration:

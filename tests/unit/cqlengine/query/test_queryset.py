@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -127,6 +130,34 @@ def test_two_iterators_share_one_execution(session: FakeSession) -> None:
     year_pairs = [(car.year, same_car.year) for car, same_car in zip(cars, cars, strict=True)]
     assert year_pairs == [(0, 0), (1, 1), (2, 2)]
     assert len(session.executions) == 1
+
+
+def test_threads_that_iterate_over_a_queryset_each_get_all_rows(
+    session: FakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs keep querysets in modules, where several threads use them."""
+
+    def read_row_by_row(result: FakeResult) -> Iterator[Any]:
+        for row in result.all():
+            # Let the other threads run while this generator is executed.
+            time.sleep(0)
+            yield row
+
+    monkeypatch.setattr(FakeResult, "__iter__", read_row_by_row)
+    session.names, session.rows = ["year"], [[year] for year in range(50)]
+    readings: list[Callable[[Any], list[int]]] = [
+        lambda cars: [car.year for car in cars],
+        lambda cars: [cars[index].year for index in range(len(cars))],
+    ]
+    for _ in range(10):
+        cars = Car.objects(maker="a", line=1)
+        executions = len(session.executions)
+        with ThreadPoolExecutor(4) as executor:
+            results = [executor.submit(readings[number % 2], cars) for number in range(4)]
+        assert [result.result() for result in results] == [list(range(50))] * 4
+        assert len(session.executions) == executions + 1
+    assert pickle.loads(pickle.dumps(cars._rows_lock())) is not None
+    assert "_lock" not in vars(cars.all())
 
 
 def test_a_queryset_reads_no_more_rows_than_needed(
