@@ -50,6 +50,8 @@ class TypedTable:
         for node in self._nodes:
             remove_table(node.schema, KEYSPACE, NAME)
             self._describe(node.schema)
+            # Clients that miss the events notice by the version that the schema has changed.
+            node.schema_version = uuid.UUID(int=self._changes)
             for query_id, prepared in node._prepared.items():
                 if prepared.query == INSERT:
                     node._prepared[query_id] = self.prepared(query_id)

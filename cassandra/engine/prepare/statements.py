@@ -451,22 +451,28 @@ class Preparer:
     async def renew(self, statements: Iterable[PreparedStatement]) -> None:
         """Prepare `statements` again, because their types have changed.
 
-        Afterwards, values of new fields can be bound. If a column has got another type, the
-        statements are given ids that no server has. A few statements are prepared
-        concurrently. Errors are ignored. If a statement could not be prepared now, it is prepared
-        again later: when it is executed on a server that has forgotten it, or when the application
-        prepares it again.
+        Afterwards, values of new fields can be bound. If a column has got another type, or if a
+        statement could not be prepared now, the statements are given ids that no server has: they
+        are prepared again before they are executed. A few statements are prepared concurrently.
+        Errors are ignored.
         """
         remaining = iter(list(statements))
 
         async def renew_some() -> None:
             for prepared in remaining:
-                await self._renew(prepared)
+                query_id = prepared.query_id
+                if not await self._renew(prepared):
+                    for statement in self.all_with(query_id):
+                        revoke_id(statement)
 
         await asyncio.gather(*(renew_some() for _ in range(PARALLEL_PREPARES)))
 
-    async def _renew(self, prepared: PreparedStatement) -> None:
-        """Prepare one statement again on one host, and update all statements with its id."""
+    async def _renew(self, prepared: PreparedStatement) -> bool:
+        """Prepare one statement again on one host, and update all statements with its id.
+
+        :returns: False if the current types are not known, because no host has told them.
+        """
+        query_id = prepared.query_id
         pools = [
             pool
             for session in self._sessions
@@ -484,13 +490,17 @@ class Preparer:
             except (DriverException, OSError, asyncio.TimeoutError) as error:
                 log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
                 if tries == MOST_RENEWAL_TRIES:
-                    return
+                    return False
                 continue
-            # If the id has changed, the server has prepared the CQL in another keyspace: ignore the
+            # If the server has another id, it has prepared the CQL in another keyspace: ignore the
             # response.
-            if response.query_id == prepared.query_id:
+            if response.query_id != query_id:
+                return False
+            # Another task may have given the statement another id in the meantime.
+            if prepared.query_id == query_id:
                 self._update_all_with(response, prepared)
-            return
+            return True
+        return False
 
     async def prepare_all_on(self, host: Host) -> None:
         """Prepare all statements in use on `host`, which came up.

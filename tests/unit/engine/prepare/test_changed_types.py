@@ -473,7 +473,7 @@ async def test_a_statement_that_a_node_has_forgotten_is_renewed_by_its_execution
 async def test_a_failed_renewal_fails_nothing() -> None:
     """If the PREPARE after an ALTER TYPE fails, the ALTER TYPE still succeeds.
 
-    The statement still accepts values of the old fields.
+    The statement still accepts values of the old fields, and is prepared again before it executes.
     """
     with FakeNode() as node:
         node.schema = schema("ks")
@@ -482,9 +482,33 @@ async def test_a_failed_renewal_fails_nothing() -> None:
             insert = await session.prepare(INSERT)
             node.prime(Opcode.PREPARE, error(ErrorCode.SERVER_ERROR), times=1)
             await alter(session, node, STREET, CITY)
-            await session.execute(insert, (1, ("s",)))
             with pytest.raises(ValueError, match="has 2 fields"):
                 insert.bind((1, ("s", "c")))
+            await session.execute(insert, (1, ("s",)))
+            await session.execute(insert, (1, ("s", "c")))
+            assert stored_values(node) == [udt_bytes("s"), udt_bytes("s", "c")]
+
+
+@pytest.mark.parametrize("what", ["no host", "errors"])
+async def test_statements_that_no_host_can_prepare_now_are_prepared_before_they_execute(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When all nodes come back from an outage, the schema may be read before hosts are up."""
+    with FakeNode() as node:
+        node.prime_prepare(INSERT, [("k", "int"), ("a", "int")], pk_indexes=[0])
+        async with connected(node) as (cluster, session):
+            insert, equal_insert = await session.prepare(INSERT), await session.prepare(INSERT)
+            node.prime_prepare(INSERT, [("k", "int"), ("a", "float")], pk_indexes=[0])
+            preparer = cluster._core.preparer
+            if what == "errors":
+                node.prime(Opcode.PREPARE, error(ErrorCode.SERVER_ERROR), times=1)
+            with monkeypatch.context() as patch:
+                if what == "no host":
+                    patch.setattr(preparer, "_sessions", [])
+                await preparer.renew([insert])
+            for statement in (insert, equal_insert):
+                await session.execute(statement, (1, 5))
+            assert stored_values(node) == [struct.pack(">f", 5)] * 2
 
 
 class FailingPolicy:
