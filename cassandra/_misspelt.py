@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable, Container, Iterable
 from functools import lru_cache
@@ -10,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from cassandra._imports import Deferred, import_module
+from cassandra._logs import Log
 
 if TYPE_CHECKING:
     from cassandra import _habits
 else:
     _habits = Deferred("cassandra._habits")  # deferred, because `_habits` imports this module
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 # A name is considered misspelt if its similarity to a setting (from 0 to 1) is at least this. For
 # example, `conect_timeout` and `connect_timeout` have 0.97; `timeout` and `connect_timeout` have

@@ -10,7 +10,6 @@ that another statement may be sent, and the loop that is already running sends i
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, 
 from cassandra._habits import advise_on_pairs, is_table
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
+from cassandra._logs import Log
 from cassandra._threads import Lock, Waiter, in_own_greenlet, new_lock, new_user_thread, new_waiter
 from cassandra._unknown_options import unknown_option
 from cassandra.client.checks import check_pairs
@@ -57,7 +57,7 @@ __all__ = [
 _Number = TypeVar("_Number")
 
 
-log = logging.getLogger("cassandra.concurrent")
+log = Log("cassandra.concurrent")
 
 # If the application does not begin to read a generator of results within this time (seconds), the
 # remaining statements are sent all the same.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import logging
 import socket
 import ssl
 import struct
@@ -17,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cassandra._lazy import lazy_names
+from cassandra._logs import Log
 from cassandra.consistency import consistency_value_to_name
 from cassandra.engine.pools.pool import ORPHAN_SHARE
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
@@ -43,7 +43,7 @@ from cassandra.timestamps import MonotonicTimestampGenerator
 
 __all__ = ["DRIVER_CONFIG_OPTION", "SESSION_ID_OPTION", "DriverConfigReporter"]
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # The options of STARTUP that carry the report and the id of the session.
 DRIVER_CONFIG_OPTION = "DRIVER_CONFIG"

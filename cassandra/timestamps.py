@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from cassandra._logs import Log
 
 if TYPE_CHECKING:
     from cassandra import clock
@@ -13,7 +14,7 @@ else:
 
 __all__ = ["MonotonicTimestampGenerator"]
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class MonotonicTimestampGenerator:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import ssl
 from collections.abc import Callable
 
 from cassandra._forks import renewed
+from cassandra._logs import Log
 from cassandra._threads import Lock
 
 __all__ = ["ReloadingContext"]
 
-log = logging.getLogger("cassandra.connection")
+log = Log("cassandra.connection")
 
 
 class ReloadingContext:

@@ -6,15 +6,15 @@ As in cassandra-driver, these methods are `_set_final_result` and `_set_final_ex
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.engine.failures import failure_of
 
 if TYPE_CHECKING:
     from cassandra.cluster.response_future import ResponseFuture
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 
 def set_final_result(self: ResponseFuture, response: Any) -> None:

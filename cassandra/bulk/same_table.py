@@ -16,10 +16,10 @@ scan that names this column would return the new column, so rows would lack a pa
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.bulk.checkpoint import describe_id
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.scan_plan import system_query
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cassandra.metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 Steps = Generator[Callable[[Any], Any], Any, None]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -30,6 +29,7 @@ from cassandra._clocks import monotonic
 from cassandra._failed_iterations import Failure, LoudGenerator, LoudIterator
 from cassandra._habits import SCAN, SCAN_ITEM, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
+from cassandra._logs import Log
 from cassandra._steps import adrive, drive
 from cassandra.aio.calls import returns_call
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_id
@@ -76,7 +76,7 @@ else:
     pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
     pyarrow = OptionalPackage("pyarrow")
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 

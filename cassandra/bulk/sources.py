@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import glob
 import json
-import logging
 import os
 import re
 from collections import Counter
@@ -30,6 +29,7 @@ from typing import Any
 
 from cassandra._clocks import monotonic
 from cassandra._later_warnings import warn
+from cassandra._logs import Log
 from cassandra.bulk import chunks
 from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
@@ -44,7 +44,7 @@ from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame, without_views
 from cassandra.query.tables.values import array_values, arrow_values, type_of_items
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 # The format of a file, by the ending of its name.
 _ENDINGS = {

@@ -8,12 +8,12 @@ entry.
 from __future__ import annotations
 
 import copy
-import logging
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import stack_level
+from cassandra._logs import Log
 from cassandra.engine.request_bodies import values_of_rows
 from cassandra.query.batch import BatchStatement, BoundRow, BoundRows, Entry, TextRows
 from cassandra.query.keyspace_texts import names_its_keyspace
@@ -23,7 +23,7 @@ from cassandra.query.prepared import PreparedStatement
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 BATCH_WARNING_INTERVAL = 60.0  # seconds between two warnings of a session about large batches
 

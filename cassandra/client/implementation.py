@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-
 from cassandra import _impl
+from cassandra._logs import Log
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 _has_warned = False  # True after the warning, which is issued once per process
 

@@ -10,7 +10,6 @@ The sessions of a `Cluster` also return futures: see `Session.execute_async`.
 from __future__ import annotations
 
 import atexit
-import logging
 import threading
 import warnings
 import weakref
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from cassandra._forks import renew_in_child
 from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, IN_ASYNC, add_habits
 from cassandra._imports import Deferred, at_first_cluster
+from cassandra._logs import Log
 from cassandra._threads import get_ident, new_lock
 from cassandra._unknown_options import unknown_option, with_example
 from cassandra.client.checks import check_cluster, check_keyspace, check_user_type, no_keyspace
@@ -61,7 +61,7 @@ else:
 
 T = TypeVar("T")
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # The maximum time for which `shutdown` waits until an event loop has closed its connections. Then
 # it waits again, for at most the same time, until the thread of the loop has ended.

@@ -6,13 +6,13 @@ first thread waits, so most futures have no event.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic
 
 from cassandra._forks import renewed
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
+from cassandra._logs import Log
 from cassandra._threads import GreenEvent, RLock, get_ident, in_own_greenlet, waits_by_waiters
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
@@ -55,7 +55,7 @@ else:
 
     R = TypeVar("R")
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 
 class _PageLock:

@@ -7,11 +7,11 @@ that its write failed.
 from __future__ import annotations
 
 import functools
-import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import Deferred
+from cassandra._logs import Log
 
 if TYPE_CHECKING:
     from cassandra.observability import texts
@@ -20,7 +20,7 @@ else:
     texts = Deferred("cassandra.observability.texts")
     intervals = Deferred("cassandra.util.intervals")
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # Errors of the same class are logged only once in this interval: if a cluster is down, all
 # executions fail with the same error.

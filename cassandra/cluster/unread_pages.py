@@ -8,10 +8,10 @@ next page, it would otherwise never notice that there are more rows.
 from __future__ import annotations
 
 import functools
-import logging
 from typing import TYPE_CHECKING, Any
 
 from cassandra._imports import Deferred
+from cassandra._logs import Log
 from cassandra.cluster.unread_errors import Unread, shown_statement
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 else:
     intervals = Deferred("cassandra.util.intervals")
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # The same statement is logged only once in this interval, because applications usually execute a
 # statement many times.

@@ -8,12 +8,12 @@ supports changing keys.
 from __future__ import annotations
 
 import functools
-import logging
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._imports import import_module
 from cassandra._lazy import lazy_names
+from cassandra._logs import Log
 from cassandra.column_encryption.keyed import (
     AES256_KEY_SIZE,
     AES256_KEY_SIZE_BYTES,
@@ -34,7 +34,7 @@ __all__ = [
     "ColumnEncryptionPolicy",
 ]  # fmt: skip
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 AES256_BLOCK_SIZE = 128  # bits
 AES256_BLOCK_SIZE_BYTES = AES256_BLOCK_SIZE // 8

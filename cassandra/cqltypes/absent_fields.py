@@ -6,15 +6,15 @@ attribute.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
 from cassandra._bounded import Bounded, text_size
 from cassandra._later_warnings import warn
+from cassandra._logs import Log
 from cassandra._misspelt import letters_of
 
-log = logging.getLogger("cassandra.cqltypes")
+log = Log("cassandra.cqltypes")
 
 # The classes that were already reported, each with its CQL type and the absent attributes. If the
 # cache is full, it is emptied, and the classes may be reported again.

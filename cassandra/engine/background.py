@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
 
+from cassandra._logs import Log
 from cassandra.engine.environment import InsertionOrdered, new_task
 from cassandra.errors import DriverException
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 T = TypeVar("T")
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import _socket
 import asyncio
-import logging
 import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from cassandra._logs import Log
 from cassandra.engine.compat_names import CompatConnection
 from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import depends_on_keyspace
@@ -55,7 +55,7 @@ else:
     METADATA_IDS = happy_path.METADATA_IDS
     TABLET_VERSIONS = happy_path.TABLET_VERSIONS
 
-log = logging.getLogger("cassandra.connection")
+log = Log("cassandra.connection")
 
 # The stream id of events that the server pushes. No request uses it (native_protocol_v5.spec,
 # section 4.2.6, EVENT).

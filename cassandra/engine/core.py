@@ -7,13 +7,13 @@ the whole `Core`.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._clocks import wall_time_ns
+from cassandra._logs import Log
 from cassandra.engine.background import Background
 from cassandra.engine.connection import Connection, wire_format_of
 from cassandra.engine.control.connection import ControlConnection, EventHandler
@@ -61,7 +61,7 @@ else:
 
 T = TypeVar("T")
 
-log = logging.getLogger("cassandra.pool")
+log = Log("cassandra.pool")
 
 
 class Core(Observers):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
+
+from cassandra._logs import Log
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 _MAX_DEPTH = 16  # how many policies that wrap each other are inspected
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._logs import Log
 from cassandra._secrets import Secret
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
 from cassandra.engine.connection import Connection, FutureResponder, read_answer
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 
-log = logging.getLogger("cassandra.connection")
+log = Log("cassandra.connection")
 
 # How long `Connector.settle` waits for the transports of closed TLS connections.
 GOODBYE_TIMEOUT = 0.5  # seconds

@@ -20,12 +20,12 @@ chooses between the two versions.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from threading import get_ident, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._logs import Log
 from cassandra._threads import green_library
 from cassandra.engine.attempts import Attempt
 from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
@@ -61,7 +61,7 @@ else:
 
 _Request = TypeVar("_Request", bound="RequestBase")
 
-log = logging.getLogger("cassandra.connection")
+log = Log("cassandra.connection")
 
 __all__ = [
     "METADATA_IDS",

@@ -26,10 +26,10 @@ that many timeouts cause at most one check a second.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from cassandra._logs import Log
 from cassandra.engine.connection import read_answer
 from cassandra.errors import ConnectionException, ProtocolError
 from cassandra.protocol.opcodes import OPTIONS
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import codecs
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # `check` sends no heartbeat on a connection that has received something within this time.
 SILENCE = 1.0  # seconds

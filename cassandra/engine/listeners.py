@@ -8,7 +8,6 @@ may block and execute statements, so they are called in a thread of their own.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renewed
+from cassandra._logs import Log
 from cassandra._threads import Lock, start_user_thread
 from cassandra.engine.failures import reraise_on_loop
 from cassandra.util.intervals import OncePerInterval
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy, PolicyCluster
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # A call on the loop that takes longer than this is logged.
 SLOW = 0.1  # seconds

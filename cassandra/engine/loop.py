@@ -12,7 +12,6 @@ fails in the thread that puts it there.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -22,6 +21,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from cassandra._imports import import_module
+from cassandra._logs import Log
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter, simulation
 from cassandra.engine.environment import new_task
 from cassandra.engine.failures import as_exception, call_on_loop, for_caller
@@ -35,7 +35,7 @@ else:
 
 T = TypeVar("T")
 
-log = logging.getLogger("cassandra.connection")
+log = Log("cassandra.connection")
 
 # The inbox counts as idle if other threads have queued no work for this time.
 IDLE_AFTER = 0.0001  # seconds

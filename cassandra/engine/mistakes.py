@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 import warnings
 from typing import Any, NoReturn
 
 from cassandra._habits import stack_level
+from cassandra._logs import Log
 from cassandra._truth_tests import IterationCheck, TruthTest
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # Returns the running loop of this thread, or None. asyncio intends this function for
 # implementations of event loops. We use it because it takes only a tenth of the time of

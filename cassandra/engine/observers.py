@@ -12,7 +12,6 @@ None instead, and requests have no extra cost. Each observed request has a
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import time
 from collections import deque
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from cassandra._forks import renewed
+from cassandra._logs import Log
 from cassandra._threads import Lock, new_thread
 from cassandra.engine.callers import current_caller
 from cassandra.engine.failures import reraise_on_loop
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-log = logging.getLogger("cassandra.observers")
+log = Log("cassandra.observers")
 
 # Returns the CPU time of the current thread in seconds, or NaN on the few platforms without it.
 _cpu_time: Callable[[], float] = getattr(time, "thread_time", lambda: math.nan)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
+from cassandra._logs import Log
 from cassandra.engine.compat_names import open_by_factory
 from cassandra.errors import ConnectionException, ConnectionShutdown
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-log = logging.getLogger("cassandra.pool")
+log = Log("cassandra.pool")
 
 
 def draining_error(host: Host) -> ConnectionException:

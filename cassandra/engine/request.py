@@ -55,11 +55,11 @@ The meanings of None:
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import class_advice
+from cassandra._logs import Log
 from cassandra.cqltypes.failures import add_note
 from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.failures import as_exception, fault_among
@@ -127,7 +127,7 @@ else:
 
     RequestBase = happy_path.RequestBase
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # The messages of NoHostAvailable, and the reason in OperationTimedOut if no stream was free.
 EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"

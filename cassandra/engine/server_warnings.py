@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 
+from cassandra._logs import Log
 from cassandra.util.intervals import OncePerKey
 
-log = logging.getLogger("cassandra.protocol")
+log = Log("cassandra.protocol")
 
 # The same warning is logged only once in this time, because every request may cause the warning.
 INTERVAL = 60.0  # seconds

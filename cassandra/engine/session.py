@@ -12,6 +12,7 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.engine.connection import METADATA_IDS, Connection
 from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.environment import InsertionOrdered
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 _HOSTS_SHOWN = 3  # a message names at most this many hosts
 

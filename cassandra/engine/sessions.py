@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cassandra._logs import Log
 from cassandra.engine.failures import reraise_on_loop
 from cassandra.policies.balancing import HostDistance
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # An event may change the distances of hosts (as the load balancing policies return them). After
 # this delay, pools are opened and closed accordingly.

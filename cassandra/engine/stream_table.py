@@ -49,12 +49,12 @@ these.
 from __future__ import annotations
 
 import _socket
-import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra import _forks
+from cassandra._logs import Log
 from cassandra._threads import Lock
 from cassandra.engine.failures import as_exception, call_on_loop
 from cassandra.protocol.streams import MAX_STREAMS, StreamIds
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection, Responder
     from cassandra.protocol.frame import FrameReader, FrameWriter
 
-log = logging.getLogger("cassandra.connection")
+log = Log("cassandra.connection")
 
 # No further requests are sent on a connection while more bytes than this wait to be written.
 WRITE_HIGH_WATER = 1 << 20

@@ -7,14 +7,14 @@ use, else the Python version in this module.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from typing import Protocol
 
+from cassandra._logs import Log
 from cassandra.engine.failures import as_exception
 
-log = logging.getLogger("cassandra.connection")
+log = Log("cassandra.connection")
 
 # Deadlines are rounded up to a multiple of 10 ms (one tick). For timeouts of _COARSE_FROM or more,
 # they are rounded up to a multiple of 100 ms.

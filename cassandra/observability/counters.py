@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cassandra._forks import renewed
+from cassandra._logs import Log
 from cassandra._threads import RLock
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.balancing import HostDistance
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BUCKETS", "ClusterGauges", "Histogram", "HostCounters", "HostGauges", "RequestCounters"]
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 ClusterT = TypeVar("ClusterT")
 

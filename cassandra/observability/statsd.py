@@ -20,13 +20,13 @@ milliseconds)``. The clients in the packages ``statsd`` and ``pystatsd`` have th
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._habits import warn_of_milliseconds
+from cassandra._logs import Log
 from cassandra.observability.counters import ClusterGauges, RequestCounters, checked_cluster
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StatsReporter"]
 
-log = logging.getLogger("cassandra.observers")
+log = Log("cassandra.observers")
 
 # The characters that must not be in a part of a metric's name, and are replaced there. For example,
 # a dot would separate two parts.

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import random
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import warn_of_milliseconds, warn_of_reconnection_milliseconds
+from cassandra._logs import Log
 from cassandra._unknown_options import advise_missing
 
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 DELAY_AFTER_ERROR = 60.0  # seconds between attempts, if the policy's schedule has raised an error
 

@@ -5,7 +5,6 @@ Both implementations of `BindPlan` (Python and compiled) use this module.
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
@@ -15,6 +14,7 @@ from cassandra._bounded import Bounded, text_size
 from cassandra._habits import is_table, refuse_table
 from cassandra._imports import import_module
 from cassandra._later_warnings import warn
+from cassandra._logs import Log
 from cassandra._misspelt import letters_of, nearest
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
@@ -33,7 +33,7 @@ _warned: Bounded[tuple[str, ...], bool] = Bounded(1000, 1 << 20)
 # The maximum length of a value, in characters, in the advice for a single value.
 _MAX_SHOWN = 60
 
-log = logging.getLogger("cassandra.query")
+log = Log("cassandra.query")
 
 
 @lru_cache(maxsize=256)

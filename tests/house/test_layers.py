@@ -43,6 +43,7 @@ LAYERS: list[set[str]] = [
         "_proxies",
         "_secrets",
         "_signals",
+        "_logs",
         "_threads",
         "_imports",
         "consistency",

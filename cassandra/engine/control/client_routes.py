@@ -7,11 +7,11 @@ node. The event CLIENT_ROUTES_CHANGE reports changes (docs/dev/protocol-extensio
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra._logs import Log
 from cassandra.encoder import cql_quote
 from cassandra.engine.endpoint import EndPoint, EndPointFactory, advertised_address
 from cassandra.errors import ConnectionException
@@ -20,7 +20,7 @@ from cassandra.metadata.endpoint import DEFAULT_PORT
 if TYPE_CHECKING:
     from cassandra.client_routes import ClientRoutesConfig
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 
 class RouteHandler(Protocol):

@@ -23,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._clocks import wall_time_ns
+from cassandra._logs import Log
 from cassandra.cqltypes.failures import add_note
 from cassandra.engine.failures import fault_among, refuses_login
 from cassandra.engine.hosts.debouncing import Debouncer
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 EventHandler = Callable[[Mapping[str, Any]], None]
 

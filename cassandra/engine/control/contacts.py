@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.engine.randomness import generator_or_default
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 
 class Contacts:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.errors import ConnectionException, DriverException, InvalidRequest
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cassandra.engine.control.internal_queries import Rows
     from cassandra.engine.settings import Settings
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # If the routes could not be read, they are read again after FIRST_DELAY, then after twice that
 # delay, and so on up to LONGEST_DELAY. This is needed because the server does not repeat its

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.engine.hosts.topology import (
     LOCAL_QUERY,
     PEERS_QUERY,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 IDENTITY_QUERY = "SELECT cluster_name, host_id FROM system.local WHERE key = 'local'"
 

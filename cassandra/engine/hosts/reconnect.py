@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Protocol
 
+from cassandra._logs import Log
 from cassandra.engine.failures import refuses_login
 from cassandra.engine.waiting import within
 from cassandra.errors import DriverException
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.reconnection import ReconnectionPolicy
 
-log = logging.getLogger("cassandra.pool")
+log = Log("cassandra.pool")
 
 
 class Watch(Protocol):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from cassandra._logs import Log
 from cassandra.engine.endpoint import EndPoint
 from cassandra.metadata.host import Host
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 LOCAL_QUERY = "SELECT * FROM system.local WHERE key = 'local'"
 PEERS_V2_QUERY = "SELECT * FROM system.peers_v2"

@@ -50,6 +50,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from cassandra._logs import Log
 from cassandra.engine.failures import reraise_on_loop
 from cassandra.engine.hosts.reconnect import Reconnector
 from cassandra.engine.hosts.states import Action, Event, Facts, State, Up, transition
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # While a host is down, at most this many different errors are logged for it.
 MOST_REASONS = 10

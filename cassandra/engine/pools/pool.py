@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra._logs import Log
 from cassandra.engine.compat_names import CompatPool
 from cassandra.engine.connection import Connection
 from cassandra.engine.failures import as_exception
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, happy_path
 
-log = logging.getLogger("cassandra.pool")
+log = Log("cassandra.pool")
 
 # A connection is replaced if its orphans (abandoned requests) hold more than this share of its
 # streams.

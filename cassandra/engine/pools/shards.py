@@ -16,10 +16,10 @@ tries again after RETRY_INTERVAL seconds.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._logs import Log
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.pools.pool import HostPool, PoolOwner
 from cassandra.errors import ConnectionShutdown
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-log = logging.getLogger("cassandra.pool")
+log = Log("cassandra.pool")
 
 ALGORITHM = "biased-token-round-robin"
 # If shards have no connection, the pool tries again to connect to them after this time.

@@ -28,11 +28,11 @@ are compared after ALTER TABLE, too, which can give a column the name of another
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._logs import Log
 from cassandra.cqltypes.parse import strip_frozen
 from cassandra.engine.prepare.rebind import user_types_of
 from cassandra.engine.prepare.statements import column_of
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ColumnMetadata
     from cassandra.query.prepared import PreparedStatement
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # Statements are prepared again within this time after an event, if the application has disabled
 # reading the schema after events.

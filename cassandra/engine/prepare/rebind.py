@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.cqltypes.codecs.base import begin_page
 from cassandra.cqltypes.failures import locate, shown
 from cassandra.cqltypes.udt import UserType
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cassandra.protocol.bind import ValuesBlock
     from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 
 def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:

@@ -7,11 +7,11 @@ on one host, then on the session's other hosts, and again on each host that come
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from cassandra._logs import Log
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.rebind import adopt_columns, adopt_key, changes_of, has_key
 from cassandra.engine.prepare.registry import StatementRegistry
@@ -48,7 +48,7 @@ PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
 
 _Result = TypeVar("_Result")
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # The number of statements that are prepared concurrently on a host that came up.
 PARALLEL_PREPARES = 16

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import uuid
 from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.engine.schema.scope import SchemaAgreementScope
 from cassandra.engine.waiting import together, within
 from cassandra.errors import ConnectionException, DriverException
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # Select only the columns that we need, because the whole rows of a large cluster have tens of
 # kilobytes.

@@ -8,10 +8,10 @@ table or other element is replaced.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._logs import Log
 from cassandra.encoder import cql_quote
 from cassandra.engine.waiting import together, within
 from cassandra.errors import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 VERSION_QUERY = "SELECT schema_version, release_version FROM system.local WHERE key = 'local'"
 

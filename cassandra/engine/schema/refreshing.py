@@ -45,11 +45,11 @@ The meanings of None:
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._logs import Log
 from cassandra.engine.randomness import generator_or_default
 from cassandra.engine.schema.targets import PendingTargets, Target, grouped, is_known
 from cassandra.errors import ConnectionShutdown, DriverException
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-log = logging.getLogger("cassandra.cluster")
+log = Log("cassandra.cluster")
 
 # A failed reading is repeated after FIRST_DELAY, then after twice that delay, and so on, at most
 # MOST_TRIES times in a row.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._logs import Log
 from cassandra.encoder import cql_quote
 from cassandra.metadata.placement.tokens import SortedRing
 from cassandra.util.pickles import restore
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import ring as rings
 
-log = logging.getLogger("cassandra.metadata")
+log = Log("cassandra.metadata")
 
 REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."
 

@@ -8,11 +8,11 @@ export is a comment. Other objects are not affected.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra._logs import Log
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
 from cassandra.encoder import Encoder
 from cassandra.errors import DecodeError
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import column_rows
 
-log = logging.getLogger("cassandra.metadata")
+log = Log("cassandra.metadata")
 
 _Expected = TypeVar("_Expected")
 _Object = TypeVar("_Object")

@@ -14,13 +14,13 @@ show later changes.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
 
 from cassandra._forks import renew_in_child
 from cassandra._imports import Deferred
+from cassandra._logs import Log
 from cassandra._misspelt import nearest
 from cassandra._threads import RLock
 from cassandra.cqltypes.failures import add_note
@@ -35,7 +35,7 @@ else:
 V = TypeVar("V")
 DefaultT = TypeVar("DefaultT")
 
-log = logging.getLogger("cassandra.metadata")
+log = Log("cassandra.metadata")
 
 IndexRow = tuple[Any, ...]  # (index_name, kind, options)
 

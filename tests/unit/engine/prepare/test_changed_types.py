@@ -499,6 +499,7 @@ async def test_statements_that_no_host_can_prepare_now_are_prepared_before_they_
         async with connected(node) as (cluster, session):
             insert, equal_insert = await session.prepare(INSERT), await session.prepare(INSERT)
             node.prime_prepare(INSERT, [("k", "int"), ("a", "float")], pk_indexes=[0])
+            assert cluster._core is not None
             preparer = cluster._core.preparer
             if what == "errors":
                 node.prime(Opcode.PREPARE, error(ErrorCode.SERVER_ERROR), times=1)
