@@ -29,6 +29,7 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._error_copies import copy_of
 from cassandra._patterns import pattern
 from cassandra._unknown_options import advise_options
 from cassandra.errors import OperationTimedOut, RequestThrottled, WriteTimeout
@@ -225,7 +226,7 @@ class RequestThrottler:
         for queue in list(self._queues.values()):
             for request in list(queue):
                 if request.session is session:
-                    request.fail(error)
+                    request.fail(copy_of(error))
 
     def _begin(self) -> None:
         self.under_way += 1

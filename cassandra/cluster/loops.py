@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from cassandra._error_copies import copy_of
 from cassandra._imports import at_first_cluster
 from cassandra._threads import get_ident
 
@@ -163,4 +164,4 @@ class _Burst:
     def fail(self, error: BaseException) -> None:
         """End the requests with `error`."""
         for request in self._requests:
-            request.fail(error)
+            request.fail(copy_of(error))

@@ -7,6 +7,7 @@ first thread waits, so most futures have no event.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Generic
 
 from cassandra._forks import renewed
@@ -19,7 +20,7 @@ from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.unread_errors import UnreadError
 from cassandra.cluster.unread_pages import KNOWN_PAGES, UnreadPages, unread_by_callbacks
 from cassandra.engine.failures import call_on_loop, failure_of, for_caller
-from cassandra.errors import DriverException, QueryExhausted
+from cassandra.errors import DriverException, OperationTimedOut, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.settings import NOT_SET
 
@@ -56,6 +57,10 @@ else:
     R = TypeVar("R")
 
 log = Log("cassandra.cluster")
+
+# A thread that waits for a request with a timeout waits at most so many seconds longer. The event
+# loop thread ends the request before, unless it is blocked.
+LATEST_END = 2.0
 
 
 class _PageLock:
@@ -470,7 +475,13 @@ class ResponseFuture(Generic[R]):
                 break
         if error is not None:
             self._note_error_read()
-            raise for_caller(error)
+            try:
+                raise for_caller(error)
+            finally:
+                # The traceback of the error refers to this frame. If the frame referred to the
+                # error, it would keep the request, its values and the caller's frames alive until
+                # the garbage collector runs.
+                del self, request, error, response
         self._note_pages_known()
         return ResultSet(self, response)
 
@@ -508,9 +519,13 @@ class ResponseFuture(Generic[R]):
             self._wait(seconds)
 
     def _wait(self, timeout: float | None = None) -> None:
-        """Wait until a page has come, for at most `timeout` seconds; None for no limit.
+        """Wait until a page has come.
 
         When this returns, another thread may have already requested the next page.
+
+        :param timeout: return after this many seconds. None waits until the page has come.
+        :raises OperationTimedOut: if `timeout` is None, and the event loop thread does not even end
+            the request some time after its own timeout.
         """
         if get_ident() in self.session._loops.idents:
             self.session._refuse_on_loop(
@@ -539,9 +554,27 @@ class ResponseFuture(Generic[R]):
             # would never complete.
             if self.session.is_shutdown:
                 self.session._refuse_in_child()
-            is_set = waiter.wait(timeout)
-            if not is_set and self.session.is_shutdown:
+            limit = timeout
+            if timeout is None and request is not None and request.timeout is not None:
+                limit = min(max(request.timeout, 0.0) + LATEST_END, TIMEOUT_MAX)
+            is_set = waiter.wait(limit)
+            if is_set:
+                return
+            if self.session.is_shutdown:
                 self.session._refuse_in_child()  # a signal handler has forked during the wait
+            if timeout is None and not self._done and self._request is request:
+                self._refuse_to_wait(request)
+
+    def _refuse_to_wait(self, request: Any) -> None:
+        """Raise OperationTimedOut, because the event loop thread does not end the request."""
+        raise OperationTimedOut(
+            f"the request was not over {LATEST_END:g} s after its timeout of "
+            f"{request.timeout:g} s: the driver's event loop thread is blocked: by a callback, a "
+            "policy or a listener that waits, or by a logging handler that executes requests while "
+            "the thread waits for its lock",
+            timeout=request.timeout,
+            statement=request.request_body.describe(),
+        )
 
     # -- callbacks ---------------------------------------------------------------------------------
 

@@ -161,7 +161,11 @@ class ResultFuture(asyncio.Future[Any]):
     def result(self) -> Any:
         """Return the result, or raise the error or CancelledError."""
         self._note_use()
-        return super().result()
+        try:
+            return super().result()
+        finally:
+            # The traceback of the error refers to this frame, which must not refer to the error.
+            del self
 
     def exception(self) -> BaseException | None:
         """Return the error, or None if the future has a result.

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from cassandra._error_copies import copy_of
 from cassandra._logs import Log
 from cassandra.engine.compat_names import CompatConnection
 from cassandra.engine.failures import as_exception
@@ -930,10 +931,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 self._transport.abort()
         responders = streams.take_all()
         if responders:
-            cause = self._shutdown_error()
             for responder in responders:
                 try:
-                    responder.on_connection_lost(self, cause)
+                    responder.on_connection_lost(self, self._shutdown_error())
                 except BaseException as fault:
                     # If one request's code raises an error, the other requests must nevertheless be
                     # notified.
@@ -962,7 +962,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     def _shutdown_error(self) -> Exception:
         """Return the error of requests on this closed connection, with the cause of the closing."""
         if isinstance(self.close_error, ConnectionException):
-            return self.close_error
+            return copy_of(self.close_error)
         if self.close_error is None:
             return ConnectionShutdown(f"connection to {self.endpoint} is closed", self.endpoint)
         # An error of another class, such as ProtocolError, becomes the cause of a

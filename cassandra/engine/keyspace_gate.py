@@ -27,6 +27,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._error_copies import copy_of
 from cassandra.errors import ConnectionException, DriverException, InvalidRequest
 from cassandra.query.keyspace_texts import names_its_keyspace
 
@@ -436,7 +437,7 @@ class KeyspaceGate:
         )
         waiters, self._held = self._held, deque()
         for waiter in waiters:
-            waiter.leave(error)
+            waiter.leave(copy_of(error))
 
 
 def hold(session: GateSession, connection: Connection, held: Held) -> None:
@@ -521,4 +522,4 @@ class UseTurns:
         # Empty the queue first, because a failing request calls `leave`.
         waiting, self._waiting = self._waiting, deque()
         for request in waiting:
-            request.fail(error)
+            request.fail(copy_of(error))

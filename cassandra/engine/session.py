@@ -868,9 +868,8 @@ class EngineSession(ObservedSession):
             pool.close(error)
         # Iterate over a copy: `fail` ends the request, which removes its delayed retry from the
         # set.
-        error_after_sending = self.closed_error(was_sent=True)
         for delayed in list(self.delayed):
-            delayed.fail(error_after_sending)
+            delayed.fail(self.closed_error(was_sent=True))
         self.use_turns.fail_all(error)
         if self.throttle is not None:
             self.throttle.fail_all_of(self, error)

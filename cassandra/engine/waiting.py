@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from typing import Any, TypeVar
 
+from cassandra._error_copies import copy_of
 from cassandra.engine.environment import new_task
 from cassandra.engine.failures import for_caller
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
@@ -30,7 +31,7 @@ async def outcome_of(work: asyncio.Future[T]) -> T:
         raise ConnectionShutdown("the cluster was shut down before the call was over")
     error = work.exception()
     if error is not None:
-        raise for_caller(error)
+        raise for_caller(copy_of(error))
     return work.result()
 
 

@@ -52,6 +52,7 @@ LAYERS: list[set[str]] = [
     {"versions"},
     {
         "_bounded",
+        "_error_copies",
         "limits",
         "sentinels",
         "marshal",

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from cassandra._error_copies import copy_of
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import switch
@@ -130,7 +131,8 @@ class QueryFallback:
         waiting, self._waiting = self._waiting, deque()
         for _, request in waiting:
             if not request.done:
-                request.on_pool_closed(self._host_of(connection), error or connection.refusal())
+                cause = copy_of(error) if error is not None else connection.refusal()
+                request.on_pool_closed(self._host_of(connection), cause)
 
     def _begin(self, session: RequestSession, request: RequestBase, connection: Connection) -> None:
         """Send a request on the control connection, in the keyspace of the request's session.

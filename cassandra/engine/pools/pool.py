@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cassandra._error_copies import copy_of
 from cassandra._logs import Log
 from cassandra.engine.compat_names import CompatPool
 from cassandra.engine.connection import Connection
@@ -461,7 +462,7 @@ class HostPool(CompatPool, bases.PoolBase):
         for waiter in waiters:
             if not waiter.done:
                 try:
-                    waiter.on_pool_closed(self.host, error)
+                    waiter.on_pool_closed(self.host, copy_of(error))
                 except BaseException as fault:
                     waiter.fail(as_exception(fault))
 

@@ -49,6 +49,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._error_copies import copy_of
 from cassandra._logs import Log
 from cassandra.engine.randomness import generator_or_default
 from cassandra.engine.schema.targets import PendingTargets, Target, grouped, is_known
@@ -423,7 +424,7 @@ def _complete(futures: Iterable[asyncio.Future[None]], error: Exception | None) 
         if error is None:
             future.set_result(None)
         else:
-            future.set_exception(error)
+            future.set_exception(copy_of(error))
 
 
 def _version_of(local: Host) -> Version:

@@ -5,9 +5,13 @@ Each callback must run once for each page, and nothing may wait for ever.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import pickle
+import re
 import threading
 import uuid
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +19,7 @@ import pytest
 
 from cassandra.cluster import ResponseFuture, ResultSet, Session, response_future
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.errors import ConnectionShutdown, DriverException, InvalidRequest
+from cassandra.errors import ConnectionShutdown, DriverException, InvalidRequest, OperationTimedOut
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, rows
 from tests.waiting import WAIT, until
@@ -500,3 +504,54 @@ def test_a_request_for_a_page_under_way_does_not_stop_the_callbacks(
         held.release()
     assert finished.wait(WAIT)
     assert pages == [1, 2]
+
+
+def fail(session: Session, value: Any) -> None:
+    """Execute a statement that the server refuses, and ignore the error."""
+    with contextlib.suppress(InvalidRequest):
+        session.execute("INSERT bad %s", (value,))
+
+
+def test_a_failed_request_is_freed_at_once(node: FakeNode, session: Session) -> None:
+    """Its values may be large, and during an outage all requests fail."""
+
+    class Value(str):
+        """A text to which a weak reference may refer."""
+
+    node.prime(re.compile("INSERT bad"), error(ErrorCode.INVALID, "no"))
+    fail(session, "warm up")
+    gc.collect()
+    gc.disable()
+    try:
+        value = Value("x")
+        reference = weakref.ref(value)
+        fail(session, value)
+        del value
+        # The loop thread may still hold the request in local variables of its last callback.
+        session.execute(READ)
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_a_blocked_loop_does_not_let_threads_wait_for_ever(
+    node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A logging handler may execute requests while the loop's thread waits for its lock."""
+    monkeypatch.setattr(response_future, "LATEST_END", 0.05)
+    release, is_blocked = threading.Event(), threading.Event()
+
+    def block(rows: Any) -> None:
+        is_blocked.set()
+        release.wait(WAIT)
+
+    session.execute_async(READ).add_callback(block)
+    assert is_blocked.wait(WAIT)
+    try:
+        with pytest.raises(OperationTimedOut, match="event loop thread is blocked") as caught:
+            session.execute(READ, timeout=0.05)
+        assert caught.value.timeout == 0.05
+        assert caught.value.statement is not None
+    finally:
+        release.set()
+    assert session.execute(READ) is not None
