@@ -178,7 +178,12 @@ class Mapping:
         # values are stored as they are. `new_row` uses the first dict, `row_to_insert` the second.
         self.init, self.init_to_insert = (
             {
-                name: (position, 1 << position, converter_of(column), position in changing)
+                name: (
+                    position,
+                    1 << position,
+                    _owned(column, converter_of(column)),
+                    position in changing,
+                )
                 for position, (name, column) in enumerate(columns.items())
             }
             for converter_of in (_converter, _early_converter)
@@ -501,6 +506,19 @@ def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
     if not _is_stock(column):
         return _converter(column)
     return _as_collection(column) if isinstance(column, (List, Set)) else None
+
+
+def _owned(
+    column: Column[Any], converter: Callable[[Any], Any] | None
+) -> Callable[[Any], Any] | None:
+    """Return a function that calls the converter, and copies what may change in place.
+
+    Return the converter itself if no copy is needed.
+    """
+    own = column._owner()
+    if own is None or converter is None:
+        return own or converter
+    return lambda value: own(converter(value))
 
 
 def _as_collection(column: List[Any] | Set[Any]) -> Callable[[Any], Any]:

@@ -401,6 +401,15 @@ class Column(Mapped[T]):
         to_python = self.to_python
         return lambda value: copy_value(to_python(value))
 
+    def _owner(self) -> Callable[[Any], Any] | None:
+        """Return a function that copies a value that the application passes to a new instance.
+
+        The application may use the object again, for another instance or as a buffer. None if
+        `to_python` copies what may change in place, and for column classes of applications, whose
+        objects may not be copied.
+        """
+        return None if self._isolates() or not self._is_stock() else snapshot
+
     # -- names ----------------------------------------------------------------------------------
 
     @property

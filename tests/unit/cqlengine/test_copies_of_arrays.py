@@ -1,10 +1,11 @@
-"""Test NumPy arrays as values of vector columns, also inside collections.
+"""Test values that may change in place: NumPy arrays, user-defined types and byte arrays.
 
 The tests create, change and compare instances.
 """
 
 from __future__ import annotations
 
+import array as array_module
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
+from cassandra.cqlengine.usertype import UserType
 
 from .conftest import FakeSession
 
@@ -117,3 +119,59 @@ def test_a_batch_has_the_array_as_it_was_when_it_was_saved(session: FakeSession)
     _, vector, chunks, by_name, pair = query.get_context().values()
     for array in (vector, chunks[0], by_name["a"], pair[1]):
         assert array.tolist() == [1, 2, 3]
+
+
+class City(UserType):
+    name = columns.Text()
+
+
+class Place(Model):
+    """A model whose values may all change in place, except those of the key and the label."""
+
+    __keyspace__ = "ks"
+    id = columns.Integer(primary_key=True)
+    label = columns.Text()
+    city = columns.UserDefinedType(City)
+    cities = columns.List(columns.UserDefinedType(City))
+    pair = columns.Tuple(columns.Integer, columns.UserDefinedType(City))
+    vector = columns.Vector(columns.Float, 2)
+    photo = columns.Blob()
+
+
+@pytest.mark.parametrize("vector", [numpy.zeros(2, "f4"), array_module.array("f", [0, 0]), [0, 0]])
+@pytest.mark.parametrize("make", [Place, Place.create])
+def test_objects_that_are_passed_to_instances_may_be_used_again(
+    make: Any, vector: Any, session: FakeSession
+) -> None:
+    """Programs fill buffers again for each row, and pass values of a row to another row."""
+    city, photo = City(name="old"), bytearray(b"old")
+    places = []
+    for number in range(2):
+        city.name, photo[0], vector[0] = f"city {number}", number, float(number)
+        places.append(
+            make(
+                id=number,
+                city=city,
+                cities=[city],
+                pair=(1, city),
+                vector=vector,
+                photo=photo,
+            )
+        )
+    first = places[0]
+    assert (first.city.name, first.cities[0].name, first.pair[1].name) == ("city 0",) * 3
+    assert (list(first.vector), first.photo[0]) == ([0, 0], 0)
+    # A change of the instance does not change the object that the application has passed.
+    first.city.name = "new"
+    assert city.name == "city 1"
+
+
+def test_a_copy_of_a_row_does_not_change_the_row(session: FakeSession) -> None:
+    old = Place.create(id=1, city=City(name="old"), cities=[City(name="old")])
+    new = Place(**{**dict(old), "id": 2})
+    new.city.name = new.cities[0].name = "new"
+    new.save()
+    assert old.get_changed_columns() == []
+    old.label = "x"
+    old.save()
+    assert session.last_statement[1] == ["x", 1]
