@@ -411,7 +411,13 @@ def _message_of(error: Exception) -> str:
             f"{error} A load reads its source in a thread of its own: write "
             "sqlite3.connect(path, check_same_thread=False), or pass cursor.fetchall()"
         )
-    message = str(error) if is_ours else f"{type(error).__name__}: {error}"
+    text = str(error)
+    if isinstance(error, MemoryError):
+        text += (
+            f"{'; ' * bool(text)}memory is exhausted, and a load needs some hundred MB: look at "
+            "the limit of the process or its container, and at what else it keeps in memory"
+        )
+    message = text if is_ours else f"{type(error).__name__}{': ' * bool(text)}{text}"
     return " ".join([message, *notes])
 
 

@@ -1539,6 +1539,16 @@ def test_rows_of_sqlite_that_belong_to_another_thread_get_advice() -> None:
     assert "write sqlite3.connect(path, check_same_thread=False)" in message
 
 
+@pytest.mark.parametrize("text", ["", "malloc of size 64 failed"])
+def test_exhausted_memory_gets_advice(text: str) -> None:
+    """A MemoryError has no message, or one that says little, so the LoadError has advice."""
+    message = _message_of(MemoryError(text) if text else MemoryError())
+    assert message.startswith(f"MemoryError: {text}")
+    assert "memory is exhausted, and a load needs some hundred MB" in message
+    # An error without a message has only its name.
+    assert _message_of(KeyError()) == "KeyError"
+
+
 ARROW_COLUMNS = [
     ("id", "int"),
     ("name", "text"),
