@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk import chunks
+from cassandra.bulk.arrow_sizes import pieces_of
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading
 from cassandra.bulk.csv_files import csv_fields, csv_parts
 from cassandra.bulk.fields import UNSPLIT_FIELDS, select_columns, unknown_field
@@ -224,8 +225,9 @@ def _refuse_pipe(path: str) -> None:
 def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
     """Yield the rows of a Parquet file in tables of limited decoded size.
 
-    We measure each batch after decoding it. The sizes in the file's metadata are sizes of encoded
-    pages, where a repeated string is stored once.
+    We measure each batch after reading it. The sizes in the file's metadata are sizes of encoded
+    pages, where a repeated string is stored once. So are the strings of a dictionary column, which
+    `pieces_of` measures as if they were decoded.
     """
     import pyarrow
 
@@ -250,18 +252,16 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
             break
         rows_read += len(batch)
         # Collect slices of batches until they fill a chunk.
-        step = chunks.rows_of_a_chunk(batch.nbytes, len(batch))
-        for start in range(0, len(batch), step):
-            part = batch.slice(start, step)
+        for part, size_of_part in pieces_of(batch):
             rows_of_chunk = sum(map(len, batches_of_chunk))
             if batches_of_chunk and (
-                size_of_chunk + part.nbytes > chunks.CHUNK_BYTES
+                size_of_chunk + size_of_part > chunks.CHUNK_BYTES
                 or rows_of_chunk + len(part) > chunks.CHUNK_ROWS
             ):
                 yield pyarrow.Table.from_batches(batches_of_chunk)
                 batches_of_chunk, size_of_chunk = [], 0
             batches_of_chunk.append(part)
-            size_of_chunk += part.nbytes
+            size_of_chunk += size_of_part
     if batches_of_chunk:
         yield pyarrow.Table.from_batches(batches_of_chunk)
     if rows_read != row_count:

@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import (
     Generator,
@@ -31,6 +32,7 @@ from cassandra._clocks import monotonic
 from cassandra._later_warnings import warn
 from cassandra._logs import Log
 from cassandra.bulk import chunks
+from cassandra.bulk.arrow_sizes import pieces_of, size_of
 from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
 from cassandra.bulk.fields import check_arrow_column, select_columns
@@ -191,7 +193,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         # Convert a limited number of values at a time, to limit the memory of the converted values.
-        size = sum(getattr(values, "nbytes", 0) for values in self._columns.values())
+        size = sum(map(_size_of_column, self._columns.values()))
         step = min(chunks.OBJECT_ROWS, rows_of_a_chunk(size, self._count))
         for start in range(0, self._count, step):
             numbers = range(start, min(start + step, self._count))
@@ -199,7 +201,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             for values in zip(*columns, strict=True):
                 yield dict(zip(self._columns, values, strict=True))
 
-    def _items(self, name: str, numbers: range) -> list[Any]:
+    def _items(self, name: str, numbers: range) -> Iterable[Any]:
         """Return the values of a column in consecutive rows."""
         values: Any = self._columns[name]
         cql_type = self._converted_types.get(name)
@@ -211,7 +213,8 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             items: list[Any] = part.to_pylist()
             return items
         if cql_type is None:
-            return [values[number] for number in numbers]
+            # Get a value only when its row is needed: each value may be a new object.
+            return map(values.__getitem__, numbers)
         return array_values(values[numbers.start : numbers.stop], cql_type)
 
     def __getitem__(self, index: Any) -> Any:
@@ -219,12 +222,24 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             return [self[row] for row in range(*index.indices(self._count))]
         if not 0 <= index < self._count:  # negative indexes are not supported
             raise IndexError(index)
-        return {name: self._items(name, range(index, index + 1))[0] for name in self._columns}
+        numbers = range(index, index + 1)
+        return {name: next(iter(self._items(name, numbers))) for name in self._columns}
 
 
 def _is_arrow_column(values: object) -> bool:
     """Return True for an array or a chunked array of pyarrow, whose items are Arrow scalars."""
     return hasattr(values, "to_pylist") and hasattr(values, "type")
+
+
+def _size_of_column(values: Any) -> int:
+    """Return the size of a column of `RowsOfColumns` in bytes; 0 if it is not known."""
+    # A pandas column with an Arrow type has its values in an Arrow array.
+    if hasattr(getattr(values, "dtype", None), "pyarrow_dtype"):
+        values = values.__arrow_array__()
+    if _is_arrow_column(values):
+        return size_of(values)
+    size: int = getattr(values, "nbytes", 0)
+    return size
 
 
 def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
@@ -727,9 +742,7 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
     has_rows = False
     # An Arrow stream consists of several batches, which we split one by one.
     for batch in _tables_of(table):
-        part_rows = rows_of_a_chunk(_size_of(batch), len(batch))
-        for start in range(0, len(batch), part_rows):
-            part = slice_of(batch, start, part_rows)
+        for part in _slices_of(batch):
             has_rows = True
             yield Part(len(part), partial(make_chunk, part))
     # A reader, which returns its batches only once, has no length. All other tables have a length.
@@ -737,33 +750,61 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
         _warn_of_no_rows(table)
 
 
-def _size_of(table: Any) -> int:
-    """Estimate the size in bytes that a table would have without dictionary encoding.
+def _slices_of(table: Any) -> Iterator[Any]:
+    """Yield the rows of a data frame, array, Arrow table or record batch in slices of limited size.
 
     Each occurrence of a value counts, even if the table stores the value only once.
     """
-    if hasattr(table, "memory_usage"):
-        # pandas measures objects one by one, which is slow, so we measure a sample of the rows.
-        sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
-        # A categorical column stores each distinct value once. Convert it to an ordinary column,
-        # so that every occurrence of a value is measured.
-        categories = [name for name, dtype in sample.dtypes.items() if hasattr(dtype, "categories")]
-        if categories:
-            sample = sample.astype(dict.fromkeys(categories, object))
-        return int(sample.memory_usage(deep=True).sum()) * len(table) // max(len(sample), 1)
-    size = int(table.nbytes)
-    # A dictionary column of Arrow stores each distinct value once. Add the average size of a
-    # distinct value, multiplied by the number of rows.
-    for arrow_type, column in (
-        zip(table.schema.types, table.columns, strict=True) if hasattr(table, "schema") else ()
-    ):
-        # Only dictionary types have both attributes.
-        if hasattr(arrow_type, "value_type") and hasattr(arrow_type, "index_type"):
-            # In a table, a column consists of chunks. In a record batch, a column is a single
-            # array.
-            for part in getattr(column, "chunks", [column]):
-                values = part.dictionary
-                size += len(part) * values.nbytes // max(len(values), 1)
+    if is_array(table):
+        size = _size_of_array(table)
+    elif is_frame(table):
+        size = _size_of_frame(table)
+    else:
+        for part, _ in pieces_of(table):
+            yield part
+        return
+    part_rows = rows_of_a_chunk(size, len(table))
+    for start in range(0, len(table), part_rows):
+        yield slice_of(table, start, part_rows)
+
+
+def _size_of_frame(frame: Any) -> int:
+    """Estimate the size in bytes of the values of a pandas DataFrame."""
+    # pandas measures objects one by one, which is slow, so we measure a sample of the rows.
+    sample = frame.iloc[:: max(len(frame) // SAMPLE, 1)]
+    # A categorical column stores each distinct value once, and a sparse column does not store the
+    # most frequent value. Convert them to ordinary columns, so that every occurrence of a value is
+    # measured.
+    types: dict[Any, Any] = {}
+    for name, dtype in sample.dtypes.items():
+        if hasattr(dtype, "categories"):
+            types[name] = object
+        elif hasattr(dtype, "fill_value"):
+            types[name] = dtype.subtype
+    if types:
+        sample = sample.astype(types)
+    size = int(sample.memory_usage(deep=True).sum())
+    for position, dtype in enumerate(sample.dtypes):
+        # pandas returns the size of Arrow's buffers, in which values may be stored once.
+        if hasattr(dtype, "pyarrow_dtype"):
+            values = sample.iloc[:, position].array
+            size += size_of(values.__arrow_array__()) - int(values.nbytes)
+        # pandas does not look into collections, and an array may be a view of other memory.
+        elif str(dtype) == "object":
+            size += sum(
+                max(size_of_row((value,)) - sys.getsizeof(value), 0)
+                for value in sample.iloc[:, position]
+            )
+    return max(size, 0) * len(frame) // max(len(sample), 1)
+
+
+def _size_of_array(array: Any) -> int:
+    """Estimate the size in bytes of the values of a NumPy array."""
+    size = int(array.nbytes)
+    # An array of Python objects only holds references, and its rows may share objects.
+    if getattr(array.dtype, "hasobject", False):
+        sample = array[:: max(len(array) // SAMPLE, 1)].tolist()
+        size += sum(map(size_of_row, sample)) * len(array) // max(len(sample), 1)
     return size
 
 

@@ -198,6 +198,28 @@ def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert len(read(parquet(100))) > 3
 
 
+def test_chunks_of_dictionary_columns(tmp_path: Path) -> None:
+    """A column that is read as a dictionary counts with the value of each row.
+
+    pandas writes a category column in this way.
+    """
+    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    texts = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0, 1] * 2000, "int8"), pyarrow.array(["x" * 10_000, "y" * 10_000])
+    )
+    pyarrow_parquet.write_table(pyarrow.table({"id": range(4000), "name": texts}), path)
+    read_chunks = read(path)
+    assert pyarrow.types.is_dictionary(read_chunks[0].rows.schema.field("name").type)
+    assert [n for chunk in read_chunks for n in chunk.rows["id"].to_pylist()] == [*range(4000)]
+    assert max(chunk.size for chunk in read_chunks) <= 12 * 1024 * 1024 // 10_000
+    # Small values still share a chunk.
+    texts = pyarrow.DictionaryArray.from_arrays(texts.indices, pyarrow.array(["x", "y"]))
+    pyarrow_parquet.write_table(pyarrow.table({"id": range(4000), "name": texts}), path)
+    assert [chunk.size for chunk in read(path)] == [4000]
+
+
 def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
     """Timestamps of the old Parquet type INT96 are read exactly to the millisecond in all years.
 

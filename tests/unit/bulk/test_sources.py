@@ -8,7 +8,7 @@ import io
 import json
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -266,6 +266,146 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
 
 
+def _shared_columns() -> dict[str, Any]:
+    """Return columns of 4000 texts of 10,000 bytes, each of which stores a single text."""
+    pyarrow = pytest.importorskip("pyarrow")
+    text = pyarrow.array(["x" * 10_000])
+    codes = pyarrow.array([0] * 4000, "int8")
+    dictionary = pyarrow.DictionaryArray.from_arrays(codes, text)
+    runs = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([4000], "int32"), text)
+    return {
+        "dictionary": dictionary,
+        "runs": runs,
+        "struct": pyarrow.StructArray.from_arrays([dictionary], ["text"]),
+    }
+
+
+@pytest.mark.parametrize("form", ["dictionary", "runs", "struct"])
+def test_rows_that_share_a_value_come_in_smaller_chunks(form: str) -> None:
+    """If Arrow stores a value once for all rows, each row still counts with the whole value."""
+    pyarrow = pytest.importorskip("pyarrow")
+    column = _shared_columns()[form]
+    table = pyarrow.table({"id": range(4000), "name": column})
+    assert table.nbytes < 100_000
+    # A reader yields batches, which are measured one by one.
+    for source in (table, table.to_reader(), table.to_batches()[0]):
+        sizes = [chunk.size for chunk in read(source)]
+        assert sum(sizes) == 4000
+        assert max(sizes) <= 12 * 1024 * 1024 // 10_000
+        assert len(sizes) == 4
+    # The last rows are large, and all others are small.
+    table = pyarrow.table(
+        {
+            "id": range(4000),
+            "name": pyarrow.DictionaryArray.from_arrays(
+                pyarrow.array([0] * 3000 + [1] * 1000, "int8"), pyarrow.array(["", "x" * 100_000])
+            ),
+        }
+    )
+    sizes = [chunk.size for chunk in read(table)]
+    assert sizes[0] >= 3000
+    assert max(sizes[1:]) <= 125
+    assert sum(sizes) == 4000
+
+
+def test_frames_of_polars_share_strings() -> None:
+    """Many rows of a frame, such as of a join, may refer to one string, and each of them counts."""
+    polars = pytest.importorskip("polars")
+    names = polars.Series(["x" * 10_000]).new_from_index(0, 4000)
+    frame = polars.DataFrame({"id": range(4000), "name": names})
+    sizes = [chunk.size for chunk in read(frame)]
+    assert sum(sizes) == 4000
+    assert max(sizes) <= 12 * 1024 * 1024 // 10_000
+
+
+def test_columns_that_share_values_are_converted_in_smaller_steps() -> None:
+    """A mapping of Arrow columns is converted in small steps even if the rows share a value."""
+    columns = _shared_columns()
+    for form in ("dictionary", "runs"):
+        rows = RowsOfColumns({"id": range(4000), "name": columns[form]})
+        sizes: list[int] = []
+        items = rows._items
+
+        def items_of(
+            name: str, numbers: range, items: Any = items, sizes: list[int] = sizes
+        ) -> Any:
+            sizes.append(len(numbers))
+            return items(name, numbers)
+
+        rows._items = items_of  # type: ignore[method-assign]
+        assert len(list(rows)) == 4000
+        assert max(sizes) <= 12 * 1024 * 1024 // 10_000
+
+
+def test_values_of_other_columns_are_made_row_by_row() -> None:
+    """The items of a sequence are requested when their row is read: each may be a new object."""
+
+    class Texts(Sequence[str]):
+        requested = 0
+
+        def __len__(self) -> int:
+            return 1000
+
+        def __getitem__(self, index: Any) -> Any:
+            self.requested += 1
+            return "x" * 100
+
+    texts = Texts()
+    iterator = iter(RowsOfColumns({"name": texts}))
+    assert next(iterator) == {"name": "x" * 100}
+    assert texts.requested == 1
+
+
+def test_pandas_frames_are_measured_with_all_of_their_values() -> None:
+    """Chunks of a frame are small if its columns store values once, or outside of the frame."""
+    numpy = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    columns = _shared_columns()
+    vector = numpy.zeros(1_000_000, dtype="float32")
+    vectors = pandas.Series([vector[n : n + 2500] for n in range(4000)], dtype=object)
+    frames = [
+        pandas.DataFrame({"name": pandas.arrays.ArrowExtensionArray(columns["dictionary"])}),
+        pandas.DataFrame({"name": vectors}),
+        pandas.DataFrame({"name": pandas.Series([["x" * 1000] * 10] * 4000)}),
+        pandas.DataFrame({"name": ["x" * 10_000] * 4000}, dtype=object),
+    ]
+    for frame in frames:
+        # The name of a column may be the name of an attribute of Arrow's tables.
+        frame["id"] = frame["schema"] = range(4000)
+        sizes = [chunk.size for chunk in read(frame)]
+        assert sum(sizes) == 4000
+        assert 900 <= max(sizes) <= 12 * 1024 * 1024 // 10_000
+    # A column of small values is not measured larger than it is.
+    frame = pandas.DataFrame({"id": range(4000)})
+    frame["name"] = pandas.arrays.ArrowExtensionArray(
+        columns["dictionary"].slice(0, 1).take([0] * 4000)
+    )
+    assert len(read(frame)) == 4
+
+
+def test_sparse_columns_count_with_all_of_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that a sparse column does not store are sent, so they count."""
+    numpy = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr(chunks, "CHUNK_BYTES", 1600)
+    zeros = pandas.arrays.SparseArray(numpy.zeros(1000), fill_value=0.0)
+    sizes = [chunk.size for chunk in read(pandas.DataFrame({"id": zeros, "name": zeros}))]
+    assert sum(sizes) == 1000
+    assert max(sizes) <= 100
+
+
+def test_arrays_of_objects_count_with_their_objects() -> None:
+    """A NumPy array of Python objects only holds references; chunks depend on the objects."""
+    numpy = pytest.importorskip("numpy")
+    array = numpy.full((4000, 2), "x" * 5000, dtype=object)
+    structured = numpy.zeros(4000, dtype=[("id", "i4"), ("name", object), ("schema", "i4")])
+    structured["name"] = "x" * 10_000
+    for source in (array, structured, structured.view(numpy.recarray)):
+        sizes = [chunk.size for chunk in read(source)]
+        assert sum(sizes) == 4000
+        assert 900 <= max(sizes) <= 12 * 1024 * 1024 // 10_000
+
+
 def test_large_rows_of_the_application_come_in_smaller_chunks() -> None:
     """A chunk of an iterable has at most about 12 MB (CHUNK_BYTES), but at least one row.
 
@@ -302,7 +442,7 @@ def test_columns_of_large_values_are_converted_in_smaller_steps(
     steps: list[int] = []
     items = RowsOfColumns._items
 
-    def items_of(rows: RowsOfColumns, name: str, numbers: range) -> list[Any]:
+    def items_of(rows: RowsOfColumns, name: str, numbers: range) -> Iterable[Any]:
         steps.append(len(numbers))
         return items(rows, name, numbers)
 
