@@ -121,7 +121,8 @@ class SchemaRefresher:
         # Called with the event of each DDL statement that a session has executed, after the schema
         # was read. The session waits for this callback before it completes the request.
         self.on_ddl: Callable[[Mapping[str, Any]], Awaitable[object]] | None = None
-        # Called after the whole schema was read, because events may have been missed.
+        # Called after the whole schema was read, because events may have been missed, and after a
+        # reading that had failed before.
         self.on_caught_up: Callable[[], Awaitable[object]] | None = None
         self.reads = 0  # the number of readings of targets, including failed readings
         self.failed_reads = 0
@@ -132,6 +133,7 @@ class SchemaRefresher:
         # The loop's time at which `_timer` ends. uvloop's handles do not always know it.
         self._due = 0.0
         self._failures = 0  # the number of failed readings in a row
+        self._is_late = False  # True while targets wait whose reading has failed
         # For each target of the next round: the connection to read through (None for the control
         # connection), and the futures of the callers that wait for the reading.
         self._requested: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
@@ -196,8 +198,9 @@ class SchemaRefresher:
         """Read the pending targets in the background. The timer calls this."""
         self._timer = None
         targets = self._pending.take()
+        is_late, self._is_late = self._is_late, False
         if targets and not self._closed:
-            self._spawn(self._refresh_quietly(targets))
+            self._spawn(self._refresh_quietly(targets, is_late=is_late))
 
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection | None) -> None:
         """Read the changed part of the schema now, after a session has executed a DDL statement.
@@ -258,9 +261,16 @@ class SchemaRefresher:
         )
 
     async def _refresh_quietly(
-        self, targets: Iterable[Target], connection: Connection | None = None
+        self,
+        targets: Iterable[Target],
+        connection: Connection | None = None,
+        is_late: bool = False,
     ) -> None:
-        """Read `targets`. Log errors instead of raising them, and try again later."""
+        """Read `targets`. Log errors instead of raising them, and try again later.
+
+        :param is_late: True if an earlier reading has failed. What was compared with the schema in
+            the meantime is then compared again.
+        """
         targets = list(targets)
         try:
             await self._refresh(targets, connection)
@@ -274,6 +284,9 @@ class SchemaRefresher:
             # A programming error would occur again, so do not repeat the reading.
             log.exception("the schema could not be read again")
             self._mark_outdated()
+        else:
+            if is_late and self.on_caught_up is not None:
+                await self.on_caught_up()
 
     def _try_again(self, targets: Iterable[Target]) -> None:
         """Schedule another reading of `targets`, whose reading has failed.
@@ -281,6 +294,7 @@ class SchemaRefresher:
         The server does not repeat its events, so otherwise the targets might never be read.
         """
         self._failures += 1
+        self._is_late = True
         if self._closed or self._failures > MOST_TRIES:
             return
         # Add to the pending targets, because other targets may have been added during the reading.

@@ -118,6 +118,41 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
     assert harness.reader.targets == [Target()]
 
 
+@pytest.mark.parametrize("begin", ["move", "event"])
+async def test_what_was_compared_with_an_old_schema_is_compared_again(
+    begin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a reading fails, statements are compared with the schema that is read at last."""
+    monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
+    harness = RefresherHarness()
+    readings_at_comparisons: list[int] = []
+
+    async def compare() -> None:
+        readings_at_comparisons.append(len(harness.reader.readings))
+
+    harness.refresher.on_caught_up = compare
+    errors = [DriverException("no answer"), DriverException("no answer")]
+    read = harness.reader.read
+
+    async def fail_twice(target: Target, connection: Any) -> None:
+        await read(target, connection)
+        if errors:
+            raise errors.pop()
+
+    monkeypatch.setattr(harness.reader, "read", fail_twice)
+    if begin == "move":
+        harness.refresher.on_moved(new_host("10.0.0.1"))
+    else:
+        harness.refresher.on_event(TABLE)
+    await until_on_loop(lambda: max(readings_at_comparisons, default=0) >= 3)
+    # A reading that was not late causes no comparison.
+    comparison_count, reading_count = len(readings_at_comparisons), len(harness.reader.readings)
+    harness.refresher.on_event(TABLE)
+    await until_on_loop(lambda: len(harness.reader.readings) > reading_count)
+    await run_loop_turns()
+    assert len(readings_at_comparisons) == comparison_count
+
+
 async def test_many_events_in_one_window_cause_one_reading() -> None:
     """Ten schema events for the same table in quick succession cause one reading of this table."""
     harness = RefresherHarness()
