@@ -255,10 +255,16 @@ def _sizes_of_codes(array: Any) -> _Sizes:
     """Return the sizes of the items of a dictionary array."""
     from pyarrow import compute
 
-    sizes = _sizes_of(array.dictionary)
+    dictionary, codes = array.dictionary, array.indices
+    # Many small batches may share a large dictionary of texts. Then measure only those in use.
+    if len(array) < len(dictionary) and type(dictionary).__name__ in _TEXTS:
+        used_codes = compute.unique(codes).drop_null()
+        codes = compute.index_in(codes, used_codes)
+        dictionary = dictionary.take(used_codes)
+    sizes = _sizes_of(dictionary)
     if isinstance(sizes, int):
         return max(sizes, 1)
-    sizes = sizes.take(array.indices)
+    sizes = sizes.take(codes)
     return compute.fill_null(sizes, 1) if sizes.null_count else sizes
 
 

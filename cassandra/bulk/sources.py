@@ -81,6 +81,8 @@ _ARRAYS = (".npy", ".npz")
 OTHER_ENDINGS = frozenset((*_READERS_OF_PANDAS, *_DATABASES, *_ARRAYS))
 # The endings of archives, which may contain several files.
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".7z", ".rar")
+# Classes of objects whose whole size pandas measures.
+_MEASURED_BY_PANDAS = frozenset({str, bytes, int, float, bool, type(None)})
 SAMPLE = 1000  # the approximate number of a frame's rows that we measure to estimate its size
 
 
@@ -775,25 +777,25 @@ def _size_of_frame(frame: Any) -> int:
     # A categorical column stores each distinct value once, and a sparse column does not store the
     # most frequent value. Convert them to ordinary columns, so that every occurrence of a value is
     # measured.
-    types: dict[Any, Any] = {}
-    for name, dtype in sample.dtypes.items():
-        if hasattr(dtype, "categories"):
-            types[name] = object
-        elif hasattr(dtype, "fill_value"):
-            types[name] = dtype.subtype
-    if types:
-        sample = sample.astype(types)
-    size = int(sample.memory_usage(deep=True).sum())
+    size = 0
     for position, dtype in enumerate(sample.dtypes):
+        # Take columns by position, because two columns may have the same name.
+        column = sample.iloc[:, position]
+        if hasattr(dtype, "categories"):
+            column = column.astype(object)
+        elif hasattr(dtype, "fill_value"):
+            column = column.astype(dtype.subtype)
         # pandas returns the size of Arrow's buffers, in which values may be stored once.
         if hasattr(dtype, "pyarrow_dtype"):
-            values = sample.iloc[:, position].array
-            size += size_of(values.__arrow_array__()) - int(values.nbytes)
+            size += size_of(column.array.__arrow_array__())
+            continue
+        size += int(column.memory_usage(index=False, deep=True))
         # pandas does not look into collections, and an array may be a view of other memory.
-        elif str(dtype) == "object":
+        if str(column.dtype) == "object":
             size += sum(
                 max(size_of_row((value,)) - sys.getsizeof(value), 0)
-                for value in sample.iloc[:, position]
+                for value in column.array
+                if type(value) not in _MEASURED_BY_PANDAS
             )
     return max(size, 0) * len(frame) // max(len(sample), 1)
 

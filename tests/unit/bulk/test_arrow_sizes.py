@@ -93,6 +93,9 @@ TEXTS = ("", "y" * 10, TEXT)
 SHARED: dict[str, Callable[[], Any]] = {
     "dictionary": lambda: _dictionary(pyarrow.array(TEXTS)),
     "dictionary with a null": lambda: _dictionary(pyarrow.array([TEXT, None])),
+    "dictionary with more values than rows": lambda: _dictionary(
+        pyarrow.array([TEXT, None, *map(str, range(1000))])
+    ),
     "dictionary of numbers": lambda: _dictionary(pyarrow.array([1, 2])),
     "dictionary of fixed bytes": lambda: _dictionary(
         pyarrow.array([b"x" * 500], pyarrow.binary(500))
