@@ -21,20 +21,36 @@ class Log:
     """Calls a logger, and prints exceptions that its filters and handlers raise.
 
     They are printed to `sys.stderr`, unless `logging.raiseExceptions` is False, as handlers of the
-    `logging` package do. The attributes are those of the logger.
+    `logging` package do. All other attributes are those of the logger, also if they are set.
 
     :param name: the name of the logger.
     """
 
-    __slots__ = ("logger",)
+    logger: logging.Logger
 
     def __init__(self, name: str) -> None:
-        self.logger = logging.getLogger(name)
+        vars(self)["logger"] = logging.getLogger(name)
 
     if not TYPE_CHECKING:  # type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.logger, name)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            # Tests of programs replace methods of this class by mocks.
+            if hasattr(Log, name):
+                vars(self)[name] = value
+            else:
+                setattr(self.logger, name, value)
+
+        def __delattr__(self, name: str) -> None:
+            if name in vars(self):
+                del vars(self)[name]
+            else:
+                delattr(self.logger, name)
+
+    def __reduce__(self) -> Any:
+        return Log, (self.logger.name,)
 
     def isEnabledFor(self, level: int) -> bool:
         return self.logger.isEnabledFor(level)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import signal
 import sys
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -61,6 +64,20 @@ def test_the_caller_is_the_one_in_the_record(caplog: pytest.LogCaptureFixture) -
     assert [record.exc_info and record.exc_info[0] for record in caplog.records[3:]] == [
         KeyError, None, ValueError,
     ]  # fmt: skip
+
+
+def test_it_can_be_used_like_the_logger(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: Any = Log("cassandra.test_logs")
+    for same in (copy.copy(log), copy.deepcopy(log), pickle.loads(pickle.dumps(log))):
+        assert same.logger is log.logger
+    with mock.patch.object(log, "disabled", True):
+        assert log.logger.disabled
+    assert not log.logger.disabled
+    with mock.patch.object(log, "warning") as warning:
+        log.warning("a host is down")
+    warning.assert_called_once_with("a host is down")
+    assert log.warning != warning
+    assert (log.name, log.propagate) == ("cassandra.test_logs", True)
 
 
 def test_exceptions_of_handlers_are_printed(
