@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
+from cassandra._error_copies import copy_of
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
 from cassandra.aio.columnar import (
     BY_ROWS,
@@ -386,7 +387,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         # Forget the request even after an error, so that the page can be requested again.
         self._forget_next(next_page)
         if request.error is not None:
-            raise request.error
+            raise copy_of(request.error)
         if is_first:  # make the new page the current page
             self._history = [*self.attempts, *request.attempts]
             self._request = request

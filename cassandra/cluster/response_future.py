@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Generic
 
+from cassandra._error_copies import copy_of
 from cassandra._forks import renewed
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
@@ -58,9 +59,10 @@ else:
 
 log = Log("cassandra.cluster")
 
-# A thread that waits for a request with a timeout waits at most so many seconds longer. The event
-# loop thread ends the request before, unless it is blocked.
-LATEST_END = 2.0
+# A thread that waits for a request with a timeout waits at most so often longer, for so many
+# seconds. The event loop thread ends the request before, unless it is blocked.
+LAST_WAITS = 4
+LAST_WAIT = 0.5
 
 
 class _PageLock:
@@ -476,11 +478,11 @@ class ResponseFuture(Generic[R]):
         if error is not None:
             self._note_error_read()
             try:
-                raise for_caller(error)
+                raise for_caller(copy_of(error))
             finally:
-                # The traceback of the error refers to this frame. If the frame referred to the
-                # error, it would keep the request, its values and the caller's frames alive until
-                # the garbage collector runs.
+                # The traceback of an error of the application, which is not copied, refers to this
+                # frame. If the frame referred to the error, it would keep the request, its values
+                # and the caller's frames alive until the garbage collector runs.
                 del self, request, error, response
         self._note_pages_known()
         return ResultSet(self, response)
@@ -556,19 +558,25 @@ class ResponseFuture(Generic[R]):
                 self.session._refuse_in_child()
             limit = timeout
             if timeout is None and request is not None and request.timeout is not None:
-                limit = min(max(request.timeout, 0.0) + LATEST_END, TIMEOUT_MAX)
-            is_set = waiter.wait(limit)
-            if is_set:
+                limit = min(max(request.timeout, 0.0), TIMEOUT_MAX)
+            if waiter.wait(limit):
                 return
             if self.session.is_shutdown:
                 self.session._refuse_in_child()  # a signal handler has forked during the wait
-            if timeout is None and not self._done and self._request is request:
-                self._refuse_to_wait(request)
+            if timeout is not None:
+                return
+            # The loop ends the request about now. If the whole process was suspended, the loop has
+            # to read the response first. So wait in several steps, of which a suspension ends only
+            # one.
+            for _ in range(LAST_WAITS):
+                if self._done or self._request is not request or waiter.wait(LAST_WAIT):
+                    return
+            self._refuse_to_wait(request)
 
     def _refuse_to_wait(self, request: Any) -> None:
         """Raise OperationTimedOut, because the event loop thread does not end the request."""
         raise OperationTimedOut(
-            f"the request was not over {LATEST_END:g} s after its timeout of "
+            f"the request was not over {LAST_WAITS * LAST_WAIT:g} s after its timeout of "
             f"{request.timeout:g} s: the driver's event loop thread is blocked: by a callback, a "
             "policy or a listener that waits, or by a logging handler that executes requests while "
             "the thread waits for its lock",

@@ -18,7 +18,7 @@ from cassandra.errors import (
     OperationTimedOut,
     SessionShutdown,
 )
-from cassandra.testing.fake import FakeNode, silence
+from cassandra.testing.fake import ErrorCode, FakeNode, error as error_answer, silence
 from tests.waiting import until, until_on_loop
 
 QUERY = "INSERT INTO t (k) VALUES (1)"
@@ -38,7 +38,7 @@ CALLERS = 3
     ids=lambda error: type(error).__name__,
 )
 def test_a_copy_is_like_the_original(error: Any) -> None:
-    error.__cause__ = KeyError("k")
+    error.__cause__, error.__context__ = KeyError("k"), ValueError("v")
     add_note(error, "a note")
     duplicate = copy_of(error)
     assert duplicate is not error
@@ -46,17 +46,32 @@ def test_a_copy_is_like_the_original(error: Any) -> None:
     assert str(duplicate) == str(error)
     assert vars(duplicate) == vars(error)
     assert duplicate.__cause__ is error.__cause__
+    assert duplicate.__context__ is error.__context__
     add_note(duplicate, "another note")
     assert vars(duplicate) != vars(error)
 
 
-def test_errors_that_cannot_be_copied_are_returned() -> None:
-    class NotCopied(DriverException):
-        def __reduce__(self) -> Any:
-            raise TypeError("this error has a socket")
+class Unreachable(OSError):
+    """An error of an application's connection factory."""
 
-    for error in (NotCopied("gone"), KeyError("of the application")):
+    def __init__(self, host: str) -> None:
+        super().__init__(f"cannot reach {host}")
+
+
+def test_errors_of_applications_are_returned() -> None:
+    for error in (Unreachable("h"), KeyError("k")):
         assert copy_of(error) is error
+
+
+def test_callers_of_one_future_have_an_error_each(node: FakeNode, session: Session) -> None:
+    node.prime(QUERY, error_answer(ErrorCode.INVALID, "no"))
+    future = session.execute_async(QUERY)
+    errors: list[BaseException] = []
+    for _ in range(CALLERS):
+        with pytest.raises(InvalidRequest) as caught:
+            future.result()
+        errors.append(caught.value)
+    assert distinct(errors) == CALLERS
 
 
 def distinct(errors: list[Any]) -> int:

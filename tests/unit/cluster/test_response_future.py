@@ -538,14 +538,18 @@ def test_a_blocked_loop_does_not_let_threads_wait_for_ever(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A logging handler may execute requests while the loop's thread waits for its lock."""
-    monkeypatch.setattr(response_future, "LATEST_END", 0.05)
+    monkeypatch.setattr(response_future, "LAST_WAIT", 0.01)
     release, is_blocked = threading.Event(), threading.Event()
 
     def block(rows: Any) -> None:
         is_blocked.set()
         release.wait(WAIT)
 
-    session.execute_async(READ).add_callback(block)
+    # Hold the response back until the callback is added, which is then called on the loop.
+    response = hold(rows(COLUMNS, [(1,)]))
+    node.prime("SELECT held", response)
+    session.execute_async("SELECT held").add_callback(block)
+    response.release()
     assert is_blocked.wait(WAIT)
     try:
         with pytest.raises(OperationTimedOut, match="event loop thread is blocked") as caught:
@@ -555,3 +559,20 @@ def test_a_blocked_loop_does_not_let_threads_wait_for_ever(
     finally:
         release.set()
     assert session.execute(READ) is not None
+
+
+def test_a_failed_request_for_a_page_is_freed_at_once(node: FakeNode, session: Session) -> None:
+    answers = [rows(COLUMNS, [(1,)], paging_state=b"more"), error(ErrorCode.INVALID, "no")]
+    node.prime(READ, lambda request: answers[request.paging_state is not None])
+    result = session.execute(READ)
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.suppress(InvalidRequest):
+            result.fetch_next_page()
+        reference = weakref.ref(result)
+        del result
+        session.execute("SELECT other")
+        assert reference() is None
+    finally:
+        gc.enable()
