@@ -214,7 +214,11 @@ class ControlConnection:
         :raises NoHostAvailable: with the error of each contact point, if no contact point can be
             reached.
         """
-        await self._connect_to_any(await self._contacts.first())
+        endpoints = await self._contacts.first()
+        await self._connect_to_any(endpoints)
+        if self._settings.topology_event_refresh_window >= 0:
+            self._doubts.note_contact_points(endpoints)
+            self._watch_doubts()
 
     async def _connect_to_any(self, endpoints: list[EndPoint]) -> None:
         """Try the end points in order until one of them can be used.

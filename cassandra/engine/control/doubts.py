@@ -7,13 +7,14 @@ started may know no other node at all. No further event comes when the tables ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 
 if TYPE_CHECKING:
     import uuid
 
-    from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.hosts.topology import NodeList
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
@@ -51,8 +52,8 @@ class NodeDoubts:
         self._metadata = metadata
         self._is_connected = is_connected
         self._is_ignored = is_ignored
-        # The addresses (IP address, port) that events have named: of nodes that should be in the
-        # list, and of nodes that should not.
+        # The addresses (IP address, port) that events or the application have named: of nodes that
+        # should be in the list, and of nodes that should not.
         self._expected: set[tuple[str, int]] = set()
         self._leaving: set[tuple[str, int]] = set()
         # The ids that nodes said they have, by end point.
@@ -73,6 +74,17 @@ class NodeDoubts:
         elif event["change_type"] != "DOWN":
             self._leaving.discard(address)
             self._expected.add(address)
+        self._readings = 0
+
+    def note_contact_points(self, endpoints: Iterable[EndPoint]) -> None:
+        """Remember the contact points, of which the first list may lack some.
+
+        The node that has told the list may have started a moment ago. Contact points that are names
+        or belong to proxies are in no list.
+        """
+        for endpoint in endpoints:
+            if type(endpoint) is DefaultEndPoint and is_ip_address(str(endpoint.address)):
+                self._expected.add((str(endpoint.address), endpoint.port))
         self._readings = 0
 
     def note_identity(self, endpoint: EndPoint, host_id: uuid.UUID) -> None:

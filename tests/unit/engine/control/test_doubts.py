@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.connection import DefaultEndPoint, UnixSocketEndPoint
 from cassandra.engine.control.doubts import DELAYS, MOST_LACKS, NodeDoubts
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
@@ -106,6 +107,22 @@ def test_an_event_about_a_node_that_is_not_in_the_list() -> None:
         assert readings.doubts.next_delay() == DELAYS[0]
         readings.read(NODE_1, NODE_2)
         assert not readings.doubts.are_left()
+
+
+def test_a_contact_point_that_is_not_in_the_first_list() -> None:
+    """The node that has told the first list may have started a moment ago."""
+    readings = Readings()
+    readings.read(NODE_1)
+    names = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("db.example"), UnixSocketEndPoint("/tmp/x")
+    readings.doubts.note_contact_points(names)
+    assert not readings.doubts.are_left()
+    readings.doubts.note_contact_points([*names, DefaultEndPoint("10.0.0.2")])
+    assert readings.doubts.next_delay() == DELAYS[0]
+    readings.read(NODE_1, NODE_2)
+    assert not readings.doubts.are_left()
+    # A contact point that is no node of the cluster is not looked for for ever.
+    readings.doubts.note_contact_points([DefaultEndPoint("10.0.0.9")])
+    assert readings.remaining_delays(NODE_1, NODE_2) == list(DELAYS)
 
 
 def test_the_port_of_an_event_may_be_another_one() -> None:
