@@ -27,6 +27,7 @@ import math
 import os
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Sequence
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._error_copies import copy_of
@@ -346,7 +347,9 @@ class RateLimitingThrottler(RequestThrottler):
         # start, and sets the timer again if necessary.
         if self._timer is None:
             seconds_to_next_token = (1 - self._tokens) / self.max_requests_per_second
-            self._timer = loop.call_later(seconds_to_next_token, self._on_time)
+            # The timer starts the requests of other callers, too. So it must not run in the context
+            # (see `contextvars`) of this request's caller.
+            self._timer = Context().run(loop.call_later, seconds_to_next_token, self._on_time)
         return False
 
     def on_begun(self) -> None:

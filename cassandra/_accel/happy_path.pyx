@@ -8,7 +8,9 @@ docs/twins.rst).
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.contextvars cimport PyContext_CopyCurrent, PyContext_Enter, PyContext_Exit
+from cpython.contextvars cimport (
+    PyContext_CopyCurrent, PyContext_Enter, PyContext_Exit, PyContext_New,
+)
 from cpython.exc cimport PyErr_SetObject
 from cpython.long cimport PyLong_FromVoidPtr
 from cpython.list cimport PyList_GET_SIZE

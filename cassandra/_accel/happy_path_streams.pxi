@@ -163,7 +163,13 @@ cdef class TimerWheel:
         if self._handle is not None:
             self._handle.cancel()
         self._handle_tick = tick
-        self._handle = self._call_at(tick * FINE, self._on_time)
+        # In an empty context, because the timer belongs to all requests.
+        context = PyContext_New()
+        PyContext_Enter(context)
+        try:
+            self._handle = self._call_at(tick * FINE, self._on_time)
+        finally:
+            PyContext_Exit(context)
         return 0
 
     def _on_time(self):
@@ -446,7 +452,13 @@ cdef class StreamTable:
             responders.append(None)
         responders[stream] = responder
         if self.armed is None:
-            self.armed = self._call_soon(self._flush)
+            # In an empty context, because it writes the requests of several callers.
+            context = PyContext_New()
+            PyContext_Enter(context)
+            try:
+                self.armed = self._call_soon(self._flush)
+            finally:
+                PyContext_Exit(context)
         self._waits_in_row = 0
         return stream
 

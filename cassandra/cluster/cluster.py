@@ -15,6 +15,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Coroutine, Hashable
 from contextlib import ExitStack, suppress
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -41,6 +42,8 @@ from cassandra.errors import (
 )
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
     from cassandra.engine import workers
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPoint
@@ -582,20 +585,24 @@ class _Engine:
         # all calls, even if one of them raises an error.
         with ExitStack() as stack:
             for thread in self.threads:
-                stack.callback(_close_loop, thread, partial(self._close_on, thread))
+                close = partial(self._close_on, thread, copy_context())
+                stack.callback(_close_loop, thread, close)
 
     def close_soon(self) -> None:
         """Begin to close the engine in its own threads, and return at once."""
         for thread in reversed(self.threads):
             thread.stop_after(_quietly(self._close_on(thread)))
 
-    async def _close_on(self, thread: LoopThread) -> None:
-        """Close the engine's part on the loop of `thread`. That loop must run this coroutine."""
+    async def _close_on(self, thread: LoopThread, context: Context | None = None) -> None:
+        """Close the engine's part on the loop of `thread`. That loop must run this coroutine.
+
+        :param context: the context (see `contextvars`) of observers; None for an empty context.
+        """
         core = self.core
         if core is None:
             return
         if thread is self.threads[0]:
-            await core.close()
+            await core.close(context)
         for worker in core.workers:
             if worker.thread is thread:
                 await worker.close()

@@ -50,6 +50,7 @@ from cassandra.timestamps import MonotonicTimestampGenerator
 
 if TYPE_CHECKING:
     import uuid
+    from contextvars import Context
 
     from cassandra.cqltypes import codecs
     from cassandra.engine import happy_path
@@ -294,15 +295,17 @@ class Core(Observers):
             raise
         self.heartbeats.start()
 
-    async def close(self) -> None:
+    async def close(self, context: Context | None = None) -> None:
         """Close everything. Requests in flight fail with `SessionShutdown`.
 
         If a call is cancelled, the closing continues. Further calls wait until it has completed.
+
+        :param context: the context (see `contextvars`) of observers; None for the caller's.
         """
         # Set `closed` first, so that the steps of `_close` do not open connections or sessions
         # again.
         self.closed = True
-        await self._closing.run(self._close)
+        await self._closing.run(self._close, context)
 
     async def _close(self) -> None:
         sessions = list(self.sessions)

@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
+from contextvars import Context
 from typing import Any, TypeVar
 
 from cassandra._threads import new_thread, simulation
@@ -176,7 +177,9 @@ def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
 
 
 def new_task(
-    coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None
+    coroutine: Coroutine[Any, Any, T],
+    loop: asyncio.AbstractEventLoop | None = None,
+    context: Context | None = None,
 ) -> asyncio.Task[T]:
     """Run a coroutine as a task, which begins in a later callback of the loop.
 
@@ -185,14 +188,23 @@ def new_task(
     ``loop.create_task`` would run the first step of the coroutine before they return, and thus
     before the caller has stored the task or prepared what the coroutine needs.
 
+    By default, the task runs in an empty context (see `contextvars`), and so do the connections and
+    timers that it makes. A cluster outlives the part of the application that has connected it, for
+    example a web request. In a copy of that context, the log records and policies of all later
+    requests would see its values, which could never be freed.
+
     :param loop: the loop, which need not be running at the moment; None for the running loop.
+    :param context: the task runs in a copy of this context; None for an empty context.
     """
     if loop is None:
         loop = asyncio.get_running_loop()
+    if context is None:
+        context = Context()
     # A simulated loop has its own class of tasks. Its task factory never starts a task at once.
     if hasattr(loop, "cassandra_environment"):
-        return loop.create_task(coroutine)
-    return asyncio.Task(coroutine, loop=loop)
+        return context.run(loop.create_task, coroutine)
+    # Tasks copy the current context. Their argument `context` needs Python 3.11.
+    return context.run(asyncio.Task, coroutine, loop=loop)
 
 
 def call_on(

@@ -10,6 +10,7 @@ the next loop iteration, so that the other work of the current iteration is done
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._imports import at_first_cluster
@@ -109,15 +110,18 @@ def call_on_loop(call_soon: Callable[..., object], arguments: tuple[Any, ...]) -
     whether the loop got the function. So we pass the function to the loop once more before we raise
     the error; the loop may call the function twice.
 
+    The function runs in an empty context (see `contextvars`), not in a copy of this thread's: it
+    may make timers and readers that serve other requests, too.
+
     :param call_soon: the loop's ``call_soon_threadsafe``.
     :param arguments: the function and its arguments.
     :returns: False if the loop is closed.
     """
     try:
-        call_soon(*arguments)
+        Context().run(call_soon, *arguments)
     except BaseException as error:
         try:
-            call_soon(*arguments)
+            Context().run(call_soon, *arguments)
         except RuntimeError:  # the loop is closed
             if isinstance(error, RuntimeError):
                 return False

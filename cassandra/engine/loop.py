@@ -16,6 +16,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from contextvars import Context
 from threading import TIMEOUT_MAX
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -129,24 +130,33 @@ class Inbox:
             closed = self._closed
             if closed is not None:
                 raise RuntimeError(closed)
-            self._loop.call_soon_threadsafe(self._drain)
+            self._schedule_drain()
         except RuntimeError:
             if self._closed is None and not self._loop.is_closed():
                 # A signal handler has raised this error; see `except BaseException` below.
-                self._loop.call_soon_threadsafe(self._drain)
+                self._schedule_drain()
                 raise
             self._refuse_all()
             return
         except BaseException:
             # For example, KeyboardInterrupt before the scheduling. Schedule the drain before
             # raising, because the work may be the last that is queued.
-            self._loop.call_soon_threadsafe(self._drain)
+            self._schedule_drain()
             raise
         self._scheduled_after = drain_count
         if self._closed is not None:
             # `close` may have run since, so the drain may never run.
             self._scheduled_after = NO_DRAIN
             self._refuse_all()
+
+    def _schedule_drain(self) -> None:
+        """Let the loop call `_drain`.
+
+        :raises RuntimeError: if the loop is closed.
+        """
+        # The drain starts the work of several threads. So it must not run in the context (see
+        # `contextvars`) of the thread that happens to wake the loop.
+        Context().run(self._loop.call_soon_threadsafe, self._drain)
 
     def is_idle(self) -> bool:
         """Return True if the inbox got no work for IDLE_AFTER seconds. Any thread may call this.
@@ -305,7 +315,9 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     # An OSError means that the process has no free file descriptors.
     try:
         _check_descriptors()
-        return _new_event_loop()
+        # A loop has callbacks of its own, which keep the context (see `contextvars`) in which it
+        # was made. That must not be the context of the caller, because the loop outlives it.
+        return Context().run(_new_event_loop)
     except OSError as error:
         raise NoHostAvailable(
             f"Unable to connect to any servers: the driver's event loop cannot be made: {error}", {}

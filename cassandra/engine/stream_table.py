@@ -51,6 +51,7 @@ from __future__ import annotations
 import _socket
 import socket
 from collections.abc import Callable
+from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
 from cassandra import _forks
@@ -214,9 +215,10 @@ class StreamTable:
             self._ids.give_back(stream)
             raise
         self._responders[stream] = responder
-        # One flush writes everything that this loop iteration queues.
+        # One flush writes everything that this loop iteration queues. So it must not run in the
+        # context (see `contextvars`) of one of the requests.
         if self.armed is None:
-            self.armed = self._call_soon(self._flush)
+            self.armed = Context().run(self._call_soon, self._flush)
         return stream
 
     def abandon(self, stream: int, responder: Responder) -> bool:

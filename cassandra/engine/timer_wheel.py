@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextvars import Context
 from typing import Protocol
 
 from cassandra._logs import Log
@@ -162,7 +163,9 @@ class TimerWheel:
         if self._handle is not None:
             self._handle.cancel()
         self._handle_tick = tick
-        self._handle = self._call_at(tick * _FINE, self._on_time)
+        # The timer belongs to all requests. So it must not run in the context (see `contextvars`)
+        # of the request that happens to set it.
+        self._handle = Context().run(self._call_at, tick * _FINE, self._on_time)
 
     def _on_time(self) -> None:
         """Called by the loop's timer: let the items expire whose deadlines have passed.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from cassandra._error_copies import copy_of
@@ -43,15 +44,21 @@ class Closing:
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
-    async def run(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def run(
+        self, close: Callable[[], Coroutine[Any, Any, None]], context: Context | None = None
+    ) -> None:
         """Call `close` if no earlier call of `run` has called it, and wait until it has completed.
 
         If a caller is cancelled, the closing continues.
 
         :param close: a coroutine function that closes everything.
+        :param context: the context (see `contextvars`) in which `close` calls observers; None for
+            the caller's.
         """
         if self._task is None:
-            self._task = new_task(close())
+            if context is None:
+                context = copy_context()
+            self._task = new_task(close(), context=context)
         await outcome_of(self._task)
 
 

@@ -8,6 +8,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Hashable
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,7 +34,7 @@ from cassandra.throttling import (
     RateLimitingThrottler,
     RequestThrottler,
 )
-from tests.waiting import WAIT, until
+from tests.waiting import WAIT, until, until_on_loop
 
 QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
@@ -238,6 +239,28 @@ def test_requests_above_the_rate_wait() -> None:
     later_requests = [CountingRequest(throttler).ask() for _ in range(5)]
     # After a pause, there must be no more than a burst.
     assert begun(later_requests) == [0, 1]
+
+
+async def test_the_timer_of_a_limited_rate_runs_in_an_empty_context() -> None:
+    """The timer does not run in the context of the request that sets it.
+
+    It starts the requests of other callers, too.
+    """
+    variable: ContextVar[str] = ContextVar("variable", default="unset")
+    variable.set("set")
+    values: list[str] = []
+
+    class ReadingRequest(CountingRequest):
+        def start_admitted(self) -> None:
+            super().start_admitted()
+            values.append(variable.get())
+
+    throttler: Any = RateLimitingThrottler(100, burst=0.0)
+    throttler.attach(asyncio.get_running_loop())
+    for _ in range(3):
+        ReadingRequest(throttler).ask()
+    await until_on_loop(lambda: len(values) == 2)
+    assert values == ["unset"] * 2
 
 
 def test_a_rate_below_one_a_second() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from contextvars import ContextVar
 
 import pytest
 
@@ -109,3 +110,18 @@ async def test_a_task_begins_after_spawn_has_returned() -> None:
     events.append("spawned")
     await task
     assert events == ["spawned", "task"]
+
+
+@pytest.mark.parametrize("starts_at_once", [False, True])
+async def test_tasks_run_in_an_empty_context(starts_at_once: bool) -> None:
+    """A task does not run in the context of the code that spawns it, which it outlives."""
+    if starts_at_once:
+        asyncio.get_running_loop().set_task_factory(start_at_once)
+    variable: ContextVar[str] = ContextVar("variable", default="unset")
+    variable.set("set")
+
+    async def work() -> str:
+        return variable.get()
+
+    assert await Background().spawn(work()) == "unset"
+    assert variable.get() == "set"

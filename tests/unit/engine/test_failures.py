@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Iterator
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
 
@@ -357,3 +358,17 @@ def test_a_call_on_a_closed_loop_is_reported() -> None:
     loop = asyncio.new_event_loop()
     loop.close()
     assert call_on_loop(loop.call_soon_threadsafe, (print,)) is False
+
+
+async def test_a_call_on_the_loop_runs_in_an_empty_context() -> None:
+    """A call on the loop does not run in the context of the thread that makes it."""
+    variable: ContextVar[str] = ContextVar("variable", default="unset")
+    variable.set("set")
+    values: list[str] = []
+
+    def call() -> None:
+        values.append(variable.get())
+
+    assert call_on_loop(asyncio.get_running_loop().call_soon_threadsafe, (call,))
+    await asyncio.sleep(0)
+    assert values == ["unset"]

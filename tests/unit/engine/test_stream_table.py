@@ -7,6 +7,7 @@ connection.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
@@ -14,6 +15,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -245,6 +247,28 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
     if reason == "held":
         streams.release_write()
     assert connection.is_free()
+
+
+def test_requests_are_written_in_an_empty_context(implementation: Implementation) -> None:
+    """The loop does not write in the context of the request that it was scheduled for.
+
+    It writes the requests of other callers, too.
+    """
+    variable: ContextVar[str] = ContextVar("variable", default="unset")
+    values: list[str] = []
+
+    async def send() -> None:
+        variable.set("set")
+        streams = implementation.happy_path.StreamTable(
+            implementation.frame.FrameWriter(4),
+            asyncio.get_running_loop().call_soon,
+            lambda: values.append(variable.get()),
+        )
+        streams.send(RecordingResponder(), EXECUTE, 0, b"")
+        await asyncio.sleep(0)
+
+    asyncio.run(send())
+    assert values == ["unset"]
 
 
 def test_without_a_socket_nothing_is_written_directly(implementation: Implementation) -> None:

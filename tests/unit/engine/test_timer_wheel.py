@@ -8,13 +8,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
 from cassandra.engine.happy_path import TimerWheel
 from tests.conftest import Implementation
-from tests.waiting import WAIT
+from tests.waiting import WAIT, until_on_loop
 
 START = 100.0  # seconds; the time at which a fake loop starts
 # seconds; the wheel rounds the deadlines of timeouts below one second up to a multiple of this
@@ -150,6 +151,29 @@ def test_after_a_standstill_the_loop_reads_before_items_expire(
     loop.run_once()
     assert item.expired_at == ([] if is_answered else [loop.now])
     assert (len(wheel), loop.pending()) == (0, 0)
+
+
+def test_the_timer_runs_in_an_empty_context(implementation: Implementation) -> None:
+    """The loop's timer does not run in the context of the request that sets it.
+
+    It serves other requests, too.
+    """
+    variable: ContextVar[str] = ContextVar("variable", default="unset")
+    values: list[str] = []
+
+    class ReadingItem(Item):
+        def on_timeout(self) -> None:
+            values.append(variable.get())
+
+    async def add_and_wait() -> None:
+        variable.set("set")
+        loop: Any = asyncio.get_running_loop()
+        wheel = implementation.happy_path.TimerWheel(loop)
+        wheel.add(timeout=0.0, item=ReadingItem(loop))
+        await until_on_loop(lambda: bool(values))
+
+    asyncio.run(add_and_wait())
+    assert values == ["unset"]
 
 
 def test_a_wheel_may_be_closed_while_the_loop_reads(implementation: Implementation) -> None:
