@@ -222,6 +222,8 @@ class ResponseFuture(Generic[R]):
     # `_set_final_result`. `_replaced_message` is the message of these rows, if the replacement has
     # passed on other rows. See `cassandra._compat.tracers`.
     _handed_rows: Any = None
+    # What has taken the original of the error, which only one caller gets; None if nothing has.
+    _error_owner: object = None
     _replaced_message: Any = None
     # Logs the error if the application never retrieves it. `_complete` sets this if the execution
     # has failed.
@@ -478,14 +480,25 @@ class ResponseFuture(Generic[R]):
         if error is not None:
             self._note_error_read()
             try:
-                raise for_caller(copy_of(error))
+                raise for_caller(self._own_error(error))
             finally:
-                # The traceback of an error of the application, which is not copied, refers to this
-                # frame. If the frame referred to the error, it would keep the request, its values
-                # and the caller's frames alive until the garbage collector runs.
+                # The traceback of the error refers to this frame. If the frame referred to the
+                # error, it would keep the request, its values and the caller's frames alive until
+                # the garbage collector runs.
                 del self, request, error, response
         self._note_pages_known()
         return ResultSet(self, response)
+
+    def _own_error(self, error: BaseException) -> BaseException:
+        """Return `error` for the first caller, who may compare it with the error of an observer.
+
+        Return a copy for other callers, and for all errors of further pages: their tracebacks refer
+        to the frames of a `ResultSet`, which refers to this future.
+        """
+        owner = object()
+        # `setdefault` is atomic.
+        is_first = vars(self).setdefault("_error_owner", owner) is owner
+        return error if is_first else copy_of(error)
 
     def _note_error_read(self) -> None:
         """Called when the application gets the error: keep `UnreadError` from logging it."""
@@ -727,6 +740,7 @@ class ResponseFuture(Generic[R]):
             self._watch(next_page.request)
             self._watcher = None
             self._response = self._error = None
+            self._error_owner = True  # no caller gets the original of a later error
         finally:
             lock.release()
         callbacks, waiters = self._callbacks, self._waiters
