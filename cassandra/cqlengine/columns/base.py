@@ -404,7 +404,9 @@ class Column(Mapped[T]):
     def _owner(self) -> Callable[[Any], Any] | None:
         """Return a function that copies a value that the application passes to a new instance.
 
-        The application may use the object again, for another instance or as a buffer. None if
+        The application may use the object again, for another instance or as a buffer. The copy must
+        be independent, so this is not `_copier`: its copy of a user-defined type and the original
+        know each other's values. None if
         `to_python` copies what may change in place, and for column classes of applications, whose
         objects may not be copied.
         """

@@ -293,10 +293,25 @@ def _refuse_string(column: Column[Any], value: object, noun: str, example: str) 
     :raises ValidationError: if `value` is a string or bytes.
     """
     if isinstance(value, _STRINGS):
-        raise ValidationError(
-            f"{column.label} {value!r} is a {type(value).__name__}, not a {noun}: "
-            f"write {example.format(repr(value))}"
-        )
+        raise _wrong_class(column, value, noun, example)
+
+
+def _wrong_class(column: Column[Any], value: object, noun: str, example: str) -> ValidationError:
+    """Return the error for a value that is no collection. See `_refuse_string` for `example`."""
+    return ValidationError(
+        f"{column.label} {value!r} is a {type(value).__name__}, not a {noun}: "
+        f"write {example.format(repr(value))}"
+    )
+
+
+def removed_keys(column: Map[Any, Any], value: object) -> set[Any]:
+    """Return the keys to remove from a map, in the form that is bound.
+
+    :raises ValidationError: if `value` is a string, whose characters are no keys, or not iterable.
+    """
+    if isinstance(value, _STRINGS) or not isinstance(value, Iterable):
+        raise _wrong_class(column, value, "set of keys", "{{{}}}")
+    return {column.key_col.to_filter(key) for key in value}
 
 
 def _iterable(column: BaseContainerColumn[Any], value: object) -> Iterable[Any]:

@@ -17,7 +17,7 @@ from cassandra.cqlengine.clauses import (
     WhereClause,
 )
 from cassandra.cqlengine.columns.base import Column
-from cassandra.cqlengine.columns.containers import Tuple
+from cassandra.cqlengine.columns.containers import Tuple, removed_keys
 from cassandra.cqlengine.connection import default_keyspace
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.functions import QueryValue, Token
@@ -828,13 +828,7 @@ def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | di
     None deletes the key.
     """
     if operation == "remove":
-        # The characters of a text are no keys.
-        if isinstance(value, (str, bytes, bytearray)) or not isinstance(value, Iterable):
-            raise ValidationError(
-                f"{column.label} {value!r} is a {type(value).__name__}, not a set of keys: write "
-                f"{{{value!r}}}"
-            )
-        return {column.key_col.to_filter(key) for key in value}
+        return removed_keys(column, value)
     if not hasattr(value, "items"):
         raise ValidationError(f"{column.label} {value!r} is not a dict object")
     # Without an operation, the value is the whole map, so check it like any value of the column.

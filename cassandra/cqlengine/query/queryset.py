@@ -42,7 +42,10 @@ DEFAULT_LIMIT = 10_000  # the maximum number of rows, unless the application cal
 
 
 class _RowsLock:
-    """The lock of a queryset whose rows are read. It is reentrant, because a model may read it."""
+    """The lock of a queryset whose rows are read. It is reentrant, because a model may read it.
+
+    It is held during requests. So under gevent it is the patched lock, unlike `_threads.RLock`.
+    """
 
     __slots__ = ("__weakref__", "_lock")
 
