@@ -548,6 +548,10 @@ def _forget_threads() -> None:
     _spawn_in_main = _spawn_in_helper = None
     _starting_helper = Lock()
     _main_ident = get_ident()
+    # The child's new threads may get the identities of the parent's threads.
+    for ident in list(_real_threads):
+        if ident != _main_ident:
+            del _real_threads[ident]
 
 
 def _note_main_thread() -> None:

@@ -392,6 +392,10 @@ class LoopThread:
         self._calls: set[_Call[Any]] = set()  # the calls of `run` that are still running
         # Use a daemon thread, so that an application that forgets `shutdown` can exit.
         self._thread = new_thread(self._run, name)
+        # The identifier of the thread while it runs. The thread itself removes it: after its end,
+        # another thread may get the same identifier, and `Thread.is_alive` may still return True
+        # while a thread is in `Thread.join`.
+        self._running_ident: int | None = None
         self._stopped = False  # True once `stop` or `stop_after` was called
         # True once the loop was asked to stop, or was closed. `_stopped` is set earlier. The two
         # may differ, because a signal handler may raise an exception in between.
@@ -430,8 +434,7 @@ class LoopThread:
 
     def is_current(self) -> bool:
         """Return True if the caller runs in this thread."""
-        # When this thread has ended, another thread may get its identifier.
-        return get_ident() == self._thread.ident and self._thread.is_alive()
+        return get_ident() == self._running_ident
 
     def refuse_blocking(self) -> None:
         """Raise RuntimeError if the caller runs in this thread, for example in a callback.
@@ -494,6 +497,7 @@ class LoopThread:
         self.inbox.abandon(reason)
         self._calls.clear()
         self._abandoned = reason
+        self._running_ident = None  # a new thread of the child may get this identifier
         self._stopped = self._is_ending = True
         self._claim()  # the parent's thread may not have run yet: do not close its loop here
 
@@ -569,12 +573,16 @@ class LoopThread:
     def _run(self) -> None:
         if not self._claim():  # `stop` was called first, and has closed the loop
             return
+        self._running_ident = get_ident()
         asyncio.set_event_loop(self.loop)
         try:
             while not self._run_until_stopped():
                 pass
         finally:
-            self._finish()
+            try:
+                self._finish()
+            finally:
+                self._running_ident = None
 
     def _run_until_stopped(self) -> bool:
         """Run the loop until `stop` is called.

@@ -211,6 +211,22 @@ def test_real_threads_are_registered_while_they_run() -> None:
     assert thread.ident not in _threads._real_threads
 
 
+def test_a_forked_child_forgets_the_real_threads_of_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new thread of the child may get the identity of a real thread of the parent.
+
+    If the thread that forks is a real thread, it goes on in the child.
+    """
+    own_ident = _threads.get_ident()
+    real_threads = {own_ident: _threads._call, own_ident + 1: _threads._call}
+    monkeypatch.setattr(_threads, "_real_threads", real_threads)
+    for name in ("_spawn_in_main", "_spawn_in_helper", "_starting_helper", "_main_ident"):
+        monkeypatch.setattr(_threads, name, getattr(_threads, name))
+    _threads._forget_threads()
+    assert list(real_threads) == [own_ident]
+
+
 def test_a_real_thread_that_raises_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """After its function has raised an error, `join` must return, and the thread not be alive.
 
