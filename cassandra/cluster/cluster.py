@@ -591,7 +591,7 @@ class _Engine:
     def close_soon(self) -> None:
         """Begin to close the engine in its own threads, and return at once."""
         for thread in reversed(self.threads):
-            thread.stop_after(_quietly(self._close_on(thread)))
+            thread.stop_after(_quietly(partial(self._close_on, thread)))
 
     async def _close_on(self, thread: LoopThread, context: Context | None = None) -> None:
         """Close the engine's part on the loop of `thread`. That loop must run this coroutine.
@@ -622,19 +622,22 @@ def _close_loop(thread: LoopThread, close: Callable[[], Coroutine[Any, Any, None
     except BaseException:
         # The wait was interrupted, for example by the exception of a signal handler. Let the loop
         # continue to close the engine.
-        thread.stop_after(_quietly(close()))
+        thread.stop_after(_quietly(close))
         thread.stop(LAST_TIMEOUT)
         raise
     thread.stop(SHUTDOWN_TIMEOUT)
 
 
-async def _quietly(closing: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine and drop its error.
+async def _quietly(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run the coroutine of `close` and drop its error.
 
     The caller has already raised an error, or does not wait for the coroutine.
+
+    :param close: makes the coroutine when it is to run. If it were made before, and the loop ended
+        first, Python would warn that it was never awaited.
     """
     with suppress(Exception):
-        await closing
+        await close()
 
 
 async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:

@@ -92,6 +92,19 @@ def test_a_thread_may_have_the_identifier_of_an_ended_loop(
     assert not loops.is_current()
 
 
+def test_an_engine_that_is_dropped_after_its_end_warns_of_nothing(
+    node: FakeNode, recwarn: pytest.WarningsRecorder
+) -> None:
+    """A cluster may be freed while another thread shuts it down. The loop may end first."""
+    cluster, _ = connect(node)
+    engine = cluster._engine
+    assert engine is not None
+    cluster.shutdown()
+    recwarn.clear()
+    engine.close_soon()
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 def test_shutdown_before_connect(node: FakeNode) -> None:
     """A cluster that was shut down cannot connect, even if it was never connected."""
     cluster = Cluster([node.address], port=node.port)
