@@ -102,6 +102,8 @@ class Faults:
             node.withholding.clear()
         if simulation.store.gossip is not None:
             simulation.store.gossip.end()
+        if simulation.store.changing is not None:
+            simulation.store.changing.end()
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:
@@ -625,6 +627,25 @@ class Faults:
             for change in ("DROPPED", "CREATED"):
                 if node.is_running:
                     node.send_event("SCHEMA_CHANGE", change, "TABLE", KEYSPACE, NAME)
+
+    async def do_schema_change(self, event: PlannedEvent) -> None:
+        """Let another client change the schema through a node."""
+        node = self.node(event)
+        changing = self.simulation.store.changing
+        if changing is not None and node.is_running:
+            self.simulation.log(f"{node.address} changes the schema: {changing.change(node)}")
+
+    async def do_schema_trouble(self, event: PlannedEvent) -> None:
+        """Let queries of the schema tables be slow, or fail, for the seconds of the event."""
+        changing = self.simulation.store.changing
+        if changing is None:
+            return
+        if event.parameter % 2:
+            changing.lag = event.parameter / 300
+        else:
+            changing.trouble = event.parameter / 2000
+        await asyncio.sleep(event.seconds)
+        changing.lag = changing.trouble = 0.0
 
     async def do_stall(self, event: PlannedEvent) -> None:
         """Block the event loop for a while, as a slow callback would."""

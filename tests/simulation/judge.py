@@ -143,6 +143,16 @@ async def check_types(simulation: Simulation) -> None:
             simulation.report_violation(f"{key} was written, and {typed.rows.get(key)} is stored")
 
 
+def check_schema(simulation: Simulation) -> None:
+    """Check that each driver knows the current schema after the end of all faults."""
+    changing = simulation.store.changing
+    if changing is None:
+        return
+    for cluster in {id(user.cluster): user.cluster for user in simulation.clients.users}.values():
+        for difference in changing.differences(cluster.metadata):
+            simulation.report_violation(difference)
+
+
 def check_workers(simulation: Simulation) -> None:
     """Check that, after the end of all faults, each further loop of a cluster executes requests."""
     for user in simulation.clients.users:

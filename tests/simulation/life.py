@@ -47,6 +47,7 @@ from cassandra.throttling import (
 from tests.simulation import judge
 from tests.simulation.blocking import BlockingCluster
 from tests.simulation.certificates import contexts
+from tests.simulation.changing_schema import ChangingSchema
 from tests.simulation.clients import HANG_SECONDS, Clients
 from tests.simulation.faults import Faults
 from tests.simulation.gossip import LONGEST as LONGEST_GOSSIP, Gossip
@@ -153,6 +154,8 @@ class Simulation:
         self.store = Store(self.loop.time, self.log)
         if any(event.kind == "create_again" for event in plan.faults):
             self.store.typed = TypedTable()
+        if settings.get("schema"):
+            self.store.changing = ChangingSchema(self.loop, plan.seed)
         if settings.get("gossip"):
             self.store.gossip = Gossip(self.loop, plan.seed)
         if settings.get("jitter"):
@@ -331,8 +334,11 @@ class Simulation:
         # without a response, and the window in which events are collected, plus a margin. With late
         # gossip, also the last event or row, and the delay until the driver reads the rows again.
         gossip = 3 * LONGEST_GOSSIP if settings.get("gossip") else 0.0
+        # A reading of the schema that has failed several times is repeated after many seconds.
+        schema = 30.0 if settings.get("schema") else 0.0
         return float(
             gossip
+            + schema
             + settings["reconnection"][1] * 1.2
             + 2 * settings["connect_timeout"]
             + 2 * sum(settings["heartbeat"])
@@ -398,6 +404,8 @@ class Simulation:
         plan, clients = self.plan, self.clients
         cluster = self.make_cluster()
         clients.clusters.append(cluster)
+        if self.store.changing is not None:
+            self.store.changing.begin()
         for number in range(plan.settings["sessions"]):
             await self._connect(cluster, KEYSPACES[number])
         if self.store.gossip is not None:
@@ -432,6 +440,7 @@ class Simulation:
         await asyncio.sleep(self.longest_delay)
         await judge.check_hosts(self)
         await judge.check_types(self)
+        judge.check_schema(self)
         judge.check_workers(self)
         judge.check_deadlines(self)
         await self._end(is_abrupt=False)

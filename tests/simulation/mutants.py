@@ -38,6 +38,7 @@ from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
 from cassandra.engine.prepare import reprepare
 from cassandra.engine.prepare.changed_types import ChangedTypes
+from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
 from cassandra.throttling import RequestThrottler
@@ -377,6 +378,24 @@ def node_lists_are_believed(correct: Any) -> Any:
 
 @mutant("a host that is said to be down loses its state", watch.HostWatch, "on_connection_failure")
 def failures_are_not_noted(correct: Any) -> Any:
+    return _nothing
+
+
+# -- the schema ------------------------------------------------------------------------------------
+
+
+@mutant("events of schema changes are ignored", SchemaRefresher, "on_event")
+def schema_events_are_ignored(correct: Any) -> Any:
+    return _nothing
+
+
+@mutant("a failed reading of the schema is not repeated", SchemaRefresher, "_try_again")
+def failed_readings_are_not_repeated(correct: Any) -> Any:
+    return _nothing
+
+
+@mutant("schema versions are not compared on another node", SchemaRefresher, "on_moved")
+def schema_versions_are_not_compared(correct: Any) -> Any:
     return _nothing
 
 

@@ -262,6 +262,15 @@ def _typed_event(rng: random.Random, kind: str, number: int) -> PlannedEvent:
     return PlannedEvent(start, kind, target_index=rng.randrange(100), parameter=number)
 
 
+def _schema_fault(rng: random.Random, kind: str) -> PlannedEvent:
+    """Draw a change of the schema, or a trouble of its tables, which may begin before the plan."""
+    start = round(rng.random() * LENGTH, 4)
+    seconds = round(rng.random() ** 2 * 6.0, 4)
+    return PlannedEvent(
+        start, kind, target_index=rng.randrange(100), seconds=seconds, parameter=rng.randrange(1000)
+    )
+
+
 def random_plan(seed: int) -> Plan:
     """Draw a plan at random; the same seed gives the same plan."""
     rng = random.Random(f"{seed}/plan")
@@ -282,6 +291,17 @@ def random_plan(seed: int) -> Plan:
     if rng.random() < 0.2 and not settings["scylla"]:
         steps += [_typed_event(rng, "typed", number) for number in range(10)]
         faults += [_typed_event(rng, "create_again", 0) for _ in range(rng.choice((1, 1, 2, 3)))]
+    # A third generator draws the changes of the schema by other clients.
+    rng = random.Random(f"{seed}/schema")
+    settings["schema"] = (
+        not settings["scylla"]
+        and rng.random() < 0.3
+        and not any(fault.kind == "create_again" for fault in faults)
+    )
+    if settings["schema"]:
+        faults += [_schema_fault(rng, "schema_change") for _ in range(rng.choice((1, 3, 10)))]
+        faults += [_schema_fault(rng, "schema_trouble") for _ in range(rng.choice((0, 1, 3)))]
+        steps += [_typed_event(rng, "ddl", number) for number in range(rng.choice((0, 1, 5)))]
     return Plan(
         seed,
         settings,

@@ -23,6 +23,7 @@ from cassandra.testing.fake.events import DRAIN_EVENT
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.fake.scylla_node import ScyllaNode
+from tests.simulation.changing_schema import ChangingSchema
 from tests.simulation.gossip import Gossip
 from tests.simulation.mapped_table import (
     STAMP,
@@ -150,6 +151,8 @@ class Store:
         """Delays events and the rows of ``system.peers``; None if they come at once."""
         self.typed: TypedTable | None = None
         """The table that is created again with other types; None if the plan does not do that."""
+        self.changing: ChangingSchema | None = None
+        """The schema that other clients change; None if nobody changes it."""
         self.altered = 0
         """How many columns have been added to the table that clients read."""
 
@@ -353,7 +356,7 @@ class _Stored(FakeNode):
             self._traced(trace[1], uuid.UUID(trace[2]).int).perform(request)
             return
         if request.opcode not in _USER or self._is_system(request):
-            super()._answer(request)
+            self._answer_from_system(request)
             return
         for trouble in list(self.troubles):
             outcome = trouble(request)
@@ -366,6 +369,21 @@ class _Stored(FakeNode):
                 return
         answer = self.answer_of(request)
         answer.perform(request)
+
+    def _answer_from_system(self, request: Request) -> None:
+        """Respond to a request that the store does not record."""
+        changing = self.store.changing
+        if changing is None or "system_schema." not in (request.query or ""):
+            super()._answer(request)
+            return
+        if changing.is_failing():
+            failure = changing.failure()
+            if failure is not None:
+                failure.perform(request)
+            return
+        # The node reads the table now, so the answers to concurrent queries may be of several
+        # versions of the schema.
+        self.loop.call_later(changing.answer_delay(), super()._answer, request)
 
     @staticmethod
     def _traced(table: str, op: int) -> Message:
@@ -483,6 +501,8 @@ class _Stored(FakeNode):
         if text.endswith("IF NOT EXISTS"):
             return rows([("[applied]", "boolean")], [(True,)], keyspace=keyspace, table="w")
         if text.startswith("CREATE TABLE"):
+            if self.store.changing is not None:
+                return schema_change(*self.store.changing.change(self))
             return schema_change("CREATED", "TABLE", keyspace, f"t{op}")
         return void()
 
@@ -500,6 +520,8 @@ class StoreNode(_Stored):
         self.schema = schema("big", tables=1)
         if store.typed is not None:
             store.typed.add_to(self)
+        if store.changing is not None:
+            store.changing.add_to(self)
         self.store = store
         self.troubles = []
         self.withholding = []

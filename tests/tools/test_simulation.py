@@ -32,7 +32,7 @@ def calm_plan(seed: int = 1, **settings: object) -> Plan:
     :param settings: further settings, which replace these settings.
     """
     fixed = {**random_plan(seed).settings, "throttler": None, "abrupt": False, "waiting": None}
-    fixed |= {"retry": "default", "scylla": 0, "nodes": 3, "request_timeout": 5.0}
+    fixed |= {"retry": "default", "scylla": 0, "nodes": 3, "request_timeout": 5.0, "schema": False}
     steps = [
         PlannedEvent(number / 20, kind, number, parameter=number)
         for number, kind in enumerate(STEPS)
@@ -233,3 +233,22 @@ def test_late_rows_and_events_are_found_by_reading_again() -> None:
     with MUTANTS["node_lists_are_believed"].installed():
         outcomes = [run_plan(Plan(seed, settings, faults=faults)) for seed in range(3)]
     assert any("the driver knows" in line for outcome in outcomes for line in outcome.violations)
+
+
+def test_the_schema_is_known_in_the_end_although_events_and_readings_are_late() -> None:
+    """Other clients change the schema, which nodes learn of late, and readings fail for a while."""
+    settings = {**calm_plan(blocking=False, server_version=5).settings, "schema": True}
+    faults = [
+        *(PlannedEvent(0.5 * number, "schema_change", number) for number in range(10)),
+        PlannedEvent(1.0, "schema_trouble", seconds=3.0, parameter=999),
+        PlannedEvent(4.5, "schema_trouble", seconds=2.0, parameter=998),
+    ]
+    for seed in range(3):
+        outcome = run_plan(Plan(seed, settings, faults=faults))
+        assert outcome.violations == []
+    for name in ("schema_events_are_ignored", "failed_readings_are_not_repeated"):
+        with MUTANTS[name].installed():
+            outcomes = [run_plan(Plan(seed, settings, faults=faults)) for seed in range(3)]
+        assert any(
+            "the driver knows" in line for outcome in outcomes for line in outcome.violations
+        )
