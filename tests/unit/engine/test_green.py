@@ -46,7 +46,13 @@ print("end")
 RunProgram = Callable[..., list[str]]
 
 
-@pytest.fixture(params=["gevent-uvloop", "gevent-asyncio", "eventlet-uvloop"])
+@pytest.fixture(
+    params=[
+        "gevent-uvloop",
+        pytest.param("gevent-asyncio", marks=pytest.mark.long),
+        pytest.param("eventlet-uvloop", marks=pytest.mark.long),
+    ]
+)
 def run_program(request: pytest.FixtureRequest) -> RunProgram:
     """Return a function that runs a program in a patched process, and returns the lines it prints.
 

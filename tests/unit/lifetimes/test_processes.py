@@ -244,6 +244,7 @@ def test_the_interpreter_exits_with_open_clusters_and_requests(ending: str) -> N
 def test_a_callback_that_blocks_delays_the_exit_only_for_seconds() -> None:
     code = (
         PROLOGUE
+        + "import cassandra.cluster.cluster\ncassandra.cluster.cluster.SHUTDOWN_TIMEOUT = 0.5\n"
         + "node = FakeNode()\nnode.start()\nsession = connect(node)\nblock_in_callback(session, node)\nprint('end')\n"  # noqa: E501
     )
     process = run_python(code, timeout=30)

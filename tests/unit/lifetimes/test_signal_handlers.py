@@ -14,6 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import cassandra
 from cassandra.cluster import Cluster, ExecutionProfile, Session
 from cassandra.concurrent import execute_concurrent_with_args
@@ -131,6 +133,7 @@ def run_program(cluster: Cluster, session: Session) -> None:
     cluster.refresh_schema_metadata()
 
 
+@pytest.mark.long
 def test_a_handler_may_execute_requests_anywhere(node: FakeNode) -> None:
     """The requests of a signal handler complete, whichever line it interrupts."""
     node.prime(READ.query_string, answer_page)
