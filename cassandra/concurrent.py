@@ -440,6 +440,8 @@ class _Run:
         # The session's method that raises an error in a forked child; None for a mock, which does
         # not have the method.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
+        # The session's method that waits for its loops, and notices if they are blocked.
+        self._wait_patiently = getattr(session, "_wait_patiently", None)
         self._submit = _watched_submit(session)
         # The session's happy path (for requests that need no retry, tracing or paging) puts results
         # into the collector without creating a future. It can be used if there are no options, and
@@ -698,7 +700,14 @@ class _Run:
             if not (collector.is_ready or collector.is_over or (is_ahead and self._is_read)):
                 if self._refuse_in_child is not None:
                     self._refuse_in_child()
-                waiter.acquire()
+                if self._wait_patiently is None:
+                    waiter.acquire()
+                else:
+                    self._wait_patiently(partial(_acquire, waiter))
+
+
+def _acquire(waiter: Waiter, seconds: float) -> bool:
+    return waiter.acquire(timeout=seconds)
 
 
 def _wake_up(waiters: deque[Waiter]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._error_copies import copy_of
@@ -18,11 +18,11 @@ from cassandra._threads import get_ident
 
 if TYPE_CHECKING:
     from cassandra.engine import happy_path
-    from cassandra.engine.loop import Inbox, LoopThread
+    from cassandra.engine.loop import Inbox, LoopThread, wait_patiently
     from cassandra.engine.request import Request
     from cassandra.engine.session import EngineSession
 else:
-    at_first_cluster(__name__, happy_path="cassandra._impl")
+    at_first_cluster(__name__, happy_path="cassandra._impl", wait_patiently="cassandra.engine.loop")
 
 
 class SessionLoops:
@@ -58,6 +58,10 @@ class SessionLoops:
     def is_current(self) -> bool:
         """Return True if the caller runs in the thread of a loop."""
         return get_ident() in self.idents and any(thread.is_current() for thread in self._threads)
+
+    def wait(self, wait: Callable[[float], bool]) -> None:
+        """Wait for something that the loops do; see `wait_patiently`."""
+        wait_patiently(wait, self._threads)
 
     def choose(self, request: Request) -> Inbox:
         """Return the inbox (request queue) of the loop that should execute a new request.

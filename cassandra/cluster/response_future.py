@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cassandra.cluster.session import Session
     from cassandra.engine import happy_path
     from cassandra.engine.happy_path import Attempt
+    from cassandra.engine.loop import BLOCKED
     from cassandra.engine.request import Request
     from cassandra.metadata.host import Host
     from cassandra.protocol.messages.results import VOID_RESULT, ResultMessage
@@ -48,6 +49,7 @@ else:
 
     at_first_cluster(
         __name__,
+        BLOCKED="cassandra.engine.loop",
         VOID_RESULT="cassandra.protocol.messages.results",
         QueryTrace="cassandra.query.trace",
         ResultMessage="cassandra.protocol.messages.results",
@@ -572,6 +574,9 @@ class ResponseFuture(Generic[R]):
             limit = timeout
             if timeout is None and request is not None and request.timeout is not None:
                 limit = min(max(request.timeout, 0.0), TIMEOUT_MAX)
+            if limit is None:
+                self.session._wait_patiently(waiter.wait)
+                return
             if waiter.wait(limit):
                 return
             if self.session.is_shutdown:
@@ -590,9 +595,7 @@ class ResponseFuture(Generic[R]):
         """Raise OperationTimedOut, because the event loop thread does not end the request."""
         raise OperationTimedOut(
             f"the request was not over {LAST_WAITS * LAST_WAIT:g} s after its timeout of "
-            f"{request.timeout:g} s: the driver's event loop thread is blocked: by a callback, a "
-            "policy or a listener that waits, or by a logging handler that executes requests while "
-            "the thread waits for its lock",
+            f"{request.timeout:g} s: {BLOCKED}",
             timeout=request.timeout,
             statement=request.request_body.describe(),
         )

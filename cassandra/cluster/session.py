@@ -507,6 +507,14 @@ class Session(SessionBase, CompatSession):
                 f"where it would wait for itself: use {instead}"
             )
 
+    def _wait_patiently(self, wait: Callable[[float], bool]) -> None:
+        """Wait for something that the event loops do, as long as none of them is blocked.
+
+        :param wait: waits at most some seconds; returns False if there is a need to wait longer.
+        :raises OperationTimedOut: if something blocks the thread of a loop for many seconds.
+        """
+        self._loops.wait(wait)
+
     def _refuse_in_child(self) -> None:
         """Raise ConnectionShutdown in a forked child, where the engine's threads do not exist.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import Context
 from threading import TIMEOUT_MAX
@@ -27,7 +27,7 @@ from cassandra._threads import Waiter, get_ident, new_thread, new_waiter, simula
 from cassandra.engine.environment import new_task
 from cassandra.engine.failures import as_exception, call_on_loop, for_caller
 from cassandra.engine.green import new_selector
-from cassandra.errors import ConnectionShutdown, NoHostAvailable, SessionShutdown
+from cassandra.errors import ConnectionShutdown, NoHostAvailable, OperationTimedOut, SessionShutdown
 
 if TYPE_CHECKING:
     from cassandra.engine import happy_path
@@ -45,6 +45,19 @@ IDLE_AFTER = 0.0001  # seconds
 # it waits at most LAST_ROUND seconds for the tasks to end.
 LAST_ROUNDS = 3
 LAST_ROUND = 1.0  # seconds
+
+# A thread that waits without a limit asks the loop for a sign of life after each PATIENCE seconds.
+# If the loop gives none in LAST_WAITS waits, it is blocked. There are several waits, because a
+# suspension of the whole process ends one of them.
+PATIENCE = 30.0  # seconds
+LAST_WAITS = 6
+LAST_WAIT = 5.0  # seconds
+
+# The end of the message of an error about a blocked loop.
+BLOCKED = (
+    "the driver's event loop thread is blocked: by a callback, a policy or a listener that waits, "
+    "or by a logging handler that executes requests while the thread waits for its lock"
+)
 
 NO_DRAIN = -1  # `Inbox._drain_count` never has this value
 
@@ -252,9 +265,9 @@ class _Call(Generic[T]):
         self._task = new_task(self._coroutine)
         self._task.add_done_callback(self._ended)
 
-    def wait(self, timeout: float | None) -> bool:
+    def wait(self, timeout: float) -> bool:
         """Wait until the call has ended; return False if it has not ended in `timeout` seconds."""
-        return self._over.acquire(timeout=-1 if timeout is None else min(timeout, TIMEOUT_MAX))
+        return self._over.acquire(timeout=min(timeout, TIMEOUT_MAX))
 
     def outcome(self) -> T:
         """Return the result, or raise the error. Must be called after the call has ended."""
@@ -366,6 +379,17 @@ def _fill_standard_descriptors() -> None:
         os.close(descriptor)
 
 
+def wait_patiently(wait: Callable[[float], bool], threads: Iterable[LoopThread]) -> None:
+    """Wait for something that the loops of `threads` do, as long as none of these is blocked.
+
+    :param wait: waits at most some seconds; returns False if there is a need to wait longer.
+    :raises OperationTimedOut: if something blocks one of the threads for many seconds.
+    """
+    while not wait(PATIENCE):
+        for thread in threads:
+            thread.refuse_if_blocked()
+
+
 class NoEnd(TimeoutError):
     """A coroutine of `LoopThread.run` did not end in time.
 
@@ -447,11 +471,26 @@ class LoopThread:
                 "use the asynchronous form"
             )
 
+    def refuse_if_blocked(self) -> None:
+        """Raise OperationTimedOut if something blocks the thread for many seconds.
+
+        In a forked child, raise ConnectionShutdown.
+        """
+        self.refuse_in_child()
+        sign_of_life = new_waiter()
+        if not call_on_loop(self.loop.call_soon_threadsafe, (sign_of_life.release,)):
+            return  # the loop is closed, which ends all waits
+        for _ in range(LAST_WAITS):
+            if sign_of_life.acquire(timeout=LAST_WAIT):
+                return
+        raise OperationTimedOut(BLOCKED)
+
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the loop and wait for its result.
 
-        :param timeout: seconds to wait for the result; None for no limit.
+        :param timeout: seconds to wait for the result; None for no limit, as long as the loop runs.
         :raises TimeoutError: after `timeout` seconds; the coroutine is then cancelled.
+        :raises OperationTimedOut: if `timeout` is None, and the thread is blocked.
         :raises ConnectionShutdown: if the loop is closed, or ends before the coroutine does.
         :raises RuntimeError: in the loop's own thread.
         """
@@ -463,7 +502,11 @@ class LoopThread:
         call = _Call(coroutine, self._calls)
         self.inbox.put(call)
         try:
-            is_over = call.wait(timeout)
+            if timeout is None:
+                wait_patiently(call.wait, [self])
+                is_over = True
+            else:
+                is_over = call.wait(timeout)
         except BaseException:
             # For example, KeyboardInterrupt: the coroutine must not continue, because nobody waits
             # for it.
