@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cassandra.engine.keyspace_gate import UseTurns
     from cassandra.engine.pools.pool import Waiter
     from cassandra.engine.pools.shard_table import ShardTable
+    from cassandra.engine.prepare.statements import SchemaChanges
     from cassandra.engine.timer_wheel import TimerWheel
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
@@ -89,6 +90,10 @@ class QueryFallback(Protocol):
 
 class Statements(Protocol):
     """The prepared statements in use (class `prepare.statements.Preparer`)."""
+
+    @property
+    def changes(self) -> SchemaChanges:
+        """The latest schema changes that may have changed the types of statements."""
 
     def all_with(self, query_id: bytes) -> Sequence[PreparedStatement]:
         """Return all prepared statements in use that have this id."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Any
@@ -43,11 +44,31 @@ _STATE = ("_former_keys",)
 _planning = Lock()
 
 
+# The copies of statements, and the unpickled statements, that exist. No session knows these, but
+# when a type changes, their ids must be replaced as those of the statements that sessions know.
+_copies: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
+_copying = Lock()  # held while `_copies` is changed or read
+
+
 @renew_in_child
-def _renew_lock() -> None:
-    """Replace the lock in a forked child, in which the thread that holds it does not exist."""
-    global _planning
-    _planning = Lock()
+def _renew_locks() -> None:
+    """Replace the locks in a forked child, in which threads that hold them do not exist."""
+    global _planning, _copying
+    _planning, _copying = Lock(), Lock()
+
+
+def copied_statements() -> list[PreparedStatement]:
+    """Return all existing copies of prepared statements, and all unpickled ones."""
+    with _copying:
+        return list(_copies)
+
+
+def _copy_of(make: Callable[..., PreparedStatement], *arguments: Any) -> PreparedStatement:
+    """Return a new statement, which is a copy or is unpickled, and remember it."""
+    duplicate = make(*arguments)
+    with _copying:
+        _copies.add(duplicate)
+    return duplicate
 
 
 def _interned(name: str) -> str:
@@ -439,8 +460,9 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         metadata, metadata_id = self.result_metadata_and_id
         settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS, *_STATE)}
         return (
-            type(self),
+            _copy_of,
             (
+                type(self),
                 self.column_metadata,
                 self.query_id,
                 self.routing_key_indexes,

@@ -117,8 +117,9 @@ class ChangedTypes:
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Handle the affected statements soon, because the server has reported a schema change."""
         changed = _changed_by(event)
-        if changed is None or not self._preparer.prepared_count:
+        if changed is None:
             return
+        self._preparer.note_change(_uses({changed}))
         if event["change_type"] == "DROPPED":
             self._dropped.add(changed)
         elif changed.target == "TABLE":
@@ -136,6 +137,7 @@ class ChangedTypes:
         changed = _changed_by(event)
         if changed is None:
             return
+        self._preparer.note_change(_uses({changed}))
         if event["change_type"] == "DROPPED":
             await self._preparer.revoke_ids(_uses({changed}))
         elif changed.target == "TYPE":
@@ -160,16 +162,15 @@ class ChangedTypes:
             )
             changes, self._pending = self._pending, set()
             statements = await self._statements_using(changes)
-            if not statements:
-                continue
-            # Wait until all nodes know the change: a node that does not know it would describe the
-            # old types.
-            try:
-                await self._agree(self._get_connection())
-            except (DriverException, OSError) as error:
-                log.debug("the wait for schema agreement failed: %s", error)
-            await self._preparer.renew(statements)
-            self._spawn(self._renew_outdated(statements))
+            if statements:
+                # Wait until all nodes know the change: a node that does not know it would describe
+                # the old types.
+                try:
+                    await self._agree(self._get_connection())
+                except (DriverException, OSError) as error:
+                    log.debug("the wait for schema agreement failed: %s", error)
+                await self._preparer.renew(statements)
+            self._spawn(self._renew_outdated(changes))
 
     async def _compare_tables(self) -> None:
         """Handle the statements whose table or types were dropped or altered, by recent events."""
@@ -178,19 +179,19 @@ class ChangedTypes:
             altered, self._altered = self._altered, set()
             if dropped:
                 await self._preparer.revoke_ids(_uses(dropped))
-            statements = await self._statements_using(dropped | altered)
-            if statements:
-                self._spawn(self._compare_later(statements))
+            self._spawn(self._compare_later(dropped | altered))
 
-    async def _compare_later(self, statements: list[PreparedStatement]) -> None:
-        """Renew the outdated ones of `statements`, when the schema was read after the event."""
+    async def _compare_later(self, changes: set[Changed]) -> None:
+        """Renew outdated statements that use `changes`, when the schema was read after them."""
         await asyncio.sleep(max(self._settings.schema_event_refresh_window, 0.0))
-        await self._renew_outdated(statements)
+        await self._renew_outdated(changes)
 
-    async def _renew_outdated(self, statements: list[PreparedStatement]) -> None:
-        """Renew each of `statements` again if its types still differ from those in the schema."""
+    async def _renew_outdated(self, changes: set[Changed]) -> None:
+        """Renew each statement that uses `changes` if its types differ from those in the schema."""
         for delay in LATER_CHECKS:
             await asyncio.sleep(delay)
+            # Statements may have been prepared since the last check.
+            statements = await self._statements_using(changes)
             outdated = [prepared for prepared in statements if self._is_outdated(prepared)]
             if outdated:
                 await self._preparer.renew(outdated)

@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cassandra.query.prepared import copied_statements
+
 if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
 
@@ -17,6 +19,9 @@ class StatementRegistry:
     other threads. The registry has weak references: when the application has dropped a statement,
     the statement is not prepared again on hosts that come back. There may be a million statements,
     so a look-up by id should not scan all of them.
+
+    The methods that return several statements also return the copies of statements, and unpickled
+    statements, which nobody adds: see `copied_statements`. Their number is not counted.
     """
 
     __slots__ = ("_by_id", "_others")
@@ -78,12 +83,17 @@ class StatementRegistry:
         # Copy the references, because the main loop may add statements during the iteration.
         references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
         statements = [prepared for reference in references if (prepared := reference()) is not None]
+        statements += copied_statements()
         return [prepared for prepared in statements if prepared.query_id == query_id]
 
     def each(self) -> Iterator[PreparedStatement]:
         """Return an iterator over the current statements."""
         # Copy the references, because statements may be added and freed during the iteration.
-        references = [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
+        references = [
+            *self._by_id.valuerefs(),
+            *map(weakref.ref, self._others),
+            *map(weakref.ref, copied_statements()),
+        ]
         return self._existing(references)
 
     def each_once(self) -> Iterator[PreparedStatement]:

@@ -46,8 +46,8 @@ class Reprepare:
     """
 
     __slots__ = (
-        "_previous_handle", "_stream", "attempt", "connection", "needs_keyspace", "prepared",
-        "request",
+        "_change_count", "_previous_handle", "_stream", "attempt", "connection", "needs_keyspace",
+        "prepared", "request",
     )  # fmt: skip
 
     # The PREPARE may wait at the connection's keyspace gate, which reads these attributes (see
@@ -114,6 +114,7 @@ class Reprepare:
         """Send the PREPARE."""
         prepared = self.prepared
         body = prepare_body(prepared.query_string, prepared.keyspace, self.connection.version)
+        self._change_count = self.request.session.core.preparer.changes.total
         try:
             self._stream = self.connection.send(self, PREPARE, 0, body)
         except ConnectionException as error:
@@ -163,6 +164,11 @@ class Reprepare:
                     return
                 raise error
             core = request.session.core
+            if core.preparer.changes.have_affected(self.prepared, since=self._change_count):
+                # The response may describe types that the table does not have any more. So ask
+                # again: the server answers what it knows now.
+                self.start()
+                return
             renewed = take_over(
                 self.prepared,
                 response,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from cassandra._logs import Log
 from cassandra.engine.prepare.body import prepare_body
@@ -59,6 +59,8 @@ LEFT_OUT_AT_ONCE = 256
 OTHERS_WAIT = 1.0  # seconds
 # `renew` tries to prepare a statement on at most this many hosts.
 MOST_RENEWAL_TRIES = 3
+# So many schema changes are known in detail.
+LATEST_CHANGES = 64
 
 
 class Server(Protocol):
@@ -75,6 +77,47 @@ class Server(Protocol):
     @property
     def user_types(self) -> UserTypes:
         """The classes that the application has registered for user-defined types."""
+
+
+class SchemaChanges(NamedTuple):
+    """The latest schema changes that may have changed the types of statements.
+
+    A response to a PREPARE may describe a statement as it was before a change that was reported
+    while the PREPARE was under way.
+
+    :param total: the number of all changes so far.
+    :param latest: for each of the latest changes, a function that tells if it affects a statement.
+    """
+
+    total: int = 0
+    latest: tuple[Callable[[PreparedStatement], bool], ...] = ()
+
+    def with_change(self, affects: Callable[[PreparedStatement], bool]) -> SchemaChanges:
+        """Return these changes and a further one."""
+        return SchemaChanges(self.total + 1, (*self.latest[1 - LATEST_CHANGES :], affects))
+
+    def have_affected(self, prepared: PreparedStatement, since: int) -> bool:
+        """Return True if a change may have affected a statement.
+
+        :param since: only changes after this number of changes matter.
+        """
+        new = self.total - since
+        if new > len(self.latest):
+            return True  # some of the changes are not known any more
+        return any(affects(prepared) for affects in self.latest[len(self.latest) - new :])
+
+
+class _Preparation(NamedTuple):
+    """The outcome of a PREPARE that several callers may share.
+
+    :param response: the response of the first host.
+    :param change_count: the number of schema changes before the PREPARE was sent.
+    :param has_other_types: True if another host has described other types.
+    """
+
+    response: ResultMessage
+    change_count: int
+    has_other_types: bool
 
 
 class Preparer:
@@ -108,6 +151,8 @@ class Preparer:
         # The tasks that several callers may share, by their key; see `_run_shared`.
         self._running: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
         self._registry = StatementRegistry()  # all statements in use
+        self.changes = SchemaChanges()
+        """The latest schema changes. Any thread may read this."""
 
     async def prepare(
         self,
@@ -140,14 +185,28 @@ class Preparer:
         # A plug-in of the server reads the custom payload, and the response may differ for each
         # request. So do not share a PREPARE that has a custom payload.
         if custom_payload:
-            response = await outcome_of(self._spawn(send(timeout)))
+            preparation = await outcome_of(self._spawn(send(timeout)))
         else:
-            response = await self._run_shared(key, send, timeout)
+            preparation = await self._run_shared(key, send, timeout)
+        response = preparation.response
         prepared = self._make_statement(session, query, expected, response)
         earlier = self._registry.add(prepared)
-        if earlier is not prepared:
+        if preparation.has_other_types or self.changes.have_affected(
+            prepared, since=preparation.change_count
+        ):
+            # The server may have described types that its table does not have any more. So let the
+            # first execution prepare the statement again and compare the types.
+            revoke_id(prepared)
+        elif earlier is not prepared:
             self._update_all_with(response, earlier)
         return prepared
+
+    def note_change(self, affects: Callable[[PreparedStatement], bool]) -> None:
+        """Note a schema change, because statements may be prepared at the moment.
+
+        :param affects: tells if the change affects a statement.
+        """
+        self.changes = self.changes.with_change(affects)
 
     def key_of(self, response: Any) -> Sequence[int] | None:
         """Return for each column of the partition key, in order, the index of its bind marker.
@@ -337,21 +396,20 @@ class Preparer:
         policy: LoadBalancingPolicy,
         retry_policy: RetryPolicy,
         timeout: float | None,
-    ) -> ResultMessage:
+    ) -> _Preparation:
         """Prepare on one host, then on the other hosts if the settings say so.
 
         :param expected: the keyspace in which the server must look for unqualified table names.
-        :returns: the response of the first host.
         """
-        response: ResultMessage
+        change_count = self.changes.total
         response, host = await self._send(session, request_body, policy, retry_policy, timeout)
+        has_other_types = False
         if self._settings.prepare_on_all_hosts and len(session.pools) > 1:
-            await self._prepare_on_others(
-                session,
-                self._make_statement(session, request_body.query, expected, response),
-                host,
-            )
-        return response
+            prepared = self._make_statement(session, request_body.query, expected, response)
+            await self._prepare_on_others(session, prepared, host)
+            # If a host has other types, `_prepare_on` has replaced the id.
+            has_other_types = prepared.query_id != response.query_id
+        return _Preparation(response, change_count, has_other_types)
 
     async def _prepare_on_others(
         self, session: EngineSession, prepared: PreparedStatement, first_host: Host
@@ -392,19 +450,24 @@ class Preparer:
             log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
             return
         # The table may have been created again. The host knows the id from now on, so it would not
-        # report the statement as unprepared, but would misread values of the old types.
+        # report the statement as unprepared, but would misread values of the old types. While a
+        # statement is prepared first, it is not in the registry.
         columns, old_columns = response.bind_metadata, prepared.column_metadata
         if response.query_id != prepared.query_id:
             return  # the host has prepared the CQL in another keyspace
         if not changes_of(old_columns, columns):
             key = self.key_of(response)
             if not has_key(prepared, key):
-                adopt_key(self.all_with(prepared.query_id), columns, key)
+                adopt_key(self._equals_of(prepared), columns, key)
         # The types differ in one direction. If they do not differ in the other direction, the host
         # only lacks new fields of a user-defined type, because it does not know the change yet.
         # Then the statement is up to date, and nothing needs to be done.
         elif changes_of(columns, old_columns):
-            guard(self.all_with(prepared.query_id), columns, key=self.key_of(response))
+            guard(self._equals_of(prepared), columns, key=self.key_of(response))
+
+    def _equals_of(self, prepared: PreparedStatement) -> Iterable[PreparedStatement]:
+        """Return a statement, which may not be in the registry, and all others with its id."""
+        return dict.fromkeys((prepared, *self.all_with(prepared.query_id)))
 
     async def _send_prepare(self, connection: Connection, prepared: PreparedStatement) -> Any:
         """Prepare on the host of `connection`, and return the server's response."""

@@ -82,19 +82,22 @@ class ChangedTypesHarness:
 
     `renewed` lists the calls of `renew`, which prepares statements again. Each call is a list of
     the statements' names in STATEMENTS. `revoked` lists the names of statements that were given ids
-    that no server has. `agreements` counts how often the harness was asked to wait
-    for schema agreement.
+    that no server has. `noted` lists the changes that were noted for statements which are being
+    prepared. `agreements` counts how often the harness was asked to wait for schema agreement.
+    `statements` has the statements that exist.
     """
 
     def __init__(self, **settings: Any) -> None:
         self.renewed: list[list[str]] = []
         self.revoked: list[str] = []
+        self.noted: list[Callable[[Any], bool]] = []
+        self.statements = STATEMENTS
         self.agreements = 0
         self.keyspaces: dict[str, Any] = {}
         metadata: Any = SimpleNamespace(keyspaces=self.keyspaces)
         self.control: Callable[[], Any] = fake_connection
         preparer: Any = SimpleNamespace(
-            prepared_count=len(STATEMENTS),
+            note_change=lambda affects: self.noted.append(affects),
             statements_where=self.statements_where,
             renew=self.renew,
             revoke_ids=self.revoke_ids,
@@ -109,7 +112,7 @@ class ChangedTypesHarness:
         )
 
     async def statements_where(self, is_wanted: Callable[[Any], bool]) -> list[Any]:
-        return [statement for statement in STATEMENTS.values() if is_wanted(statement)]
+        return [statement for statement in self.statements.values() if is_wanted(statement)]
 
     async def renew(self, statements: list[Any]) -> None:
         names = {id(statement): name for name, statement in STATEMENTS.items()}
@@ -250,6 +253,26 @@ async def test_statements_that_a_server_has_described_as_before_are_renewed_agai
     fields.field_names.append("city")
     await asyncio.sleep(sum(LATER_CHECKS))
     assert harness.renewed == 2 * [["address", "person"]]
+
+
+@pytest.mark.parametrize(
+    "event", [type_changed(), table_changed("DROPPED"), table_changed("UPDATED")]
+)
+async def test_statements_that_are_being_prepared_learn_of_a_change(event: Any) -> None:
+    """They are not among the statements in use yet, and are compared with the schema later."""
+    harness = ChangedTypesHarness()
+    harness.statements = {}
+    harness.changed_types.on_event(event)
+    (affects,) = harness.noted
+    assert affects(STATEMENTS["address"])
+    assert not affects(STATEMENTS["other"])
+    await run_loop_turns()
+    # The statement was prepared, and the server has described it as before.
+    harness.statements = {"address": STATEMENTS["address"]}
+    fields = SimpleNamespace(field_names=["street", "city"])
+    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={})
+    await until_on_loop(lambda: harness.renewed)
+    assert harness.renewed[0] == ["address"]
 
 
 async def test_an_event_about_an_unused_type_sends_nothing() -> None:

@@ -15,6 +15,7 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.prepare.reprepare import Reprepare
+from cassandra.engine.prepare.statements import SchemaChanges
 from cassandra.errors import (
     BindColumnsChanged,
     ConnectionException,
@@ -82,7 +83,9 @@ class RecordingRequest:
         core=SimpleNamespace(
             random=Random(1),
             preparer=SimpleNamespace(
-                all_with=lambda query_id: [], key_of=lambda response: response.pk_indexes
+                all_with=lambda query_id: [],
+                key_of=lambda response: response.pk_indexes,
+                changes=SchemaChanges(),
             ),
             user_types={},
         )
@@ -128,6 +131,25 @@ def test_after_the_prepare_the_request_is_sent_again() -> None:
     step.on_response(connection, RESULT, 0, prepare_answer())
     assert statement.query_id == b"new"
     assert request.calls == [("resend", "attempt")]
+
+
+def test_a_change_of_the_table_meanwhile_repeats_the_prepare(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A response that may be older than a schema change is not used.
+
+    Changes that do not affect the statement do not matter.
+    """
+    request, statement, step, connection = reprepare_step()
+    step.start()
+    preparer = request.session.core.preparer
+    changes = SchemaChanges().with_change(lambda prepared: prepared is statement)
+    monkeypatch.setattr(preparer, "changes", changes)
+    step.on_response(connection, RESULT, 0, prepare_answer())
+    assert (len(connection.sent), request.calls) == (2, [])
+    monkeypatch.setattr(preparer, "changes", changes.with_change(lambda prepared: False))
+    step.on_response(connection, RESULT, 0, prepare_answer())
+    assert (len(connection.sent), request.calls) == (2, [("resend", "attempt")])
 
 
 def test_an_error_of_the_prepare_fails_the_request() -> None:

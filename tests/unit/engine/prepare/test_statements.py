@@ -6,6 +6,8 @@ The tests use no socket.
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from cassandra.cqltypes import Int32Type, UserType, UUIDType
 from cassandra.engine.prepare.statements import (
+    LATEST_CHANGES,
     LEFT_OUT_AT_ONCE,
     PARALLEL_PREPARES,
     Preparer,
@@ -78,6 +81,8 @@ class PreparerHarness:
         self.query_id = b"id"
         self.markers = [ColumnMetadata("ks", "t", "k", Int32Type)]
         self.key: list[int] | None = [0]  # the positions of the partition key
+        # The markers that a host which is asked directly describes, if they differ.
+        self.direct_markers: list[ColumnMetadata] | None = None
         pools = {HOST_A: FakePool(HOST_A), HOST_B: FakePool(HOST_B)}
         session: Any = SimpleNamespace(
             keyspace="ks",
@@ -123,7 +128,9 @@ class PreparerHarness:
         self.direct_addresses.append(connection.endpoint.address)
         if self.direct_error is not None:
             raise self.direct_error
-        return self.answer()
+        answer = self.answer()
+        answer.bind_metadata = self.direct_markers or self.markers
+        return answer
 
     async def prepare(self, query: str = READ, payload: Any = None) -> Any:
         """Prepare a query, without passing a keyspace, policies or a timeout."""
@@ -424,6 +431,65 @@ async def test_the_answer_of_a_host_that_comes_back_is_read() -> None:
     )
     await harness.preparer.prepare_all_on(HOST_B)
     assert all(statement.query_id != b"id" for statement in statements)
+
+
+async def test_a_statement_is_prepared_again_if_its_table_changes_meanwhile() -> None:
+    """The response to a PREPARE may be older than a change that was reported while it came.
+
+    The server gives the statement the same id for other types, so this id must not be executed.
+    """
+    harness = PreparerHarness()
+    harness.gate.clear()
+    preparing = asyncio.ensure_future(harness.prepare())
+    shared = asyncio.ensure_future(harness.prepare())
+    unrelated = asyncio.ensure_future(harness.prepare("SELECT * FROM other WHERE k = ?"))
+    await run_loop_turns()
+    harness.preparer.note_change(lambda prepared: prepared.query_string == READ)
+    harness.gate.set()
+    statements = [await preparing, await shared]
+    assert all(statement.query_id != b"id" for statement in statements)
+    assert (await unrelated).query_id == b"id"
+    # Changes that came before do not matter, even if there were many.
+    for _ in range(2 * LATEST_CHANGES):
+        harness.preparer.note_change(lambda prepared: True)
+    assert (await harness.prepare()).query_id == b"id"
+    # If more changes come than are kept, each may have been about the statement.
+    harness.gate.clear()
+    preparing = asyncio.ensure_future(harness.prepare())
+    await run_loop_turns()
+    for _ in range(LATEST_CHANGES + 1):
+        harness.preparer.note_change(lambda prepared: False)
+    harness.gate.set()
+    assert (await preparing).query_id != b"id"
+
+
+async def test_a_statement_is_prepared_again_if_another_host_has_other_types() -> None:
+    """The first host has answered before the table was created again, the second host after it."""
+    harness = PreparerHarness()
+    harness.direct_markers = [ColumnMetadata("ks", "t", "k", UUIDType)]
+    assert (await harness.prepare()).query_id != b"id"
+    harness.direct_markers = None
+    assert (await harness.prepare()).query_id == b"id"
+
+
+async def test_copies_and_unpickled_statements_follow_changes() -> None:
+    """Nobody adds a copy to the registry, but it has the id that the server knows, too."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    statement = await harness.prepare()
+    copies = [
+        copy.copy(statement),
+        copy.deepcopy(statement),
+        pickle.loads(pickle.dumps(statement)),
+        copy.copy(copy.copy(statement)),
+    ]
+    await harness.preparer.revoke_ids(lambda prepared: prepared.query_string == READ)
+    assert b"id" not in [prepared.query_id for prepared in (statement, *copies)]
+    # The host describes other types.
+    statement = await harness.prepare()
+    copies = [copy.copy(statement), pickle.loads(pickle.dumps(statement))]
+    harness.markers = [ColumnMetadata("ks", "t", "k", UUIDType)]
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert b"id" not in [prepared.query_id for prepared in (statement, *copies)]
 
 
 async def test_a_host_that_does_not_know_new_fields_yet_changes_nothing() -> None:
