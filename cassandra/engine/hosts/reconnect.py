@@ -85,8 +85,9 @@ class Reconnector:
         """Try after each delay of the schedule, until an attempt succeeds or the schedule ends."""
         try:
             schedule = delays_of(self._policy)
-            while (delay := next(schedule, None)) is not None:
-                if await self._wait(delay):
+            # During the last attempt of a schedule, a new schedule may have been asked for.
+            while (delay := next(schedule, None)) is not None or self._restarts:
+                if await self._wait(delay or 0.0):
                     schedule = delays_of(self._policy)
                     # Unless `hurry` was called, wait for the first delay of the new schedule.
                     if not self._hurries:
@@ -129,6 +130,11 @@ class Reconnector:
             return await self._watch.try_once(self.host)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
             if refuses_login(error):
+                if self._hurries:
+                    # During the attempt, the cluster has reported the host up, or the application
+                    # has set other credentials. So the attempt may have used the old ones.
+                    log.debug("host %s did not accept the credentials: %s", self.host, error)
+                    return False
                 log.error(
                     "host %s does not accept the credentials, it is not tried again until the "
                     "cluster reports it up, or cluster.auth_provider is set: %s",

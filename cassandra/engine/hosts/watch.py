@@ -373,8 +373,9 @@ class HostWatch:
         host.set_down()
         error = ConnectionException(f"{host} has left the cluster", host.endpoint)
         # Close the pools before the listeners are notified, because a listener may send requests,
-        # and these must not go to this host.
-        for session in self._sessions:
+        # and these must not go to this host. Copy the sessions: requests to the host fail now, and
+        # their callbacks may close sessions.
+        for session in list(self._sessions):
             session.forget_host(host, error)
         self._listeners.notify("on_remove", host)
 

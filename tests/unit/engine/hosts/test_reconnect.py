@@ -6,7 +6,7 @@ No real host is needed: a fake of the host watch makes the attempts.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import pytest
@@ -45,6 +45,8 @@ class FakeWatch:
         self.outcomes = list(outcomes)
         self.calls: list[Any] = []
         self.task: asyncio.Task[None] | None = None
+        # Called once, during the next attempt.
+        self.during_try: Callable[[], None] | None = None
 
     def spawn_tries(self, reconnector: Reconnector) -> asyncio.Task[None]:
         coroutine: Coroutine[Any, Any, None] = reconnector.run()
@@ -54,6 +56,9 @@ class FakeWatch:
     async def try_once(self, host: Any) -> bool:
         """Make the next attempt: take the next outcome, and raise it if it is an error."""
         self.calls.append("try")
+        if self.during_try is not None:
+            call, self.during_try = self.during_try, None
+            call()
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, BaseException):
             raise outcome
@@ -124,6 +129,23 @@ async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCapture
     reconnector_for(watch, delays=[0, 0])
     assert await calls_at_end(watch) == ["try", refusal, "forgotten"]
     assert "does not accept the credentials" in caplog.text
+
+
+async def test_credentials_that_are_set_during_an_attempt_are_tried() -> None:
+    """An attempt that began with the old credentials says nothing about the new ones."""
+    watch = FakeWatch(AuthenticationFailed("wrong password"), True)
+    reconnector = reconnector_for(watch, delays=[0, ONE_HOUR])
+    watch.during_try = reconnector.hurry
+    assert await calls_at_end(watch) == ["try", "try", "forgotten"]
+
+
+@pytest.mark.parametrize("report", ["hurry", "restart_schedule"])
+async def test_a_report_during_the_last_attempt_begins_a_new_schedule(report: str) -> None:
+    """A host that is reported up while the schedule's last attempt is under way is tried again."""
+    watch = FakeWatch(DOWN, True)
+    reconnector = reconnector_for(watch, delays=[0])
+    watch.during_try = getattr(reconnector, report)
+    assert await calls_at_end(watch) == ["try", DOWN, "try", "forgotten"]
 
 
 async def test_a_login_that_was_not_checked_is_tried_again() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -363,6 +364,27 @@ async def test_a_new_node_list_adds_and_removes_hosts() -> None:
     assert added_host in watched.pools
     assert watched.events[-1] == ("up", "10.0.0.3")
     assert not watched.watch.knows(watched.second)
+
+
+async def test_all_sessions_forget_a_host_although_one_of_them_is_closed_by_that() -> None:
+    """An errback of a request to the host that leaves may close its session."""
+    watched = WatchedHosts()
+    forgotten: list[str] = []
+
+    def session_named(name: str) -> Any:
+        session: Any = SimpleNamespace(pools={})
+
+        def forget_host(host: Host, error: Exception) -> None:
+            forgotten.append(name)
+            watched.sessions.remove(session)
+
+        session.forget_host = forget_host
+        return session
+
+    for name in ("a", "b", "c"):
+        watched.sessions.add(session_named(name))
+    watched.watch.take_node_list(node_list_of(watched.first, existing=watched.metadata.all_hosts()))
+    assert forgotten == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
