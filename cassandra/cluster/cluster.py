@@ -241,6 +241,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 if is_first_connect:
                     self._stop()  # closes what an interrupted call has left open
                     self._start()
+                engine = self._engine
                 session = self._new_session(wait_for_all_pools)
                 # Another thread may have called `shutdown` since. `shutdown` sets `is_shutdown`
                 # before it waits for the lock.
@@ -259,7 +260,10 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 session.shutdown()
                 if is_first_connect:
                     with self._lock:
-                        self._stop()
+                        # Other threads may have connected in the meantime. Then the engine, which
+                        # may also be another one, belongs to their sessions.
+                        if self._engine is engine and not self.sessions:
+                            self._stop()
                 if type(error) is InvalidRequest:  # the keyspace does not exist
                     raise no_keyspace(keyspace, error) from None
                 raise

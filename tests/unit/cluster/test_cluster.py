@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -253,6 +254,23 @@ def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
         blocking_cluster.connect("none")
     assert session.execute(READ).one() == (1, "a")
     shop.wait_for(lambda node: len(node.connections) == count_before)
+    assert list(blocking_cluster.sessions) == [session]
+
+
+def test_a_first_connect_that_fails_leaves_the_sessions_of_other_threads(
+    shop: FakeNode, blocking_cluster: Cluster
+) -> None:
+    """Another thread may connect while the first `connect` switches to its keyspace."""
+    held = hold(error(ErrorCode.INVALID, "no such keyspace"))
+    shop.prime('USE "none"', held)
+    with ThreadPoolExecutor(1) as threads:
+        failing = threads.submit(blocking_cluster.connect, "none")
+        held.wait()
+        session = blocking_cluster.connect()
+        held.release()
+        with pytest.raises(NoHostAvailable, match="no such keyspace"):
+            failing.result()
+    assert session.execute(READ).one() == (1, "a")
     assert list(blocking_cluster.sessions) == [session]
 
 
