@@ -244,9 +244,11 @@ class QueryTrace:
         clock: Callable[[], float],
     ) -> Any:
         """Read the rows of this trace from a table of system_traces."""
+        # Paging would return a part of the events: a trace has no more than fit into one page.
         statement = SimpleStatement(
             f"SELECT {columns} FROM system_traces.{table} WHERE session_id = %s",
             consistency_level=level,
+            fetch_size=None,
         )
         # An execution profile may trace all requests, but reading a trace must not create another
         # trace.

@@ -95,6 +95,8 @@ def test_a_complete_trace(waits: list[float]) -> None:
     assert waits == [0.003, 0.006, 0.003]
     # The requests that read the trace must not be traced.
     assert all(options["trace"] is False for _, options in session.reads)
+    # The events come in one page, whatever the session's fetch size is.
+    assert all(statement.fetch_size is None for statement, _ in session.reads)
     assert {statement.consistency_level for statement, _ in session.reads} == {
         ConsistencyLevel.LOCAL_ONE
     }
