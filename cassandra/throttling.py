@@ -107,6 +107,7 @@ class RequestThrottler:
         # The waiting requests of each caller. The callers take turns: in each round, one request of
         # each caller starts.
         self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
+        self._withdrawn = 0  # the number of finished requests in the queues
 
     def attach(self, loop: AbstractEventLoop) -> None:
         """Attach the throttler to the engine on `loop`, until `detach`.
@@ -134,7 +135,7 @@ class RequestThrottler:
         # The queues and counts may still contain requests of the previous engine, because a
         # throttler that is detached is not notified when these requests end.
         self._queues.clear()
-        self.under_way = self.waiting = 0
+        self.under_way = self.waiting = self._withdrawn = 0
         self._is_draining = False
 
     # -- for subclasses ----------------------------------------------------------------------------
@@ -185,10 +186,22 @@ class RequestThrottler:
         :param request: the request, which is finished.
         """
         # Leave the request in its queue, because searching the queue would be slow. `_next` skips
-        # requests that are done.
+        # requests that are done. If more than half of the queued requests are done, remove them:
+        # under overload, requests may time out for a long time before one of them may start.
         self.waiting -= 1
-        if not self.waiting:
-            self._queues.clear()
+        self._withdrawn += 1
+        if self._withdrawn > self.waiting:
+            self._drop_withdrawn()
+
+    def _drop_withdrawn(self) -> None:
+        """Remove the requests that are done from the queues."""
+        for caller, queue in list(self._queues.items()):
+            remaining = deque(request for request in queue if not request.done)
+            if remaining:
+                self._queues[caller] = remaining
+            else:
+                del self._queues[caller]
+        self._withdrawn = 0
 
     def release(self, request: ThrottledRequest) -> None:
         """Called when a request that had started is finished, so that other requests may start.
@@ -250,7 +263,11 @@ class RequestThrottler:
             # `waiting`.
             if not request.done:
                 self.waiting -= 1
+                if not self.waiting:  # only requests that are done are left
+                    self._queues.clear()
+                    self._withdrawn = 0
                 return request
+            self._withdrawn -= 1
         return None
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ from cassandra.errors import (
     SessionShutdown,
 )
 from cassandra.protocol.messages.errors import OverloadedErrorMessage
-from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, paged, rows
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, paged, rows
 from cassandra.throttling import (
     AdaptiveThrottler,
     ConcurrencyLimitingThrottler,
@@ -186,6 +186,42 @@ def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
     assert throttler.waiting == 0
     assert not throttler._queues
     first_request.end()
+
+
+def test_requests_that_time_out_in_the_queue_are_not_kept_while_another_waits() -> None:
+    """Under overload, requests may time out for a long time before one of them may start."""
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=10))
+    first_request = CountingRequest(throttler).ask()
+    waiting = [CountingRequest(throttler, caller).ask() for caller in ("one", "two")]
+    for number in range(1000):
+        CountingRequest(throttler, f"caller {number % 3}").ask().end()
+    assert throttler.waiting == 2
+    assert sum(map(len, throttler._queues.values())) <= 2 * throttler.waiting + 1
+    first_request.end()
+    waiting[0].end()
+    waiting[1].end()
+    assert [request.begun for request in waiting] == [1, 1]
+    assert (throttler.under_way, throttler.waiting, throttler._withdrawn) == (0, 0, 0)
+
+
+def test_a_first_execution_that_waits_is_prepared_once() -> None:
+    """A request in the queue has one timer, and is not prepared again when it is admitted."""
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=10)
+    with FakeNode() as node, blocking(node, throttler) as cluster:
+        node.prime_prepare(INSERT, K)
+        held = hold()
+        node.prime(QUERY, held)
+        session = cluster.connect()
+        first_future = session.execute_async(QUERY)
+        held.wait()
+        future = session.execute_async(INSERT, (1,), timeout=30)
+        until(lambda: throttler.waiting == 1)
+        held.release()
+        first_future.result()
+        future.result()
+        assert [request.opcode for request in node.requests].count(Opcode.PREPARE) == 1
+        assert len(node.queries(INSERT)) == 1
+        until(lambda: len(session._engine.timers) == 0)
 
 
 def test_waiting_callers_are_served_in_turn() -> None:

@@ -36,9 +36,11 @@ class PreparingRequest(Request):
     """
 
     __slots__ = (
-        "bind_to", "cached", "outdated", "prepared_texts", "texts", "working_keyspace",
+        "_is_started", "bind_to", "cached", "outdated", "prepared_texts", "texts",
+        "working_keyspace",
     )  # fmt: skip
 
+    _is_started: bool
     session: EngineSession  # the session that prepares and executes
     working_keyspace: str | None  # the session's keyspace when the request was created
     texts: Sequence[tuple[str | None, str]]
@@ -56,6 +58,12 @@ class PreparingRequest(Request):
         if self.done:
             return
         session = self.session
+        # The throttler calls `start` again when it admits the request, which is prepared then.
+        # Before the first call, the slot `_is_started` has no value.
+        if getattr(self, "_is_started", False):
+            super().start()
+            return
+        self._is_started = True
         if self.observed is not None:
             self.observed._start()
         if session.closed:
