@@ -332,12 +332,16 @@ class KeyspaceGate:
                 self._held.append(waiter)
 
     async def _switch_to(self, held: Held) -> None:
-        """Send USE for the keyspace of `held`. If the server rejects the USE, `held` fails."""
+        """Send USE for the keyspace of `held`.
+
+        If the server rejects the USE, `held` fails. If the connection takes no further requests,
+        `held` stays in the queue, and then uses another connection.
+        """
         assert held.keyspace is not None
         try:
             await self._session.use(self._connection, held.keyspace)
         except (DriverException, OSError) as error:
-            if not self._connection.closed:
+            if self._connection.is_open_to_requests:
                 self._held.popleft()  # `held` is the first in the queue
                 held.refuse(error)
 

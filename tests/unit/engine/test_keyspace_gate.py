@@ -816,6 +816,23 @@ async def test_a_refused_keyspace_fails_its_requests_only(gate: Gate) -> None:
     assert gate.session.used == ["x", "ba"]
 
 
+async def test_a_use_without_an_answer_fails_no_request(gate: Gate) -> None:
+    """A connection that is given up may still be open, because other requests are in flight.
+
+    The requests that wait at its gate were not sent, so they use another connection.
+    """
+
+    async def give_up(connection: Any, keyspace: str) -> None:
+        connection.give_up("a USE was not answered")
+        raise OperationTimedOut("no answer")
+
+    gate.session.use = give_up  # type: ignore[method-assign]
+    gate.hold("1", expected="ba")
+    gate.hold("2", expected="ca")
+    await gate.until_closed()
+    assert gate.log == ["not send 1", "not send 2"]
+
+
 async def test_requests_that_are_over_are_not_sent(gate: Gate) -> None:
     """A request that ends while the gate holds it is not sent, and needs no USE."""
     gate.hold("1", expected="ba").is_answered = True
