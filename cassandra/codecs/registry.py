@@ -294,6 +294,11 @@ class CodecRegistry:
         inherited = "" if self._parent is None else ", with those of the cluster"
         return f"<CodecRegistry of {', '.join(names) or 'no converters'}{inherited}>"
 
+    @property
+    def parent(self) -> CodecRegistry | None:
+        """The registry of the cluster; None if this is the registry of a cluster."""
+        return self._parent
+
     # -- followers ---------------------------------------------------------------------------------
 
     def follow(self, prepared: Follower) -> None:

@@ -44,30 +44,36 @@ _STATE = ("_former_keys",)
 _planning = Lock()
 
 
-# The copies of statements, and the unpickled statements, that exist. No session knows these, but
-# when a type changes, their ids must be replaced as those of the statements that sessions know.
-_copies: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
-_copying = Lock()  # held while `_copies` is changed or read
+# All statements that exist: those that sessions have prepared, copies, and unpickled statements. A
+# statement may be used with other clusters than the one that has prepared it, and with none of
+# these for some time. When a type changes, all statements that use it must be prepared again.
+_statements: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
+_remembering = Lock()  # held while `_statements` is changed or read
 
 
 @renew_in_child
 def _renew_locks() -> None:
     """Replace the locks in a forked child, in which threads that hold them do not exist."""
-    global _planning, _copying
-    _planning, _copying = Lock(), Lock()
+    global _planning, _remembering
+    _planning, _remembering = Lock(), Lock()
 
 
-def copied_statements() -> list[PreparedStatement]:
-    """Return all existing copies of prepared statements, and all unpickled ones."""
-    with _copying:
-        return list(_copies)
+def existing_statements() -> list[PreparedStatement]:
+    """Return all statements that were remembered, and that somebody still refers to."""
+    with _remembering:
+        return list(_statements)
+
+
+def remember(statement: PreparedStatement) -> None:
+    """Let `existing_statements` return a statement as long as somebody refers to it."""
+    with _remembering:
+        _statements.add(statement)
 
 
 def _copy_of(make: Callable[..., PreparedStatement], *arguments: Any) -> PreparedStatement:
     """Return a new statement, which is a copy or is unpickled, and remember it."""
     duplicate = make(*arguments)
-    with _copying:
-        _copies.add(duplicate)
+    remember(duplicate)
     return duplicate
 
 

@@ -22,7 +22,9 @@ a keyspace, the affected statements at once get an id that no server has. When s
 next executed, the server responds with Unprepared, and the driver prepares it again and compares
 the types (see `reprepare.take_over`). A little later, the types are also compared with the schema,
 because the server may have sent the event before it has dropped the statement from its cache. They
-are compared after ALTER TABLE, too, which can give a column the name of another column.
+are compared after ALTER TABLE, too, which can give a column the name of another column. If a
+statement cannot be compared, because the schema is not read or a marker is not the value of a
+column, it gets another id after ALTER TABLE and missed events, too.
 """
 
 from __future__ import annotations
@@ -149,9 +151,11 @@ class ChangedTypes:
     async def catch_up(self) -> None:
         """Renew the statements whose types differ from the schema.
 
-        Called when events may have been missed, and the whole schema was read.
+        Called when events may have been missed, and the whole schema was read. The statements that
+        cannot be compared with the schema are prepared again before they are executed.
         """
         await self._preparer.renew(await self._preparer.statements_where(self._is_outdated))
+        await self._preparer.revoke_ids(self._is_unknown)
 
     async def _renew_pending(self) -> None:
         """Renew the statements that use the types of recent events, until no events are left."""
@@ -179,6 +183,8 @@ class ChangedTypes:
             altered, self._altered = self._altered, set()
             if dropped:
                 await self._preparer.revoke_ids(_uses(dropped))
+            if altered:
+                await self._preparer.revoke_ids(self._uses_unknown(altered))
             self._spawn(self._compare_later(dropped | altered))
 
     async def _compare_later(self, changes: set[Changed]) -> None:
@@ -213,6 +219,23 @@ class ChangedTypes:
             if current is not None and tuple(current.field_names) != tuple(udt.fieldnames or ()):
                 return True
         return False
+
+    def _is_unknown(self, prepared: PreparedStatement) -> bool:
+        """Return True if the schema does not tell the type of a bind marker.
+
+        The schema of the table may not be read, or a marker is not the value of a column, for
+        example in ``VALUES (:key)`` or ``k IN ?``.
+        """
+        return any(
+            # Servers call the markers of LIMIT, TTL and TIMESTAMP "[limit]" and so on.
+            not marker.name.startswith("[") and column_of(self._metadata, marker) is None
+            for marker in prepared.column_metadata
+        )
+
+    def _uses_unknown(self, changes: set[Changed]) -> Callable[[PreparedStatement], bool]:
+        """Return a function that tells if a statement uses `changes` and cannot be compared."""
+        uses_change = _uses(changes)
+        return lambda prepared: uses_change(prepared) and self._is_unknown(prepared)
 
     def _has_other_type(self, marker: ColumnMetadata) -> bool:
         """Return True if the column that `marker` is named after has another type in the schema."""

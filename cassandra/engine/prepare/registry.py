@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from cassandra.query.prepared import copied_statements
+from cassandra.query.prepared import existing_statements
 
 if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
@@ -20,8 +20,8 @@ class StatementRegistry:
     the statement is not prepared again on hosts that come back. There may be a million statements,
     so a look-up by id should not scan all of them.
 
-    The methods that return several statements also return the copies of statements, and unpickled
-    statements, which nobody adds: see `copied_statements`. Their number is not counted.
+    `all_with` and `each` also return statements that were not added: copies, unpickled statements,
+    and those of other clusters, whose statements may be used with this cluster, too.
     """
 
     __slots__ = ("_by_id", "_others")
@@ -74,7 +74,7 @@ class StatementRegistry:
         return None
 
     def all_with(self, query_id: bytes) -> list[PreparedStatement]:
-        """Return all statements with this id.
+        """Return all statements with this id, also those that were not added.
 
         There may be several, because callers that prepare the same CQL get separate objects. This
         method scans all statements. It may be called from the additional loops of
@@ -83,25 +83,31 @@ class StatementRegistry:
         # Copy the references, because the main loop may add statements during the iteration.
         references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
         statements = [prepared for reference in references if (prepared := reference()) is not None]
-        statements += copied_statements()
-        return [prepared for prepared in statements if prepared.query_id == query_id]
+        statements += existing_statements()
+        # A dict has each statement once.
+        return [prepared for prepared in dict.fromkeys(statements) if prepared.query_id == query_id]
 
     def each(self) -> Iterator[PreparedStatement]:
-        """Return an iterator over the current statements."""
-        # Copy the references, because statements may be added and freed during the iteration.
-        references = [
-            *self._by_id.valuerefs(),
-            *map(weakref.ref, self._others),
-            *map(weakref.ref, copied_statements()),
-        ]
+        """Return an iterator over the current statements, also those that were not added."""
+        references = dict.fromkeys([*self._references(), *map(weakref.ref, existing_statements())])
         return self._existing(references)
 
     def each_once(self) -> Iterator[PreparedStatement]:
-        """Return an iterator over the current statements, with only one statement for each id."""
+        """Return an iterator over the statements of `each`, with only one for each id."""
         return self._distinct(self.each())
 
+    def each_added_once(self) -> Iterator[PreparedStatement]:
+        """Return an iterator over the statements that were added, with only one for each id."""
+        return self._distinct(self._existing(self._references()))
+
+    def _references(self) -> list[weakref.ref[PreparedStatement]]:
+        # Copy the references, because statements may be added and freed during the iteration.
+        return [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
+
     @staticmethod
-    def _existing(references: list[weakref.ref[PreparedStatement]]) -> Iterator[PreparedStatement]:
+    def _existing(
+        references: Iterable[weakref.ref[PreparedStatement]],
+    ) -> Iterator[PreparedStatement]:
         """Yield the statements of `references` that still exist."""
         for reference in references:
             prepared = reference()

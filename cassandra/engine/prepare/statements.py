@@ -24,7 +24,7 @@ from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.conditional import is_conditional
 from cassandra.query.keyspace_texts import is_use, names_its_keyspace
-from cassandra.query.prepared import PreparedStatement
+from cassandra.query.prepared import PreparedStatement, remember
 from cassandra.query.prepared_use import PreparedUse
 from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import query_head
@@ -190,6 +190,7 @@ class Preparer:
             preparation = await self._run_shared(key, send, timeout)
         response = preparation.response
         prepared = self._make_statement(session, query, expected, response)
+        remember(prepared)
         earlier = self._registry.add(prepared)
         if preparation.has_other_types or self.changes.have_affected(
             prepared, since=preparation.change_count
@@ -244,8 +245,22 @@ class Preparer:
             old.type is not new.type
             for old, new in zip(earlier.column_metadata, columns, strict=True)
         ):
-            # A user-defined type has got new fields.
-            adopt_columns(self.all_with(query_id), columns, self._server.user_types)
+            # A user-defined type has got new fields. Statements of other clusters, in which it may
+            # not have these fields, are prepared again by their next execution.
+            statements = self.all_with(query_id)
+            own_statements = filter(self._is_own, statements)
+            adopt_columns(own_statements, columns, self._server.user_types)
+            for statement in statements:
+                if not self._is_own(statement):
+                    revoke_id(statement)
+
+    def _is_own(self, prepared: PreparedStatement) -> bool:
+        """Return True if a session of this cluster has prepared a statement or its original."""
+        codecs = prepared.codecs
+        return codecs is not None and any(
+            session.codecs is not None and session.codecs.parent is codecs.parent
+            for session in self._sessions
+        )
 
     async def prepare_text(
         self,
@@ -583,7 +598,7 @@ class Preparer:
             return
         # There may be a million statements, so do not start a task for each. Instead, a few tasks
         # take statements from one shared iterator.
-        statements = self._registry.each_once()
+        statements = self._registry.each_added_once()
 
         async def prepare_some(session: EngineSession) -> None:
             """Prepare statements until no statement is left, or `host` has no free connection."""

@@ -8,7 +8,7 @@ The following methods start a reading:
 * `on_connected`: the first control connection is open. Everything is read at once, and `connect`
   raises the errors.
 * `on_moved`: the control connection has moved. If the new node reports another schema version,
-  everything is read again.
+  everything is read again, and then `on_caught_up` is called. It is also called if nothing is read.
 * `on_event`: the server reports a change. The target waits in `_pending` for a random time within
   `schema_event_refresh_window`. Thus a burst of events causes only one reading, and the clients of
   a cluster do not all read at the same moment.
@@ -133,6 +133,8 @@ class SchemaRefresher:
         # The loop's time at which `_timer` ends. uvloop's handles do not always know it.
         self._due = 0.0
         self._failures = 0  # the number of failed readings in a row
+        # The version that the host of the control connection had when it was connected.
+        self._seen_version: Version | None = None
         self._is_late = False  # True while targets wait whose reading has failed
         # For each target of the next round: the connection to read through (None for the control
         # connection), and the futures of the callers that wait for the reading.
@@ -155,6 +157,7 @@ class SchemaRefresher:
 
     async def on_connected(self, connection: Connection, local: Host) -> None:
         """Read the schema when the first control connection is open. `connect` awaits this."""
+        self._seen_version = _version_of(local)
         if self._reads_anything:
             await self._reader.read_all(connection, _version_of(local), self._reads_schema)
 
@@ -163,13 +166,20 @@ class SchemaRefresher:
 
         The reported version is compared with the version of the snapshot in `Metadata`.
         """
-        if self._reads_anything and self._metadata.schema.version != _version_of(local):
-            self._spawn(self._catch_up())
+        seen_version, self._seen_version = self._seen_version, _version_of(local)
+        if self._reads_anything:
+            if self._metadata.schema.version != _version_of(local):
+                self._spawn(self._catch_up())
+        elif seen_version != _version_of(local):
+            self._spawn(self._report_missed_events())
+
+    async def _report_missed_events(self) -> None:
+        if self.on_caught_up is not None:
+            await self.on_caught_up()
 
     async def _catch_up(self) -> None:
         await self._refresh_quietly([Target()])
-        if self.on_caught_up is not None:
-            await self.on_caught_up()
+        await self._report_missed_events()
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Read the changed part of the schema later, because the server has reported a change."""

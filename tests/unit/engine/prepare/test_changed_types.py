@@ -115,11 +115,13 @@ class ChangedTypesHarness:
         return [statement for statement in self.statements.values() if is_wanted(statement)]
 
     async def renew(self, statements: list[Any]) -> None:
-        names = {id(statement): name for name, statement in STATEMENTS.items()}
+        names = {id(statement): name for name, statement in self.statements.items()}
         self.renewed.append([names[id(statement)] for statement in statements])
 
     async def revoke_ids(self, is_wanted: Callable[[Any], bool]) -> None:
-        self.revoked += [name for name, statement in STATEMENTS.items() if is_wanted(statement)]
+        self.revoked += [
+            name for name, statement in self.statements.items() if is_wanted(statement)
+        ]
 
     async def agree(self, connection: Any) -> bool:
         self.agreements += 1
@@ -334,6 +336,38 @@ async def test_after_missed_events_the_schema_decides() -> None:
     fields["address"].remove("city")
     await harness.changed_types.catch_up()
     assert harness.renewed[1:] == [["address", "person"], []]
+
+
+def marker_statement(name: str) -> PreparedStatement:
+    """Return a prepared statement of ks.t with one bind marker of this name."""
+    columns = [ColumnMetadata("ks", "t", name, Int32Type)]
+    return PreparedStatement(columns, b"id", None, INSERT, "ks", 5, None, None)
+
+
+@pytest.mark.parametrize(
+    ("marker", "is_revoked"),
+    [("a", False), ("b", True), ("in(a)", True), ("[limit]", False), ("[ttl]", False)],
+)
+@pytest.mark.parametrize("report", ["missed", "altered", "other table"])
+async def test_statements_that_cannot_be_compared_are_prepared_again(
+    report: str, marker: str, is_revoked: bool
+) -> None:
+    """The schema does not tell whether the type of such a marker has changed.
+
+    A marker need not be called like a column, and applications may read a part of the schema only.
+    """
+    harness = ChangedTypesHarness()
+    columns = {"a": SimpleNamespace(cql_type="int")}
+    tables = {"t": SimpleNamespace(columns=columns)}
+    harness.keyspaces["ks"] = SimpleNamespace(user_types={}, tables=tables)
+    harness.statements = {marker: marker_statement(marker)}
+    if report == "missed":
+        await harness.changed_types.catch_up()
+    else:
+        table = "t" if report == "altered" else "t2"
+        harness.changed_types.on_event(table_changed("UPDATED", table))
+        await run_loop_turns()
+    assert harness.revoked == ([marker] if is_revoked and report != "other table" else [])
 
 
 # -- on a fake node ------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from collections import deque
 from itertools import count
 from typing import Any
 
+import pytest
+
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.query.prepared import PreparedStatement
 
@@ -27,6 +29,31 @@ def new_statement(query_id: bytes) -> PreparedStatement:
         result_metadata=None,
         result_metadata_id=None,
     )
+
+
+@pytest.fixture(autouse=True)
+def existing(monkeypatch: pytest.MonkeyPatch) -> list[PreparedStatement]:
+    """The statements that exist but were not added to a registry; none at first."""
+    statements: list[PreparedStatement] = []
+    name = "cassandra.engine.prepare.registry.existing_statements"
+    monkeypatch.setattr(name, lambda: statements)
+    return statements
+
+
+def test_statements_that_were_not_added_are_returned_for_changes_only(
+    existing: list[PreparedStatement],
+) -> None:
+    """Copies, unpickled statements and those of other clusters may be executed with this one."""
+    registry = StatementRegistry()
+    added, copied, strange = new_statement(b"a"), new_statement(b"a"), new_statement(b"b")
+    registry.add(added)
+    existing += [added, copied, strange]
+    assert list(registry.each()) == [added, copied, strange]
+    assert list(registry.each_once()) == [added, strange]
+    assert registry.all_with(b"a") == [added, copied]
+    # Only the statements that were added are prepared on hosts that come up, and are counted.
+    assert list(registry.each_added_once()) == [added]
+    assert len(registry) == 1
 
 
 def test_one_of_several_statements_with_the_same_id_is_found() -> None:

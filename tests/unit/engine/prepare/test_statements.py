@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.codecs.registry import CodecRegistry
 from cassandra.cqltypes import Int32Type, UserType, UUIDType
 from cassandra.engine.prepare.statements import (
     LATEST_CHANGES,
@@ -31,6 +32,7 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query.prepared import PreparedStatement, remember
 from cassandra.query.recently_used import RecentlyUsed
 from tests.unit.engine.partners import (
     engine_settings,
@@ -490,6 +492,30 @@ async def test_copies_and_unpickled_statements_follow_changes() -> None:
     harness.markers = [ColumnMetadata("ks", "t", "k", UUIDType)]
     await harness.preparer.prepare_all_on(HOST_B)
     assert b"id" not in [prepared.query_id for prepared in (statement, *copies)]
+
+
+async def test_statements_of_another_cluster_do_not_get_the_fields_of_this_one() -> None:
+    """The same type may have other fields there. The next execution prepares such a statement."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    own_codecs, strange_codecs = CodecRegistry(CodecRegistry()), CodecRegistry(CodecRegistry())
+    harness.session.codecs = own_codecs
+    shorter, longer = (
+        UserType.make_udt_class("ks", "place", names, [Int32Type] * len(names))
+        for names in ("a", "ab")
+    )
+    harness.markers = [ColumnMetadata("ks", "t", "k", shorter)]
+    own = await harness.prepare()
+    own_copy = copy.copy(own)
+    strange = PreparedStatement(
+        harness.markers, b"id", [0], READ, "ks", 5, None, None, codecs=strange_codecs
+    )
+    remember(strange)
+    harness.markers = [ColumnMetadata("ks", "t", "k", longer)]
+    await harness.preparer.renew([own])
+    assert [own.query_id, own_copy.query_id] == [b"id", b"id"]
+    assert [statement.column_metadata[0].type for statement in (own, own_copy)] == [longer] * 2
+    assert strange.query_id != b"id"
+    assert strange.column_metadata[0].type is shorter
 
 
 async def test_a_host_that_does_not_know_new_fields_yet_changes_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import uuid
 from typing import Any
 
 import pytest
@@ -116,6 +117,25 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
     harness.refresher.on_moved(local)
     await run_loop_turns()
     assert harness.reader.targets == [Target()]
+
+
+async def test_missed_events_are_reported_although_the_schema_is_not_read() -> None:
+    """Statements may have other types now, even if the application reads no metadata at all."""
+    harness = RefresherHarness(schema_metadata_enabled=False, token_metadata_enabled=False)
+    reports: list[str] = []
+
+    async def report() -> None:
+        reports.append("missed")
+
+    harness.refresher.on_caught_up = report
+    local, other = new_host("10.0.0.1"), new_host("10.0.0.2")
+    other.schema_version = uuid.UUID(int=2)
+    await harness.refresher.on_connected(fake_connection(), local)
+    for host, count in ((local, 0), (other, 1), (other, 1), (local, 2)):
+        harness.refresher.on_moved(host)
+        await run_loop_turns()
+        assert reports == ["missed"] * count
+    assert harness.reader.targets == []
 
 
 @pytest.mark.parametrize("begin", ["move", "event"])
