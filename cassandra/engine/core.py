@@ -257,6 +257,7 @@ class Core(Observers):
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
         self.hosts.on_doubt = self.heartbeats.check
+        self.hosts.on_up_report = self._refill_pools
         self.connector.on_failure = self.report_connection_failure
 
     def _on_schema_event(self, event: Mapping[str, Any]) -> None:
@@ -352,10 +353,17 @@ class Core(Observers):
         if self.closed:
             return
         self.hosts.on_access_changed()
-        self.sessions.refill_pools()
-        for worker in self.workers:
-            worker.refill_pools_soon()
+        self._refill_pools()
         self.control.on_host_up()  # ends the wait between two attempts to connect
+
+    def _refill_pools(self, host: Host | None = None) -> None:
+        """Open missing connections now, even if a pool has scheduled the next attempt for later.
+
+        :param host: the host that may accept connections again; None for all hosts.
+        """
+        self.sessions.refill_pools(host)
+        for worker in self.workers:
+            worker.refill_pools_soon(host)
 
     def _set_observers(self, name: str, observers: tuple[Callable[..., object], ...]) -> None:
         super()._set_observers(name, observers)

@@ -130,11 +130,15 @@ class Sessions:
         for session in list(self._open):
             session.resize_pools()
 
-    def refill_pools(self) -> None:
-        """Open missing connections now, even if a pool has scheduled the next attempt for later."""
+    def refill_pools(self, host: Host | None = None) -> None:
+        """Open missing connections now, even if a pool has scheduled the next attempt for later.
+
+        :param host: only in the pools to this host; None for all pools.
+        """
         for session in list(self._open):
-            for pool in list(session.pools.values()):
-                pool.refill()
+            for pool_host, pool in list(session.pools.items()):
+                if host is None or pool_host == host:
+                    pool.hurry()
 
     def follow_distances_soon(self) -> None:
         """Open and close pools after FOLLOW_DELAY, because distances of hosts may have changed.

@@ -319,16 +319,18 @@ class WorkerCore(Observers):
         self.sessions.drain(host, draining_error(host))
         self.first_loop.call(self._core.on_draining, host, connection)
 
-    def refill_pools_soon(self) -> None:
+    def refill_pools_soon(self, host: Host | None) -> None:
         """Open missing connections now, even if a pool has scheduled the next attempt for later.
 
         Any thread may call this.
+
+        :param host: only in the pools to this host; None for all pools.
         """
         with suppress(RuntimeError):  # the loop is closed
-            self.loop.call_soon_threadsafe(self._refill_pools)
+            self.loop.call_soon_threadsafe(self._refill_pools, host)
 
-    def _refill_pools(self) -> None:
-        self.sessions.refill_pools()
+    def _refill_pools(self, host: Host | None) -> None:
+        self.sessions.refill_pools(host)
         for session in list(self.sessions):
             assert isinstance(session, WorkerSession)
             session.follow()

@@ -119,7 +119,9 @@ class HostWatch:
         # Called when a host comes up, before the listeners are notified.
         self.on_host_up: Callable[[], None] = _nothing
         # Called with a host that may have stopped responding, although connections to it are open.
-        self.on_doubt: Callable[[Host], None] = _no_doubt
+        self.on_doubt: Callable[[Host], None] = _ignore
+        # Called when the cluster reports a host up, so that pools which lack connections open them.
+        self.on_up_report: Callable[[Host], None] = _ignore
         # Prepares cached statements on a host that is up again.
         self.prepare_on: Probe = _nothing_to_prepare
 
@@ -174,6 +176,7 @@ class HostWatch:
 
     def on_reported_up(self, host: Host) -> None:
         """Called when the cluster reports `host` up."""
+        self.on_up_report(host)
         self._handle(Event.REPORTED_UP, host)
 
     def on_reported_down(self, host: Host) -> None:
@@ -470,7 +473,7 @@ def _down_since(host: Host) -> str:
     return since.isoformat(timespec="seconds") if since is not None else "an unknown time"
 
 
-def _no_doubt(host: Host) -> None:
+def _ignore(host: Host) -> None:
     pass
 
 

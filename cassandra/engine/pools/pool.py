@@ -38,6 +38,8 @@ SHORT_LIFE = 0.5  # seconds
 # If the queue of waiting requests is full, finished requests are removed from it, but at most once
 # in this time, because that visits the whole queue.
 DROP_INTERVAL = 0.1  # seconds
+# The delay between attempts to open missing connections if the policy's schedule has no delays.
+EMPTY_SCHEDULE_DELAY = 60.0  # seconds
 
 
 class Waiter(Protocol):
@@ -96,9 +98,10 @@ class HostPool(CompatPool, bases.PoolBase):
     """
 
     __slots__ = (
-        "_closing", "_delays", "_dropped_at", "_filling", "_is_loss_counted", "_most_waiting",
-        "_new_schedule", "_next_try", "_on_doubt", "_on_drained", "_on_failure", "_open",
-        "_opened_at", "_short_lives", "_spawn", "_waiters", "closed", "distance", "host", "size",
+        "_closing", "_delay", "_delays", "_dropped_at", "_filling", "_is_loss_counted",
+        "_most_waiting", "_new_schedule", "_next_try", "_on_doubt", "_on_drained", "_on_failure",
+        "_open", "_opened_at", "_short_lives", "_spawn", "_waiters", "closed", "distance", "host",
+        "size",
     )  # fmt: skip
 
     def __init__(
@@ -127,6 +130,7 @@ class HostPool(CompatPool, bases.PoolBase):
         # The delays between attempts to open missing connections while other connections are open;
         # None if no connection is missing.
         self._delays: Iterator[float] | None = None
+        self._delay = EMPTY_SCHEDULE_DELAY  # the latest of these delays
         # The timer of the next attempt to open missing connections; None if no attempt is
         # scheduled.
         self._next_try: asyncio.TimerHandle | None = None
@@ -252,7 +256,8 @@ class HostPool(CompatPool, bases.PoolBase):
         """Schedule another attempt to open missing connections.
 
         The attempt is made after the next delay of the reconnection policy. Other connections serve
-        requests until then.
+        requests until then. At the end of the policy's schedule, its last delay is repeated: the
+        host is up, so the session has no reason to give up.
         """
         # An attempt that is scheduled already opens all missing connections. Do not take another
         # delay for the same attempt: a schedule may have few of them.
@@ -260,9 +265,9 @@ class HostPool(CompatPool, bases.PoolBase):
             return
         if self._delays is None:
             self._delays = iter(self._new_schedule())
-        delay = next(self._delays, None)
-        if delay is not None:
-            self._next_try = asyncio.get_running_loop().call_later(delay, self._try_again)
+            self._delay = EMPTY_SCHEDULE_DELAY
+        self._delay = next(self._delays, self._delay)
+        self._next_try = asyncio.get_running_loop().call_later(self._delay, self._try_again)
 
     def _try_again(self) -> None:
         self._next_try = None
@@ -390,6 +395,13 @@ class HostPool(CompatPool, bases.PoolBase):
         if not self.closed and (self._filling is None or self._filling.done()):
             self._filling = self._spawn(self._fill())
             self._filling.add_done_callback(self._on_refilled)
+
+    def hurry(self) -> None:
+        """Open the missing connections now, and later with the delays of a new schedule."""
+        if self._next_try is not None:
+            self._next_try.cancel()
+        self._next_try = self._delays = None
+        self.refill()
 
     def _on_refilled(self, task: asyncio.Task[None]) -> None:
         """Report a failure, or refill again if the new connections were lost at once.

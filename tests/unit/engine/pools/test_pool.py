@@ -13,6 +13,7 @@ from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.pools.pool import (
     DROP_INTERVAL,
+    EMPTY_SCHEDULE_DELAY,
     MOST_SHORT_LIVES,
     SHORT_LIFE,
     HostPool,
@@ -310,6 +311,43 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
                 await pool.fill()
                 assert len(pool.connections) == 3
         assert pool.closed
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize(
+    ("delays", "pause"), [([0.1, 5.0], 5.0), ([], EMPTY_SCHEDULE_DELAY)], ids=["short", "empty"]
+)
+async def test_a_pool_with_a_connection_never_gives_up(delays: list[float], pause: float) -> None:
+    """At the end of the policy's schedule, the pool repeats the last delay."""
+    attempts: list[float] = []
+    is_refusing = False
+    clock = asyncio.get_running_loop().time
+
+    async def open_connection(host: Host) -> Connection:
+        if is_refusing:
+            attempts.append(clock())
+            raise ConnectionException("refused")
+        return new_connection()
+
+    pool = pool_of(2, open_connection, lambda: iter(delays))
+    await pool.fill()
+    is_refusing = True
+    pool.connections[0].close(ConnectionException("lost"))
+    await asyncio.sleep(20 * pause)
+    assert len(attempts) >= 20
+    assert attempts[-1] - attempts[-2] == pytest.approx(pause, abs=0.01)
+    # A host that is reported up is tried at once, and then with the delays of a new schedule.
+    count, begun = len(attempts), clock()
+    pool.hurry()
+    await asyncio.sleep(min(delays, default=0.0) + 0.01)
+    assert attempts[count:] == pytest.approx(
+        [begun, *(begun + delay for delay in delays[:1])], abs=0.01
+    )
+    is_refusing = False
+    pool.hurry()
+    await asyncio.sleep(0.01)
+    assert len(pool.connections) == 2
+    pool.close(ConnectionException("over"))
 
 
 async def test_connections_lost_together_use_one_delay_of_the_schedule() -> None:
