@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from sys import intern
@@ -47,7 +48,9 @@ _planning = Lock()
 # All statements that exist: those that sessions have prepared, copies, and unpickled statements. A
 # statement may be used with other clusters than the one that has prepared it, and with none of
 # these for some time. When a type changes, all statements that use it must be prepared again.
-_statements: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
+# The keys are numbers, so that the statements are in the order in which they were made.
+_statements: weakref.WeakValueDictionary[int, PreparedStatement] = weakref.WeakValueDictionary()
+_next_number = itertools.count().__next__
 _remembering = Lock()  # held while `_statements` is changed or read
 
 
@@ -61,13 +64,13 @@ def _renew_locks() -> None:
 def existing_statements() -> list[PreparedStatement]:
     """Return all statements that were remembered, and that somebody still refers to."""
     with _remembering:
-        return list(_statements)
+        return list(_statements.values())
 
 
 def remember(statement: PreparedStatement) -> None:
     """Let `existing_statements` return a statement as long as somebody refers to it."""
     with _remembering:
-        _statements.add(statement)
+        _statements[_next_number()] = statement
 
 
 def _copy_of(make: Callable[..., PreparedStatement], *arguments: Any) -> PreparedStatement:

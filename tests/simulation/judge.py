@@ -130,12 +130,18 @@ async def check_types(simulation: Simulation) -> None:
     typed = simulation.store.typed
     if typed is None:
         return
-    for key, user in enumerate(simulation.clients.users, 1000):
-        prepared = user.prepared.get(INSERT)
-        if prepared is None:
-            continue
+    users = simulation.clients.users
+    statements = [
+        (user, statement)
+        for user in users
+        for statement in (user.prepared.get(INSERT, (None, ()))[0], user.copied)
+        if statement is not None
+    ]
+    # A session may execute statements that another session, or another cluster, has prepared.
+    statements += [(user, statement) for user in users[-1:] for _, statement in statements[:1]]
+    for key, (user, statement) in enumerate(statements, 1000):
         try:
-            await user.session.execute(prepared[0], (key, key), timeout=5.0)
+            await user.session.execute(statement, (key, key), timeout=5.0)
         except Exception as error:
             simulation.report_violation(f"a value cannot be written: {error!r}", error)
             continue

@@ -153,7 +153,8 @@ class Simulation:
         """The virtual time until which the loops are blocked."""
         self.store = Store(self.loop.time, self.log)
         if any(event.kind == "create_again" for event in plan.faults):
-            self.store.typed = TypedTable()
+            names_differ = random.Random(f"{plan.seed}/markers").random() < 0.3
+            self.store.typed = TypedTable(("key", "value") if names_differ else ("k", "v"))
         if settings.get("schema"):
             self.store.changing = ChangingSchema(self.loop, plan.seed)
         if settings.get("gossip"):

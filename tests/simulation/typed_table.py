@@ -28,9 +28,13 @@ class TypedTable:
 
     `rows` has what the nodes have read from the bytes of the clients, by key; None for bytes that
     are no value of the type.
+
+    :param markers: the names of the bind markers in INSERT. Markers that are not called like their
+        columns, such as ``:key``, cannot be compared with the schema.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, markers: tuple[str, str] = ("k", "v")) -> None:
+        self._markers = markers
         self.rows: dict[int, Any] = {}
         self._changes = 0  # how often the table was dropped and created again
         self._nodes: list[FakeNode] = []
@@ -58,7 +62,8 @@ class TypedTable:
 
     def prepared(self, query_id: bytes) -> Prepared:
         """Return the description of INSERT for the current table."""
-        columns = [("k", "int"), ("v", _TYPES[self._changes % len(_TYPES)][0])]
+        types = ("int", _TYPES[self._changes % len(_TYPES)][0])
+        columns = list(zip(self._markers, types, strict=True))
         return Prepared(INSERT, columns, (), [0], query_id, keyspace=KEYSPACE, table=NAME)
 
     def write(self, values: Any) -> None:

@@ -30,6 +30,7 @@ from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
+    from cassandra.codecs.registry import CodecRegistry
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
     from cassandra.engine.control.internal_queries import Send as InternalSend
@@ -256,11 +257,8 @@ class Preparer:
 
     def _is_own(self, prepared: PreparedStatement) -> bool:
         """Return True if a session of this cluster has prepared a statement or its original."""
-        codecs = prepared.codecs
-        return codecs is not None and any(
-            session.codecs is not None and session.codecs.parent is codecs.parent
-            for session in self._sessions
-        )
+        own_codecs = _codecs_of_cluster(prepared)
+        return any(_codecs_of_cluster(session) is own_codecs for session in self._sessions)
 
     async def prepare_text(
         self,
@@ -531,15 +529,15 @@ class Preparer:
 
         Afterwards, values of new fields can be bound. If a column has got another type, or if a
         statement could not be prepared now, the statements are given ids that no server has: they
-        are prepared again before they are executed. A few statements are prepared concurrently.
-        Errors are ignored.
+        are prepared again before they are executed; so are statements of other clusters. A few
+        statements are prepared concurrently. Errors are ignored.
         """
         remaining = iter(list(statements))
 
         async def renew_some() -> None:
             for prepared in remaining:
                 query_id = prepared.query_id
-                if not await self._renew(prepared):
+                if not self._is_own(prepared) or not await self._renew(prepared):
                     for statement in self.all_with(query_id):
                         revoke_id(statement)
 
@@ -618,6 +616,14 @@ class Preparer:
                         await asyncio.sleep(0)
 
         await asyncio.gather(*(prepare_some(session) for _ in range(PARALLEL_PREPARES)))
+
+
+def _codecs_of_cluster(owner: PreparedStatement | EngineSession) -> CodecRegistry | None:
+    """Return the codec registry of the cluster that has prepared a statement, or has a session.
+
+    :returns: None for an unpickled statement.
+    """
+    return owner.codecs.parent if owner.codecs is not None else None
 
 
 def _can_prepare_on(connection: Connection, prepared: PreparedStatement) -> bool:
