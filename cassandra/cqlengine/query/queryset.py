@@ -190,6 +190,10 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
             self._ann,
         )
 
+    def _has_own_limit(self) -> bool:
+        """Return True if the application has set the limit, even if it equals the default."""
+        return "_limit" in self.__dict__ or self._limit != DEFAULT_LIMIT
+
     # -- statements -----------------------------------------------------------------------------
 
     def _statement(self, count: bool = False) -> SelectStatement:
@@ -260,7 +264,7 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
             raise QueryException(
                 "rows that are ordered by ann_of cannot be counted, or be distinct"
             )
-        if row_limit is None and self._limit in (None, 0, DEFAULT_LIMIT):
+        if row_limit is None and not (self._limit and self._has_own_limit()):
             raise QueryException(
                 "order_by(column.ann_of(...)) needs limit(n): how many neighbours are wanted"
             )
@@ -657,14 +661,20 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
     def count(self) -> int:
         """Return the number of rows, by SELECT COUNT, which is slow for many rows.
 
-        Servers cannot count with DISTINCT: after `distinct`, this reads all partition keys.
+        Servers cannot count with DISTINCT: after `distinct`, this reads all partition keys, up to
+        the limit if the application has set one.
         """
         return run(self._counting())
 
     def _counting(self) -> Generator[Request, Any, int]:
         """Have the server count the rows; with `distinct`, read the rows and count them here."""
         if self._distinct:
-            request = self._request(tuple_factory)
+            queryset = self
+            if not self._has_own_limit():
+                # The default limit is for reading rows. It would cut the number silently.
+                queryset = self._copy()
+                queryset._limit = None
+            request = queryset._request(tuple_factory)
             request.all_pages = True
             return len((yield request))
         result = yield self._request(tuple_factory, count=True)
@@ -727,7 +737,7 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
 
         :param verb: "UPDATE" or "DELETE".
         """
-        if self._limit in (None, 0, DEFAULT_LIMIT):
+        if not (self._limit and self._has_own_limit()):
             return
         warnings.warn(
             f"limit({self._limit}) has no effect on {verb}, which changes all rows that match the "

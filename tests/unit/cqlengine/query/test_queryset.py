@@ -278,6 +278,24 @@ def test_rows_are_counted_by_the_server(session: FakeSession) -> None:
     assert str(session.last_statement[0]).startswith('SELECT DISTINCT "maker", "line" FROM ks.car')
 
 
+def test_counts_of_distinct_partitions_have_no_limit_by_default(session: FakeSession) -> None:
+    """`count` after `distinct` counts all partitions; a limit of the application applies."""
+    session.names, session.rows = ["maker", "line"], [["a", 1]]
+    partitions = Car.objects.distinct()
+    for unlimited in (partitions, partitions.limit(None), partitions.limit(0)):
+        assert unlimited.count() == 1
+        assert session.last_statement == ('SELECT DISTINCT "maker", "line" FROM ks.car', [])
+    assert NamedTable("ks", "car").objects.distinct(["maker"]).count() == 1
+    assert session.last_statement == ('SELECT DISTINCT "maker" FROM ks.car', [])
+    for limit in (5, 10_000):
+        partitions.limit(limit).count()
+        assert str(session.last_statement[0]).endswith(" LIMIT ?")
+        assert session.last_statement[1] == [limit]
+    # Reading the partitions still has the default limit.
+    list(partitions)
+    assert session.last_statement[1] == [10_000]
+
+
 # Each of these querysets asks for something else, so no two of them are equal.
 DIFFERENT = [
     Car.objects(maker="a"),
@@ -344,6 +362,9 @@ def test_queries_are_ordered_by_distance_to_a_vector(session: FakeSession) -> No
         assert values == ["a", [1.0, 2.0], limit]
     nearest.first()
     assert session.last_statement[1] == ["a", [1.0, 2.0], 1]
+    # A limit that equals the default is a limit, too.
+    list(nearest.limit(10_000))
+    assert session.last_statement[1] == ["a", [1.0, 2.0], 10_000]
     # `order_by` without arguments removes the order.
     assert str(nearest.order_by().limit(2)).endswith('"kind" = %(0)s LIMIT 2')
     assert nearest.limit(3) == nearest.limit(3)
