@@ -9,7 +9,6 @@ differ only in their values are prepared once.
 from __future__ import annotations
 
 import datetime
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +79,8 @@ def check_timestamp(timestamp: object) -> None:
     :raises TypeError: if it is of a wrong type.
     """
     if timestamp is None or isinstance(timestamp, (datetime.datetime, datetime.timedelta)):
+        if timestamp != timestamp:  # pandas' NaT, which is a datetime
+            raise _wrong_timestamp(timestamp)
         return
     if not isinstance(timestamp, int):
         raise _wrong_timestamp(timestamp)
@@ -106,12 +107,38 @@ def microseconds_of(timestamp: Timestamp) -> int | None:
         return wall_time_ns() // 1000 + timestamp // _MICROSECOND
     if not isinstance(timestamp, datetime.datetime):
         raise _wrong_timestamp(timestamp)
-    if timestamp.tzinfo is None:
+    if timestamp != timestamp:  # pandas' NaT, which is a datetime
+        raise _wrong_timestamp(timestamp)
+    # Compute with integers: seconds as a float are not exact to the microsecond.
+    if timestamp.utcoffset() is None:
         # A naive datetime is local time, unlike in columns: applications pass `datetime.now()`
         # here.
-        return int(time.mktime(timestamp.timetuple())) * 1_000_000 + timestamp.microsecond
-    # Compute with integers: seconds as a float are not exact to the microsecond.
+        return _local_seconds(timestamp) * 1_000_000 + timestamp.microsecond
     return (timestamp - _EPOCH) // _MICROSECOND
+
+
+# The calendar, and the rules of time zones, repeat after this number of years and of seconds.
+_CYCLE_YEARS, _CYCLE_SECONDS = 400, 146_097 * 86_400
+
+
+def _local_seconds(moment: datetime.datetime) -> int:
+    """Return the whole seconds from 1970 to a naive datetime, which is local time."""
+    # `datetime.timestamp` fails for the first and last days of its range, so compute these in
+    # another cycle of the calendar.
+    cycles = {1: 1, 9999: -1}.get(moment.year, 0)
+    # Unlike `time.mktime`, `datetime.timestamp` knows by `fold` which one is meant of two equal
+    # times, in the hour that is repeated when summer time ends. It is exact for whole seconds. Do
+    # not call the method of a subclass: pandas' takes naive values for UTC.
+    local = datetime.datetime(
+        moment.year + cycles * _CYCLE_YEARS,
+        moment.month,
+        moment.day,
+        moment.hour,
+        moment.minute,
+        moment.second,
+        fold=moment.fold,
+    )
+    return int(local.timestamp()) - cycles * _CYCLE_SECONDS
 
 
 class BaseCQLStatement(UnicodeMixin):

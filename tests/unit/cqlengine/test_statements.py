@@ -6,7 +6,9 @@ cassandra-driver documents the CQL with placeholders.
 from __future__ import annotations
 
 import datetime
+import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -119,6 +121,82 @@ class Person(Model):
     id = columns.Integer(primary_key=True)
 
 
+@pytest.fixture
+def new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make New York the local time zone."""
+    if not hasattr(time, "tzset"):
+        pytest.skip("this platform has no tzset")
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("new_york")
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [
+        # Summer time ends: the hour from 1 to 2 is repeated.
+        (datetime.datetime(2025, 11, 2, 1, 30, 0, 123457), "2025-11-02T05:30:00.123457"),
+        (datetime.datetime(2025, 11, 2, 1, 30, 0, 123457, fold=1), "2025-11-02T06:30:00.123457"),
+        # Summer time begins: this time does not exist.
+        (datetime.datetime(2025, 3, 9, 2, 30), "2025-03-09T07:30:00"),
+        (datetime.datetime(2025, 3, 9, 2, 30, fold=1), "2025-03-09T06:30:00"),
+        (datetime.datetime(1969, 12, 31, 18, 59, 59, 999999), "1969-12-31T23:59:59.999999"),
+        (datetime.datetime(1950, 1, 1, 0, 0, 0, 1), "1950-01-01T05:00:00.000001"),
+        (datetime.datetime(2025, 7, 1, 12, 0, 0, 999999), "2025-07-01T16:00:00.999999"),
+        (datetime.datetime(9000, 7, 1, 0, 0, 0, 7), "9000-07-01T04:00:00.000007"),
+    ],
+)
+def test_naive_timestamps_are_local_time(local: datetime.datetime, expected: str) -> None:
+    """A naive datetime is local time, to the microsecond; `fold` chooses one of two equal times."""
+    moment = datetime.datetime.fromisoformat(expected)
+    microseconds = (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+    assert s.microseconds_of(local) == microseconds
+    # A time zone that does not know its offset leaves the datetime naive.
+    assert s.microseconds_of(local.replace(tzinfo=Unknown())) == microseconds
+
+
+class Unknown(datetime.tzinfo):
+    """A time zone that does not know its offset."""
+
+    def utcoffset(self, moment: datetime.datetime | None) -> None:
+        return None
+
+    dst = tzname = utcoffset
+
+
+@pytest.mark.usefixtures("new_york")
+def test_naive_timestamps_may_be_the_first_and_last_datetime(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`datetime.min` and `datetime.max` are timestamps in every local time zone."""
+    hour = 3600 * 10**6
+    first = -62_135_596_800 * 10**6
+    last = 253_402_300_800 * 10**6 - 1
+    for zone, offset in (("UTC", 0), ("<+09>-9", 9), ("<-11>11", -11)):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert s.microseconds_of(datetime.datetime.min) == first - offset * hour
+        assert s.microseconds_of(datetime.datetime.max) == last - offset * hour
+
+
+@pytest.mark.usefixtures("new_york")
+def test_naive_timestamps_of_pandas_are_local_time() -> None:
+    """A naive `pandas.Timestamp` is local time too, like other naive datetimes; NaT is refused."""
+    pandas = pytest.importorskip("pandas")
+    for fold, hour in ((0, 5), (1, 6)):
+        moment = datetime.datetime(2025, 11, 2, hour, 30, 0, 7, tzinfo=datetime.timezone.utc)
+        timestamp = pandas.Timestamp(
+            year=2025, month=11, day=2, hour=1, minute=30, microsecond=7, fold=fold
+        )
+        assert s.microseconds_of(timestamp) == s.microseconds_of(moment)
+    for function in (s.microseconds_of, Person.timestamp):
+        with pytest.raises(TypeError, match="not NaT"):
+            function(pandas.NaT)
+
+
 @pytest.mark.parametrize("timestamp", [1795684460.25, "now"])
 def test_timestamps_of_another_type_are_refused(timestamp: Any) -> None:
     """A timestamp that is not a datetime, a timedelta or an int is refused."""
@@ -138,7 +216,7 @@ def test_timestamps_of_another_type_are_refused(timestamp: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("timestamp", "time", "advice"),
+    ("timestamp", "moment", "advice"),
     [
         (1795684460, "1970, and older", "seconds, multiply by 1_000_000"),
         (1795684460123, "1970, and older", "milliseconds, multiply by 1_000"),
@@ -147,9 +225,9 @@ def test_timestamps_of_another_type_are_refused(timestamp: Any) -> None:
         (1795684460123456789, "the year 58872, and", "nanoseconds, divide by 1_000 (//)"),
     ],
 )
-def test_timestamps_in_other_units_warn(timestamp: int, time: str, advice: str) -> None:
+def test_timestamps_in_other_units_warn(timestamp: int, moment: str, advice: str) -> None:
     """A timestamp that seems to be in another unit than microseconds causes a warning."""
-    beginning = f"the timestamp {timestamp} is in microseconds, so it is of {time}"
+    beginning = f"the timestamp {timestamp} is in microseconds, so it is of {moment}"
     # Each of these functions takes a timestamp.
     functions: list[Any] = [
         Person.timestamp,
