@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from cassandra.cqlengine.errors import UnicodeMixin, ValidationError
+from cassandra.util import ms_timestamp_from_datetime
 
 __all__ = [
     "BaseQueryFunction", "MaxTimeUUID", "MinTimeUUID", "QueryValue", "TimeUUIDQueryFunction",
     "Token", "get_total_seconds",
 ]  # fmt: skip
-
-_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def get_total_seconds(td: datetime.timedelta) -> float:
@@ -95,7 +94,8 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
     __slots__ = ()
 
     def __init__(self, value: datetime.datetime) -> None:
-        if not isinstance(value, datetime.datetime):
+        # pandas' NaT is a datetime that differs from itself.
+        if not isinstance(value, datetime.datetime) or value != value:
             raise ValidationError(f"datetime instance is required, but got {value!r}")
         super().__init__(value)
 
@@ -104,10 +104,7 @@ class TimeUUIDQueryFunction(BaseQueryFunction):
 
         :param val: a datetime.
         """
-        if val.tzinfo is not None:
-            val = val.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        # Compute with integers, because `timestamp()` is a float and would round.
-        return (val - _EPOCH) // datetime.timedelta(milliseconds=1)
+        return ms_timestamp_from_datetime(val)
 
     def bound(self) -> list[Any]:
         return [self.to_database(self.value)]

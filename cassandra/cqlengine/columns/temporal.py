@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 
 from cassandra.cqlengine.columns.base import Column, plain, reads_rows_as_they_are
 from cassandra.cqlengine.errors import ValidationError
-from cassandra.util import Date as DateValue, Duration as DurationValue, Time as TimeValue
+from cassandra.util import (
+    Date as DateValue,
+    Duration as DurationValue,
+    Time as TimeValue,
+    ms_timestamp_from_datetime,
+)
 
 __all__ = ["Date", "DateTime", "Duration", "Time"]
 
 _EPOCH = datetime.datetime(1970, 1, 1)
-_MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 class DateTime(Column[datetime.datetime]):
@@ -34,6 +38,8 @@ class DateTime(Column[datetime.datetime]):
         # Check for datetime first, because it is a subclass of date, and the branch for dates drops
         # the time of day.
         if isinstance(value, datetime.datetime):
+            if value != value:  # pandas' NaT, which is a datetime
+                raise ValidationError(f"{self.label} {value!r} is not a datetime object")
             moment = value
         elif isinstance(value, datetime.date):
             moment = datetime.datetime(value.year, value.month, value.day)
@@ -58,10 +64,11 @@ class DateTime(Column[datetime.datetime]):
         """Convert a datetime, date or number of seconds since 1970 to the stored datetime."""
         moment = self._moment(value)
         microseconds = moment.microsecond % 1000
-        if microseconds and moment.year < 1970:
+        # Ask for the milliseconds in UTC: near 1970, the year depends on the time zone.
+        if microseconds and ms_timestamp_from_datetime(moment) < 0:
             # Round towards 1970, as cassandra-driver does. With another rounding, a filter by a key
             # would not find rows that cassandra-driver has written.
-            moment += datetime.timedelta(microseconds=1000 - microseconds)
+            return _later(moment, datetime.timedelta(microseconds=1000 - microseconds))
         return moment
 
     @reads_rows_as_they_are
@@ -76,11 +83,18 @@ class DateTime(Column[datetime.datetime]):
         # `datetime.datetime` is a subclass of `datetime.date`, so this accepts both.
         if not isinstance(value, datetime.date):
             raise ValidationError(f"{self.label} {value!r} is not a datetime object")
-        moment = self._rounded(value)
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-        # Compute with integers: seconds as a float would be off by a millisecond for some values.
-        return (moment - _EPOCH) // _MILLISECOND
+        return ms_timestamp_from_datetime(self._rounded(value))
+
+
+def _later(moment: datetime.datetime, difference: datetime.timedelta) -> datetime.datetime:
+    """Return the datetime after a difference of less than a millisecond."""
+    # `+` loses `fold`, which says which one is meant of two equal local times.
+    later = (moment + difference).replace(fold=moment.fold)
+    offset = moment.utcoffset()
+    if offset is None or later.utcoffset() == offset:
+        return later
+    # The clocks are changed in between. So `+`, which computes with local times, is wrong.
+    return moment.replace(tzinfo=datetime.timezone.utc) - offset + difference
 
 
 class Date(Column[DateValue]):

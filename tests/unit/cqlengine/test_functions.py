@@ -51,6 +51,8 @@ def test_time_uuid_functions_bind_milliseconds(function: Any) -> None:
     same_moment = MOMENT.replace(tzinfo=utc_plus_1) + datetime.timedelta(hours=1)
     assert function(same_moment).bound() == [1500]
     assert function(datetime.datetime(1969, 12, 31, 23, 59, 59)).bound() == [-1000]
+    first = datetime.datetime.min.replace(tzinfo=utc_plus_1)  # in UTC, it is in the year 0
+    assert function(first).bound() == [-62_135_596_800_000 - 3_600_000]
     with pytest.raises(ValidationError, match="datetime instance is required, but got 5"):
         function(5)
 
