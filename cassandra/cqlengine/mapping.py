@@ -202,7 +202,9 @@ class Mapping:
         self.defaults = tuple(
             (position, column)
             for position, column in enumerate(self.order)
-            if column.has_default and column.default not in _EMPTY_DEFAULTS
+            # Compare by identity, because `==` of an array returns an array.
+            if column.has_default
+            and not any(column.default is empty_default for empty_default in _EMPTY_DEFAULTS)
         )
         # For validation: (position, the column's `validate`, True if None need not be validated,
         # True if values may change in place).

@@ -175,3 +175,20 @@ def test_a_copy_of_a_row_does_not_change_the_row(session: FakeSession) -> None:
     old.label = "x"
     old.save()
     assert session.last_statement[1] == ["x", 1]
+
+
+def test_an_array_is_a_default(session: FakeSession) -> None:
+    """An array may be the default of a column; each instance has a copy of it."""
+    zeros = array(0, 0, 0)
+
+    class Page(Model):
+        __keyspace__ = "ks"
+        id = columns.Integer(primary_key=True)
+        vector = columns.Vector(columns.Float, 3, default=zeros)
+        numbers = columns.List(columns.Float, default=zeros)
+
+    page = Page.create(id=1)
+    _, vector, numbers = session.last_statement[1]
+    assert vector.tolist() == numbers == [0, 0, 0]
+    page.vector[0] = 9
+    assert list(Page(id=2).vector) == list(zeros) == [0, 0, 0]
