@@ -49,7 +49,7 @@ class ValueQuoter(UnicodeMixin):
         return repr(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, type(self)) and self.value == other.value
+        return isinstance(other, type(self)) and not are_different(self.value, other.value)
 
     # Equal objects need equal hashes, but the value may be a list, which has no hash.
     __hash__ = None  # type: ignore[assignment]
@@ -132,7 +132,11 @@ class BaseClause(UnicodeMixin):
 
     def __eq__(self, other: object) -> bool:
         # Compare the exact classes: an assignment to a column and a condition on it are different.
-        return type(other) is type(self) and self.field == other.field and self.value == other.value
+        return (
+            type(other) is type(self)
+            and self.field == other.field
+            and not are_different(self.value, other.value)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

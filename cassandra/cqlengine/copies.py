@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import ipaddress
 from enum import Enum
+from typing import Any
 
 from cassandra.query.snapshots import CONSTANTS
 from cassandra.util import Date, Duration, Time
@@ -21,6 +22,13 @@ IMMUTABLE_CLASSES = CONSTANTS | {
     Duration,
     Time,
 }
+
+# The errors of comparisons: the truth value of an array (NumPy, pandas, polars, PyTorch) or of
+# pandas.NA is ambiguous, a decimal is a signalling NaN, or the `__eq__` of an application's class
+# reads attributes that only instances of this class have.
+_NO_COMPARISON = (
+    ValueError, TypeError, AttributeError, LookupError, RuntimeError, ArithmeticError,
+)  # fmt: skip
 
 
 def is_immutable(value: object) -> bool:
@@ -50,13 +58,22 @@ def snapshot(value: object) -> object:
 
 
 def are_different(value: object, before: object) -> bool:
-    """Return True if two values differ, even if they are or contain NumPy arrays."""
+    """Return True if two values differ, even if they are or contain arrays, such as NumPy's.
+
+    Values that cannot be compared are different.
+    """
     try:
-        return bool(value != before)
-    except ValueError:
-        # Comparing NumPy arrays returns an array, whose truth value is ambiguous: `bool` raises
-        # ValueError for it.
+        result: Any = value != before
+        # Comparing arrays returns an array. If it has at most one element, `bool` may accept it,
+        # even if one of the two arrays is empty.
+        if result is True or result is False or not hasattr(result, "__len__"):
+            return bool(result)
+    except _NO_COMPARISON:
+        pass
+    try:
         return bool(_with_lists(value) != _with_lists(before))
+    except _NO_COMPARISON:
+        return True
 
 
 def _with_lists(value: object) -> object:
@@ -68,5 +85,9 @@ def _with_lists(value: object) -> object:
         return list(map(_with_lists, value))
     if isinstance(value, dict):
         return {key: _with_lists(item) for key, item in value.items()}
-    to_list = getattr(value, "tolist", None)
-    return value if to_list is None else to_list()
+    # NumPy and pandas have `tolist`, polars has `to_list`.
+    for name in ("tolist", "to_list"):
+        to_list = getattr(value, name, None)
+        if callable(to_list):
+            return to_list()
+    return value

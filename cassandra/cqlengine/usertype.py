@@ -323,7 +323,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         return any(
             # Replacing None by an empty collection, or the reverse, is not a change: both are
             # stored as null.
-            value != previous[name]
+            are_different(value, previous[name])
             and not (column.is_null(value) and column.is_null(previous[name]))
             for (name, column), value in zip(
                 self.__fields__.items(), self._values.values(), strict=True

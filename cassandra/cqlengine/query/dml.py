@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._habits import stack_level
 from cassandra.cqlengine.clauses import AssignmentClause, ConditionalClause, WhereClause
+from cassandra.cqlengine.copies import are_different
 from cassandra.cqlengine.errors import ValidationError
 from cassandra.cqlengine.mapping import Mapping, StatementPlan
 from cassandra.cqlengine.operators import EqualsOperator
@@ -164,7 +165,8 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
     is_new_row = stored is None
     if stored is not None:
         for position in mapping.key_positions:
-            if values[position] != stored[position]:
+            key, stored_key = values[position], stored[position]
+            if key is not stored_key and are_different(key, stored_key):
                 is_new_row = True
     # CQL changes counters by UPDATE only, so an INSERT is not possible.
     is_insert = is_new_row and not mapping.has_counter
@@ -563,7 +565,8 @@ def positions_to_change(instance: BaseModel, changes: dict[str, Any]) -> list[in
                 f"{model.__module__}.{model.__name__} has no column named: {name}"
             )
         # A column of the key may be set to the value that it already has.
-        if mapping.order[position].primary_key and value != instance._row[position]:
+        is_key = mapping.order[position].primary_key
+        if is_key and are_different(value, instance._row[position]):
             raise ValidationError(
                 f"Cannot apply update to primary key '{name}' for "
                 f"{model.__module__}.{model.__name__}"

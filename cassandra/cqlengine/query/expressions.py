@@ -61,6 +61,9 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
 class AbstractQueryableColumn(UnicodeMixin):
     """Base class of column expressions: comparing such an expression returns a filter."""
 
+    # Have NumPy leave `array == Model.column` to this class. Otherwise it compares each element.
+    __array_ufunc__ = None
+
     def _column(self) -> Any:
         raise NotImplementedError
 

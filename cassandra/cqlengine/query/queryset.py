@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cassandra._forks import renewed
 from cassandra._habits import QUERYSET, add_habits, stack_level
 from cassandra.cqlengine.clauses import AnnClause, ConditionalClause, IsNotNullClause, WhereClause
+from cassandra.cqlengine.copies import are_different
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.functions import QueryValue
 from cassandra.cqlengine.mapping import StatementPlan
@@ -171,7 +172,7 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
         return (
             type(other) is type(self)
             and self.model is other.model
-            and self._comparison_state() == other._comparison_state()
+            and not are_different(self._comparison_state(), other._comparison_state())
         )
 
     __hash__ = None  # type: ignore[assignment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import enum
 import threading
 import uuid
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine.copies import is_immutable, snapshot
+from cassandra.cqlengine.copies import are_different, is_immutable, snapshot
 from cassandra.util import Date
 
 
@@ -66,3 +67,48 @@ def test_a_value_that_cannot_be_copied_is_kept() -> None:
     """
     lock = threading.Lock()
     assert snapshot(lock) is lock
+
+
+class Point:
+    """A class whose `__eq__` raises AttributeError for objects of other classes."""
+
+    def __init__(self, x: int) -> None:
+        self.x = x
+
+    def __eq__(self, other: Any) -> bool:
+        return bool(self.x == other.x)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_values_that_cannot_be_compared_are_different() -> None:
+    """`are_different` is True if the comparison raises an error."""
+    assert not are_different(Point(1), Point(1))
+    assert are_different(Point(1), Point(2))
+    for value in (Point(1), decimal.Decimal("sNaN")):
+        assert are_different(value, None if isinstance(value, Point) else value)
+        assert are_different([value], [1])
+
+
+def test_arrays_are_compared_element_by_element() -> None:
+    """`are_different` compares all elements of arrays, also if one of the two arrays is empty."""
+    numpy = pytest.importorskip("numpy")
+    array = numpy.array
+    for one, other in (
+        (array([1.0]), array([])),
+        (array([]), array([1.0])),
+        (array([1.0]), [1.0, 1.0]),
+        (array([1.0, 2.0]), array([1.0, 2.0, 3.0])),
+        (array([1.0, 2.0]), None),
+        ({"a": (array([1.0, 2.0]),)}, {"a": (array([1.0, 3.0]),)}),
+    ):
+        assert are_different(one, other)
+        assert not are_different(one, snapshot(one))
+        assert not are_different(other, snapshot(other))
+    pandas = pytest.importorskip("pandas")
+    assert are_different(pandas.NA, 1)
+    assert are_different(pandas.Series([1, 2]), pandas.Series([1, 3]))
+    assert not are_different(pandas.Series([1, 2]), pandas.Series([1, 2]))
+    polars = pytest.importorskip("polars")
+    assert are_different(polars.Series([1, 2]), polars.Series([1, 3]))
+    assert not are_different(polars.Series([1, 2]), polars.Series([1, 2]))

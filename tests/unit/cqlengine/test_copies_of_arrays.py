@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import columns
+from cassandra.cqlengine import ValidationError, columns
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
+from cassandra.cqlengine.statements import ValueQuoter
 from cassandra.cqlengine.usertype import UserType
 
 from .conftest import FakeSession
@@ -119,6 +120,65 @@ def test_a_batch_has_the_array_as_it_was_when_it_was_saved(session: FakeSession)
     _, vector, chunks, by_name, pair = query.get_context().values()
     for array in (vector, chunks[0], by_name["a"], pair[1]):
         assert array.tolist() == [1, 2, 3]
+
+
+def test_queries_and_clauses_are_compared_element_by_element() -> None:
+    """Querysets, filters and conditions with arrays are compared element by element."""
+    query = Document.objects.filter(vector=array())
+    assert query == Document.objects.filter(vector=array())
+    assert query != Document.objects.filter(vector=array(1, 2, 4))
+    condition = Document.vector == array()
+    assert condition == (Document.vector == array())
+    assert condition != (Document.vector == array(1, 2, 4))
+    # NumPy leaves the comparison to the column.
+    reflected: Any = array() == Document.vector
+    assert reflected == condition
+    nearest = Document.objects.order_by(Document.vector.ann_of(array()))
+    assert nearest == Document.objects.order_by(Document.vector.ann_of(array()))
+    assert nearest != Document.objects.order_by(Document.vector.ann_of(array(1, 2, 4)))
+    assert ValueQuoter(array()) == ValueQuoter(array())
+    assert ValueQuoter(array()) != ValueQuoter(array(1, 2, 4))
+
+
+class Embedding(UserType):
+    name = columns.Text()
+    vector = columns.Vector(columns.Float, 3)
+
+
+def test_changed_fields_with_arrays() -> None:
+    """`has_changed_fields` compares arrays element by element."""
+    embedding = Embedding(name="a", vector=array())
+    embedding.reset_changed_fields()
+    embedding.vector = array()
+    assert not embedding.has_changed_fields()
+    embedding.vector[0] = 9
+    assert embedding.has_changed_fields()
+    embedding.vector = None
+    assert embedding.has_changed_fields()
+
+
+class Neighbour(Model):
+    """A model whose key contains vectors."""
+
+    __keyspace__ = "ks"
+    pair = columns.Tuple(columns.Integer, columns.Vector(columns.Float, 3), primary_key=True)
+    vector = columns.Vector(columns.Float, 3, primary_key=True)
+    number = columns.Integer()
+
+
+def test_arrays_are_values_of_keys(session: FakeSession) -> None:
+    """An instance whose key contains arrays is updated; another array makes it another row."""
+    neighbour = Neighbour.create(pair=(1, array()), vector=array(), number=1)
+    neighbour.number = 2
+    neighbour.save()
+    assert str(session.last_statement[0]).startswith("UPDATE ks.neighbour")
+    neighbour.update(pair=(1, array()), vector=array(), number=3)
+    assert str(session.last_statement[0]).startswith("UPDATE ks.neighbour")
+    with pytest.raises(ValidationError, match="update to primary key 'vector'"):
+        neighbour.update(vector=array(1, 2, 4))
+    neighbour.vector = array(1, 2, 4)
+    neighbour.save()
+    assert str(session.last_statement[0]).startswith("INSERT INTO ks.neighbour")
 
 
 class City(UserType):
