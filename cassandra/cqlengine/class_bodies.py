@@ -287,8 +287,10 @@ def _is_now(moment: datetime) -> bool:
 
     A naive datetime is compared with the time in UTC and with the local time.
     """
+    if moment != moment:  # pandas' NaT, which is a datetime
+        return False
     utc = datetime.now(timezone.utc)
-    if moment.tzinfo is not None:
+    if moment.utcoffset() is not None:
         candidates = [utc]
     else:
         candidates = [utc.replace(tzinfo=None), datetime.now()]

@@ -161,6 +161,29 @@ class BaseCollectionColumn(Column[T]):
         return self.to_database
 
 
+def _length(value: Any) -> int | None:
+    """Return the number of elements; None for a value that has no elements.
+
+    A NumPy array without dimensions has the method `__len__`, but the method raises TypeError.
+    """
+    try:
+        return len(value)
+    except TypeError:
+        return None
+
+
+def _is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
+    """Return True if `iter` accepts a value.
+
+    It does not accept a NumPy array without dimensions, which has the method `__iter__`.
+    """
+    try:
+        iter(value)
+    except TypeError:
+        return False
+    return True
+
+
 def by_elements(function: _Function) -> _Function:
     """Mark a `to_database` that converts only the elements, so that `wire` may be None."""
     marked: Any = function
@@ -202,7 +225,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
     def is_null(self, value: object) -> bool:
         # Servers store an empty collection as null unless it is frozen. Treat an empty frozen
         # collection as null too: the mapper reads null as an empty collection anyway.
-        return value is None or (hasattr(value, "__len__") and not len(value))
+        return value is None or _length(value) == 0
 
 
 class Set(BaseContainerColumn[set[T]], Generic[T]):
@@ -309,7 +332,7 @@ def removed_keys(column: Map[Any, Any], value: object) -> set[Any]:
 
     :raises ValidationError: if `value` is a string, whose characters are no keys, or not iterable.
     """
-    if isinstance(value, _STRINGS) or not isinstance(value, Iterable):
+    if isinstance(value, _STRINGS) or not _is_iterable(value):
         raise _wrong_class(column, value, "set of keys", "{{{}}}")
     return {column.key_col.to_filter(key) for key in value}
 
@@ -317,7 +340,7 @@ def removed_keys(column: Map[Any, Any], value: object) -> set[Any]:
 def _iterable(column: BaseContainerColumn[Any], value: object) -> Iterable[Any]:
     """Return `value` if it is an iterable other than a string; otherwise raise ValidationError."""
     _refuse_string(column, value, column.cql_name, column.example)
-    if not isinstance(value, Iterable):
+    if not _is_iterable(value):
         raise ValidationError(f"{column.label} {value!r} ({type(value)}) is not a collection")
     return value
 
@@ -482,7 +505,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     def _checked_tuple(self, value: object) -> Collection[Any]:
         """Return `value` if it is a collection with at most as many elements as the tuple type."""
         _refuse_string(self, value, "tuple", "({},)")
-        if not isinstance(value, Collection):
+        if not isinstance(value, Collection) or _length(value) is None:
             raise ValidationError(f"{self.label} {value!r} is not a tuple")
         # A tuple may be shorter: the missing fields at its end are null.
         if len(value) > len(self.types):
@@ -521,7 +544,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         return tuple(None if item is None else column.to_database(item) for column, item in pairs)
 
     def is_null(self, value: Any) -> bool:
-        return value is None or not len(value)
+        return value is None or _length(value) == 0
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
         """Return a function that copies a tuple and its elements; None if no copy is needed."""
@@ -599,11 +622,12 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         value = super().validate(value)
         if value is None:
             return None
-        if isinstance(value, _STRINGS) or not hasattr(value, "__len__") or _is_map(value):
+        length = _length(value)
+        if isinstance(value, _STRINGS) or length is None or _is_map(value):
             raise ValidationError(f"{self.label} {value!r} is not a vector")
-        if len(value) != self.dimension:
+        if length != self.dimension:
             raise ValidationError(
-                f"{self.label} has {len(value)} elements, but its dimension is {self.dimension}"
+                f"{self.label} has {length} elements, but its dimension is {self.dimension}"
             )
         if not self._codec_checks_elements:
             return [self._element(self.value_col, element) for element in value]

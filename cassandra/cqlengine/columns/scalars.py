@@ -165,7 +165,10 @@ class Boolean(Column[bool]):
                 RuntimeWarning,
                 stacklevel=stack_level(),
             )
-        return bool(value)
+        try:
+            return bool(value)
+        except (TypeError, ValueError):  # of an array, or of pandas.NA
+            raise ValidationError(f"{self.label} {value!r} is neither true nor false") from None
 
     @reads_rows_as_they_are
     def to_python(self, value: object) -> Any:

@@ -41,9 +41,15 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
     if isinstance(value, QueryValue):
         return value
     if isinstance(operator, InOperator):
-        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        values: Any = value
+        try:
+            # A NumPy array without dimensions has the method `__iter__`, which raises TypeError.
+            iterator = None if isinstance(value, (str, bytes)) else iter(values)
+        except TypeError:
+            iterator = None
+        if iterator is None:
             raise CQLEngineException(f"{column.label} IN takes a list of values, not {value!r}")
-        items = list(value)
+        items = list(iterator)
         if column.sub_types and any(isinstance(item, (str, bytes)) for item in items):
             raise ValidationError(
                 f"{column.label} is a {column.db_type}, and IN compares whole collections: write "

@@ -288,3 +288,14 @@ def test_another_time_as_a_default_is_not_warned_of() -> None:
         class Log(Model):
             id = columns.Integer(primary_key=True)
             at = columns.DateTime(default=datetime(2020, 1, 1))
+
+
+def test_nat_as_a_default_is_not_the_present_time() -> None:
+    """The value NaT of pandas is a datetime that cannot be compared with the present time."""
+    pandas = pytest.importorskip("pandas")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        class Event(Model):
+            id = columns.Integer(primary_key=True)
+            at = columns.DateTime(default=pandas.NaT)

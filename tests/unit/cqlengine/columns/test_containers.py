@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine import ValidationError, columns as c, models
+from cassandra.cqlengine import CQLEngineException, ValidationError, columns as c, models
 from cassandra.cqlengine.clauses import ListUpdateClause, MapUpdateClause, SetUpdateClause
 from cassandra.cqlengine.columns import containers
 from cassandra.cqlengine.usertype import UserType
@@ -474,3 +474,65 @@ def test_elements_that_are_no_columns(element: Any, advice: str) -> None:
     with pytest.raises(ValidationError) as refused:
         c.List(element)
     assert str(refused.value) == f"the elements of List are columns, not {element!r}{advice}"
+
+
+class Unsized:
+    """A class with the methods of a collection, which raise TypeError.
+
+    NumPy arrays without dimensions are such objects.
+    """
+
+    def __len__(self) -> int:
+        raise TypeError("len() of unsized object")
+
+    def __iter__(self) -> Any:
+        raise TypeError("iteration over a 0-d array")
+
+    def __contains__(self, item: object) -> bool:
+        raise TypeError
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        c.List(c.Integer),
+        c.Set(c.Integer),
+        c.Map(c.Text, c.Integer),
+        c.Tuple(c.Integer),
+        c.Vector(c.Float, 1),
+        c.Vector(c.Text, 1),
+    ],
+    ids=lambda column: column.db_type,
+)
+def test_objects_without_elements_are_refused(column: c.Column[Any]) -> None:
+    """A value that only seems to be a collection is refused, and is not null."""
+    column = named(column)
+    for value in (Unsized(), 5):
+        assert not column.is_null(value)
+        with pytest.raises(ValidationError):
+            column.validate(value)
+        if not isinstance(column, c.Vector):  # whose values are arrays of any class
+            with pytest.raises(ValidationError):
+                column.to_python(value)
+
+
+def test_in_and_remove_refuse_objects_without_elements() -> None:
+    """IN and the removal of keys from a map need values that have elements."""
+    with pytest.raises(CQLEngineException, match="IN takes a list of values"):
+        Collections.objects.filter(key__in=Unsized())
+    with pytest.raises(ValidationError, match="not a set of keys"):
+        Collections.objects(key=1).update(map__remove=Unsized())
+    assert containers.removed_keys(c.Map(c.Text, c.Text), (key for key in "ab")) == {"a", "b"}
+
+
+@pytest.mark.usefixtures("session")
+def test_a_wrong_value_counts_as_a_change() -> None:
+    """`get_changed_columns` names a column with a value that `save` will refuse."""
+    wrong: Any
+    for wrong in (5, Unsized()):
+        collections = Collections.create(key=1)
+        collections.tuple = wrong
+        collections.list = wrong
+        assert collections.get_changed_columns() == ["list", "tuple"]
+        with pytest.raises(ValidationError):
+            collections.save()

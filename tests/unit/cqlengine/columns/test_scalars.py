@@ -211,3 +211,11 @@ def test_other_values_of_a_boolean_cause_no_warning(value: object) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert columns.Boolean().validate(value) is (None if value is None else bool(value))
+
+
+def test_booleans_refuse_values_without_a_truth_value() -> None:
+    """Arrays, and the missing value of pandas, are neither true nor false."""
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    for value in (numpy.array([True, False]), pandas.NA, pandas.Series([True])):
+        with pytest.raises(ValidationError, match="is neither true nor false"):
+            column(columns.Boolean).validate(value)
