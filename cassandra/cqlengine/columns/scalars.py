@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import ipaddress
+import math
 import uuid
 import warnings
 from collections.abc import Callable
@@ -85,12 +86,15 @@ class Text(Column[str]):
             raise ValidationError(
                 f"{self.label} {value!r} is longer than {self.max_length} characters"
             )
-        if not isinstance(value, bytearray):
+        if value is None or (type(value) is str and value.isascii()):
             return value
         try:
-            return value.decode()
-        except UnicodeDecodeError:
+            if isinstance(value, bytearray):
+                return value.decode()
+            value.encode()  # fails for lone surrogates
+        except UnicodeError:
             raise ValidationError(f"{self.label} {value!r} is not UTF-8") from None
+        return value
 
     def to_filter(self, value: object) -> object:
         if not self._converts_as_stock:
@@ -292,20 +296,46 @@ class Counter(Integer):
 class BaseFloat(_ConvertedColumn[float]):
     """Base class of the columns for binary floating point numbers."""
 
+    # The column holds infinity, and the numbers between this one and its negative.
+    limit: ClassVar[float] = math.inf
+
     def validate(self, value: Any) -> Any:
-        value = super().validate(value)
-        if value is None or type(value) is float:
+        # Nearly all values are such numbers, and a vector has many of them.
+        if type(value) is float and -self.limit < value < self.limit:
             return value
-        try:
-            return float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise ValidationError(f"{self.label} {value!r} is not a valid float") from None
+        value = super().validate(value)
+        if value is None:
+            return None
+        number = value
+        if type(value) is not float:
+            try:
+                number = float(value)
+            except OverflowError:
+                raise self._out_of_range(value) from None
+            except (TypeError, ValueError):
+                raise ValidationError(f"{self.label} {value!r} is not a valid float") from None
+        if -self.limit < number < self.limit or math.isnan(number):
+            return number
+        # A number that is too large for a float became infinity. Text that means infinity names it.
+        if isinstance(value, (str, bytes, bytearray)):
+            text = value if isinstance(value, str) else value.decode("ascii")
+            is_infinity = "inf" in text.lower()
+        else:
+            is_infinity = math.isinf(number) and value == number
+        if not is_infinity:
+            raise self._out_of_range(value)
+        return number
+
+    def _out_of_range(self, value: object) -> ValidationError:
+        return ValidationError(f"{self.label} {value!r} is out of the range of {self.db_type}")
 
 
 class Float(BaseFloat):
     """A column for 32-bit floating point numbers."""
 
     db_type = "float"
+    # The greatest number is 2**128 - 2**104. Numbers nearer to 2**128 would be rounded to infinity.
+    limit = 2.0**128 - 2.0**103
 
 
 class Double(BaseFloat):
@@ -321,14 +351,23 @@ class Decimal(_ConvertedColumn[decimal.Decimal]):
 
     def validate(self, value: Any) -> Any:
         value = super().validate(value)
-        if value is None or isinstance(value, decimal.Decimal):
-            return value
-        try:
-            # Convert a float from its repr: Decimal(0.1) would have all digits of the binary
-            # fraction.
-            return decimal.Decimal(repr(value) if isinstance(value, float) else value)
-        except (TypeError, ValueError, decimal.InvalidOperation):
-            raise ValidationError(f"{self.label} {value!r} can't be coerced to a decimal") from None
+        if value is None:
+            return None
+        number = value
+        if not isinstance(value, decimal.Decimal):
+            try:
+                # Convert a float from its repr: Decimal(0.1) would have all digits of the binary
+                # fraction.
+                number = decimal.Decimal(repr(value) if isinstance(value, float) else value)
+            except (TypeError, ValueError, decimal.InvalidOperation):
+                raise ValidationError(
+                    f"{self.label} {value!r} can't be coerced to a decimal"
+                ) from None
+        if not number.is_finite():
+            raise ValidationError(
+                f"{self.label} {value!r} has no decimal form in CQL (it is not finite)"
+            )
+        return number
 
 
 class UUID(_ConvertedColumn[uuid.UUID]):
@@ -372,6 +411,8 @@ class Inet(Column[str]):
             address = ipaddress.ip_address(value)
         except ValueError:
             raise ValidationError(f"{self.label} {value!r} is not an IP address") from None
+        if getattr(address, "scope_id", None) is not None:
+            raise ValidationError(f"{self.label} {value!r} has a zone, which inet cannot store")
         # cassandra-driver stores an IPv4-mapped address (::ffff:1.2.3.4) that is passed as a string
         # as the four bytes of the IPv4 address. Do the same. An object of `ipaddress` keeps all
         # sixteen bytes.

@@ -108,7 +108,13 @@ class Date(Column[DateValue]):
 
     def validate(self, value: object) -> Any:
         value = super().validate(value)
-        return self.to_python(value)
+        date = self.to_python(value)
+        if date is not None and not -(1 << 31) <= date.days_from_epoch < 1 << 31:
+            raise ValidationError(
+                f"{self.label} {value!r} is out of the range of date (2**31 days before and after "
+                "1970-01-01)"
+            )
+        return date
 
     @reads_rows_as_they_are
     def to_python(self, value: Any) -> Any:
@@ -166,4 +172,18 @@ class Duration(Column[DurationValue]):
         value = super().validate(value)
         if value is not None and not isinstance(value, DurationValue):
             raise ValidationError(f"{self.label} {value!r} is not a valid Duration")
+        if value is not None and not _fits(value):
+            raise ValidationError(
+                f"{self.label} {value!r} is out of the range of duration, which has months and "
+                "days of 32 bits and nanoseconds of 64 bits, all positive or all negative"
+            )
         return value
+
+
+def _fits(value: DurationValue) -> bool:
+    """Return True if a duration can be stored."""
+    parts = (value.months, value.days, value.nanoseconds)
+    return (min(parts) >= 0 or max(parts) <= 0) and all(
+        -(1 << (bits - 1)) <= part < 1 << (bits - 1)
+        for part, bits in zip(parts, (32, 32, 64), strict=True)
+    )

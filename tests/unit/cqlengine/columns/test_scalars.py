@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import uuid
 import warnings
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 from cassandra.cqlengine import ValidationError, columns
 from cassandra.cqlengine.models import Model
+from cassandra.cqltypes import EncodeValueError, lookup_casstype
+from cassandra.util import Date, Duration
 
 IDENTITY = uuid.UUID("00000000-0000-0000-0000-000000000007")
 TIME_IDENTITY = uuid.uuid1()
@@ -219,3 +222,60 @@ def test_booleans_refuse_values_without_a_truth_value() -> None:
     for value in (numpy.array([True, False]), pandas.NA, pandas.Series([True])):
         with pytest.raises(ValidationError, match="is neither true nor false"):
             column(columns.Boolean).validate(value)
+
+
+def test_numbers_out_of_the_range_of_floats_are_refused() -> None:
+    """A finite number is refused if the column would store infinity; infinity itself is valid."""
+    double, single = column(columns.Double), column(columns.Float)
+    for infinite in ("inf", "-Infinity", b"inf", decimal.Decimal("Infinity"), float("-inf")):
+        assert double.validate(infinite) == single.validate(infinite) == float(infinite)
+    assert str(double.validate("nan")) == str(single.validate(float("nan"))) == "nan"
+    assert double.validate("1e39") == 1e39
+    for large in ("1e400", b"-1e400", bytearray(b"1e400"), decimal.Decimal("1e400"), 10**400):
+        for each, type_name in ((double, "double"), (single, "float")):
+            with pytest.raises(ValidationError, match=f"is out of the range of {type_name}"):
+                each.validate(large)
+    codec = lookup_casstype("FloatType")
+    for sign in (1, -1):
+        largest = sign * math.nextafter(columns.Float.limit, 0)
+        assert codec.serialize(single.validate(largest), 5)
+        for number in (sign * columns.Float.limit, sign * 1e39):
+            for form in (number, str(number)):
+                with pytest.raises(ValidationError, match="is out of the range of float"):
+                    single.validate(form)
+            with pytest.raises(EncodeValueError):
+                codec.serialize(number, 5)
+
+
+@pytest.mark.parametrize(
+    ("cls", "value", "message"),
+    [
+        (columns.Decimal, "NaN", "has no decimal form in CQL"),
+        (columns.Decimal, decimal.Decimal("sNaN"), "has no decimal form in CQL"),
+        (columns.Decimal, float("inf"), "has no decimal form in CQL"),
+        (columns.Text, "a\ud800", "is not UTF-8"),
+        (columns.Inet, "fe80::1%eth0", "has a zone"),
+        (columns.Date, 2**31, "is out of the range of date"),
+        (columns.Date, Date(-(2**31) - 1), "is out of the range of date"),
+        (columns.Duration, Duration(2**31, 0, 0), "is out of the range of duration"),
+        (columns.Duration, Duration(0, -(2**31) - 1, 0), "is out of the range of duration"),
+        (columns.Duration, Duration(0, 0, 2**63), "is out of the range of duration"),
+        (columns.Duration, Duration(1, -1, 0), "all positive or all negative"),
+    ],
+)
+def test_values_that_types_cannot_store_are_refused(cls: Any, value: Any, message: str) -> None:
+    """A value that cannot be encoded raises ValidationError, which names the column."""
+    with pytest.raises(ValidationError, match=rf"^c .*{message}"):
+        column(cls).validate(value)
+
+
+def test_the_greatest_dates_and_durations_are_valid() -> None:
+    """Dates and durations at the ends of their ranges are valid."""
+    for days in (-(2**31), 2**31 - 1):
+        assert column(columns.Date).validate(days) == Date(days)
+    for value in (
+        Duration(2**31 - 1, 2**31 - 1, 2**63 - 1),
+        Duration(-(2**31), 0, -(2**63)),
+        Duration(0, 0, 0),
+    ):
+        assert column(columns.Duration).validate(value) is value
