@@ -9,6 +9,7 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.columns.scalars import Blob
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, is_immutable, snapshot
 from cassandra.cqlengine.errors import CQLEngineException
+from cassandra.cqlengine.options import checked_ttl
 from cassandra.cqlengine.query.errors import IfExistsWithCounterColumn, IfNotExistsWithCounterColumn
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 from cassandra.cqlengine.query.model_queryset import ModelQuerySet
@@ -267,7 +268,7 @@ class TTLDescriptor(_OptionDescriptor):
     name = "ttl"
 
     def changes(self, instance: BaseModel, ttl: int | None) -> dict[str, Any]:
-        return {"ttl": ttl}
+        return {"ttl": checked_ttl(ttl)}
 
 
 class TimestampDescriptor(_OptionDescriptor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cassandra.query.settings import NOT_SET
@@ -99,6 +100,26 @@ class Options:
         if is_insert:
             return self.if_not_exists
         return self.if_exists or bool(self.conditionals)
+
+
+def checked_ttl(ttl: object) -> int | None:
+    """Return a TTL that the application passes, in seconds.
+
+    :param ttl: the argument; None for the table's default.
+    :raises ValueError: if it is no number of seconds, negative, or beyond the 32 bits of a TTL.
+    """
+    if ttl is None:
+        return None
+    try:
+        # NumPy's integers are numbers, too.
+        seconds = -1 if isinstance(ttl, bool) else index(ttl)  # type: ignore[arg-type]
+    except TypeError:
+        seconds = -1
+    if seconds < 0:
+        raise ValueError(f"a ttl is a number of seconds, not {ttl!r}{seconds_advice(ttl)}")
+    if seconds >= 1 << 31:
+        raise ValueError(f"a ttl is at most {(1 << 31) - 1} seconds, not {ttl!r}")
+    return seconds
 
 
 def seconds_advice(value: object) -> str:

@@ -30,7 +30,7 @@ from cassandra.cqlengine.operators import (
     LikeOperator,
     NotEqualsOperator,
 )
-from cassandra.cqlengine.options import DEFAULTS, seconds_advice
+from cassandra.cqlengine.options import DEFAULTS, checked_ttl
 from cassandra.cqlengine.query.bulk import creations
 from cassandra.cqlengine.query.columnar import ColumnarReads
 from cassandra.cqlengine.query.dml import (
@@ -510,10 +510,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return a queryset whose written values expire after `ttl` seconds.
 
         :param ttl: seconds; None for the table's default.
+        :raises ValueError: if it is no number of seconds, negative, or beyond 32 bits.
         """
-        if ttl is not None and (isinstance(ttl, bool) or not isinstance(ttl, int) or ttl < 0):
-            raise ValueError(f"a ttl is a number of seconds, not {ttl!r}{seconds_advice(ttl)}")
-        return self._with_options(ttl=ttl)
+        return self._with_options(ttl=checked_ttl(ttl))
 
     def timestamp(self, timestamp: Timestamp) -> Self:
         """Return a queryset whose writes have this timestamp.

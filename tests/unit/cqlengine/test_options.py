@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options, seconds_advice
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options, checked_ttl, seconds_advice
 
 
 def values(options: Options) -> dict[str, Any]:
@@ -73,3 +75,32 @@ def test_advice_on_seconds() -> None:
     assert seconds_advice(timedelta(hours=1)) == ": write int(value.total_seconds())"
     assert seconds_advice("60") == ": write 60"
     assert seconds_advice("long") == seconds_advice(None) == ""
+
+
+class Row(Model):
+    id = columns.Integer(primary_key=True)
+
+
+@pytest.mark.parametrize(
+    ("ttl", "message"),
+    [
+        (2**31, "a ttl is at most 2147483647 seconds, not 2147483648"),
+        (-1, "a ttl is a number of seconds, not -1"),
+        (True, "a ttl is a number of seconds, not True"),
+        (5.5, r"a ttl is a number of seconds, not 5\.5"),
+        ("5", "a ttl is a number of seconds, not '5': write 5"),
+    ],
+)
+def test_wrong_ttls_are_refused(ttl: Any, message: str) -> None:
+    """`ttl` of classes, querysets and instances refuses what is no number of seconds."""
+    for function in (Row.ttl, Row.objects.ttl, Row(id=1).ttl):
+        with pytest.raises(ValueError, match=message):
+            function(ttl)
+
+
+def test_ttls_are_seconds() -> None:
+    """A TTL is None or a number of seconds of at most 31 bits, of any class of integers."""
+    for ttl in (None, 0, 5, 2**31 - 1):
+        assert checked_ttl(ttl) == ttl
+    numpy = pytest.importorskip("numpy")
+    assert type(checked_ttl(numpy.int64(5))) is int
