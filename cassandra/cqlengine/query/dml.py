@@ -160,20 +160,27 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
     if mapping.discriminator is not None:
         mapping.set_discriminator(values)
     instance.validate()
-    stored = values.stored
-    # If the key has changed, the values belong to another row: insert it. The old row stays.
-    is_new_row = stored is None
-    if stored is not None:
-        for position in mapping.key_positions:
-            key, stored_key = values[position], stored[position]
-            if key is not stored_key and are_different(key, stored_key):
-                is_new_row = True
     # CQL changes counters by UPDATE only, so an INSERT is not possible.
-    is_insert = is_new_row and not mapping.has_counter
+    is_insert = not mapping.has_counter and _is_new_row(mapping, values)
     written, write = begun_write(mapping, values, insertion if is_insert else _update, is_insert)
     if write is not None:
         yield from finish_write(instance, values, written, write)
     return instance
+
+
+def _is_new_row(mapping: Mapping, values: Values) -> bool:
+    """Return True if the row was never saved or read.
+
+    If the key has changed, the values belong to another row, too. The old row stays.
+    """
+    stored = values.stored
+    if stored is None:
+        return True
+    for position in mapping.key_positions:
+        key, stored_key = values[position], stored[position]
+        if key is not stored_key and are_different(key, stored_key):
+            return True
+    return False
 
 
 def begun_write(
@@ -356,11 +363,17 @@ def _check_keys(mapping: Mapping, values: Values, written_bits: int) -> None:
 def _update(mapping: Mapping, values: Values) -> Write | None:
     """Return the UPDATE of all changes; None if there are no changes."""
     options = values.options
-    # A new row of counters is written by an UPDATE that sets all counters.
-    if values.stored is None and mapping.has_counter:
-        changed = [position for position, column in enumerate(mapping.order) if column.is_counter]
-    else:
-        changed = changed_positions(values, mapping)
+    # A new row of counters is written by an UPDATE of all counters, also of those that it does not
+    # change. Otherwise the row would not exist.
+    changed = changed_positions(values, mapping)
+    if mapping.has_counter and _is_new_row(mapping, values):
+        # Without a clustering key, CQL can only write static counters.
+        only_static = mapping.has_static and mapping.lacks_clustering_key(values)
+        changed = [
+            position
+            for position, column in enumerate(mapping.order)
+            if column.is_counter and (column.static or not only_static or position in changed)
+        ]
     written_bits = 0
     for position in changed:
         written_bits |= 1 << position

@@ -291,6 +291,50 @@ def test_statements_with_different_values_are_prepared_once(session: FakeSession
     assert len(set(session.prepared)) == 4
 
 
+class Views(Model):
+    __keyspace__ = "ks"
+    page = columns.Text(primary_key=True)
+    day = columns.Integer(primary_key=True)
+    count = columns.Counter()
+    of_page = columns.Counter()
+    of_page.static = True
+
+
+def test_counters_with_another_key_are_another_row(session: FakeSession) -> None:
+    """Saving counters whose key has changed writes all counters, as saving a new row does.
+
+    The counters of the new row change by the difference, which may be 0.
+    """
+    session.return_row(page="a", day=1, count=5, of_page=None)
+    views = Views.get(page="a")
+    views.day = 2
+    views.save()
+    update = 'UPDATE ks.views SET "count" = "count" + ?, "of_page" = "of_page" + ? WHERE "page" = ?'
+    assert session.last_statement == (f'{update} AND "day" = ?', [0, 0, "a", 2])
+    assert views.get_changed_columns() == []
+    views.day, views.count = 3, 6
+    views.save()
+    assert session.last_statement == (f'{update} AND "day" = ?', [1, 0, "a", 3])
+    # Nothing has changed since.
+    executions = len(session.executions)
+    views.save()
+    assert len(session.executions) == executions
+
+
+def test_static_counters_need_no_clustering_key(session: FakeSession) -> None:
+    """Without a clustering key, only static counters are written."""
+    update = 'UPDATE ks.views SET "of_page" = "of_page" + ? WHERE "page" = ?'
+    views = Views(page="a", of_page=3)
+    views.save()
+    assert session.last_statement == (update, [3, "a"])
+    views.page = "b"
+    views.save()
+    assert session.last_statement == (update, [0, "b"])
+    views.count = 1
+    with pytest.raises(ValidationError, match=r"Views\.day - None values are not allowed"):
+        views.save()
+
+
 def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
     """Saving a counter sends the change since it was read; conditions on counters are refused."""
     hits = Hits.create(page=uuid.UUID(int=1), views=4)
