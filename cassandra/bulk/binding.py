@@ -27,10 +27,10 @@ from cassandra._write_times import doubt_about
 from cassandra.bulk.bound_values import (
     LENGTH,
     UNSET,
-    has_many_forms,
     parts_in_order,
     spans_of,
     value_at,
+    varying_positions,
 )
 from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Chunk, Column, Position, slice_of
@@ -840,8 +840,7 @@ class Binder:
         equal. So rows whose keys are equal for a server, but not in bytes, are first divided into
         parts that are sent one after another.
         """
-        types = [column.type for column in prepared.column_metadata]
-        varying = [position for position in keys.positions if has_many_forms(types[position])]
+        varying = varying_positions(prepared, block, keys.positions)
         return [
             Wave(prepared, groups, part_numbers)
             for part, part_numbers in parts_in_order(

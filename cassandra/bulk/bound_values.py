@@ -5,6 +5,8 @@ A row is bound to bytes: for each bind marker 4 bytes of length, followed by the
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,12 @@ LENGTH = struct.Struct(">i")
 
 UNSET = LENGTH.pack(-2)
 """An unset value: its length, without bytes."""
+
+_FLOATS = ("float", "double")
+_FLOAT_FORMS = {4: struct.Struct(">f"), 8: struct.Struct(">d")}  # by the size in bytes
+# The length and the first two bytes of a double or a float that is not finite. Other bytes of a row
+# may match by chance, such as those of the integer -1.
+_MAY_BE_NAN = re.compile(rb"\x00\x00\x00(?:\x08[\x7f\xff][\xf0-\xff]|\x04[\x7f\xff][\x80-\xff])")
 
 
 def value_at(data: bytes, span: tuple[int, int]) -> bytes:
@@ -188,14 +196,52 @@ def has_many_forms(cql_type: Any) -> bool:
     """Return True if a server may treat different bytes of this type as the same key.
 
     A server sorts the elements of sets and the entries of maps, so their order in the bytes does
-    not matter. In clustering columns, a server also treats the decimals 1.0 and 1.00 as equal, and
-    tuples with and without nulls at their end.
+    not matter. In clustering columns, a server also treats the decimals 1.0 and 1.00 as equal, all
+    NaNs, and tuples with and without nulls at their end.
     """
     return (
-        cql_type.typename == "decimal"
+        cql_type.typename in ("decimal", *_FLOATS)
         or issubclass(cql_type, (TupleType, SetType, MapType))
         or any(map(has_many_forms, cql_type.subtypes))
     )
+
+
+def varying_positions(
+    prepared: PreparedStatement, block: Any, positions: Sequence[int]
+) -> list[int]:
+    """Return the positions at which different bytes in these rows may be the same key.
+
+    The only floats with many forms are NaNs: their sign and their payload do not matter to a
+    server. Few rows have any, and comparing keys takes time. So a column of floats only counts if
+    the rows have NaNs with different bytes.
+
+    :param prepared: the statement for which the rows are bound.
+    :param block: the rows.
+    :param positions: the positions of the key's columns.
+    """
+    types = [column.type for column in prepared.column_metadata]
+    varying = [position for position in positions if has_many_forms(types[position])]
+    # The different NaNs of each column of floats.
+    nans: dict[int, set[bytes]] = {
+        position: set() for position in varying if types[position].typename in _FLOATS
+    }
+    if nans:
+        for row in block.rows():
+            data = row.data
+            if _MAY_BE_NAN.search(data) is None:
+                continue
+            spans = spans_of(data, block.width)
+            for position, column_nans in nans.items():
+                value = value_at(data, spans[position])
+                if _is_nan(value[LENGTH.size :]):
+                    column_nans.add(value)
+    return [position for position in varying if len(nans.get(position, "many")) > 1]
+
+
+def _is_nan(data: bytes) -> bool:
+    """Return True if a value of type float or double is NaN; a null or empty value is not."""
+    form = _FLOAT_FORMS.get(len(data))
+    return form is not None and math.isnan(form.unpack(data)[0])
 
 
 def _comparable(value: Any) -> Any:

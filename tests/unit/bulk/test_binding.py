@@ -27,7 +27,7 @@ from cassandra.codecs import CodecRegistry, Converter
 from cassandra.cqltypes import CounterColumnType
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
-from cassandra.cqltypes.scalars import DecimalType, DoubleType, Int32Type, UTF8Type
+from cassandra.cqltypes.scalars import DecimalType, DoubleType, FloatType, Int32Type, UTF8Type
 from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.converted import bound_columns as converted_columns
@@ -345,6 +345,9 @@ def test_encrypted_static_values_are_compared_in_the_clear(
 
 
 _SETS: Any = SetType.apply_parameters((Int32Type,))
+_NAN = float("nan")
+# The NaN that the hardware makes for inf - inf differs in its sign.
+_OTHER_NAN = struct.unpack(">d", b"\xff\xf8\0\0\0\0\0\1")[0]
 
 
 @pytest.mark.parametrize("is_partition_key", [True, False])
@@ -367,6 +370,18 @@ _SETS: Any = SetType.apply_parameters((Int32Type,))
             (float("nan"), None),
             (0.0, None),
         ),
+        (FloatType, _NAN, _OTHER_NAN, float("inf")),
+        (DoubleType, _NAN, _OTHER_NAN, -1.0),
+        (ListType.apply_parameters((DoubleType,)), [_NAN], [_OTHER_NAN], [0.0]),
+        (lookup_casstype("VectorType(FloatType, 2)"), [1.0, _NAN], [1.0, _OTHER_NAN], [1.0, 2.0]),
+        (TupleType.apply_parameters((Int32Type, FloatType)), (1, _NAN), (1, _OTHER_NAN), (1, 1.0)),
+        (
+            MapType.apply_parameters((DoubleType, Int32Type)),
+            {_NAN: 1},
+            {_OTHER_NAN: 1},
+            {_NAN: 2},
+        ),
+        (SetType.apply_parameters((FloatType,)), [_NAN], [_OTHER_NAN], [1.0]),
     ],
 )
 def test_rows_whose_keys_only_differ_in_their_bytes_keep_their_order(

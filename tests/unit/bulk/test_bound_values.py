@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
 
-from cassandra.bulk.bound_values import UNSET, parts_in_order, spans_of, value_at
+from cassandra.bulk.bound_values import UNSET, parts_in_order, spans_of, value_at, varying_positions
 from cassandra.bulk.chunks import Column
 from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.query.batch import bind_rows
@@ -74,3 +75,37 @@ def test_values_that_expire_at_other_times_differ(implementation: Implementation
     rows = [(1, "a", 5), (1, "a", 6), (2, None, 5), (2, None, 6)]
     assert parts_of(implementation, rows, ttl=2) == [[0, 2, 3], [1]]
     assert parts_of(implementation, rows) == [[0, 1, 2, 3]]
+
+
+NAN = float("nan")
+OTHER_NAN = struct.unpack(">d", b"\xff\xf8\0\0\0\0\0\1")[0]
+
+
+@pytest.mark.parametrize("name", ["float", "double"])
+@pytest.mark.parametrize(
+    ("keys", "is_varying"),
+    [
+        # The server sorts -0.0 before 0.0, so these are two keys.
+        ([0.0, -0.0, 1.0], False),
+        ([NAN, 1.0, NAN], False),
+        ([float("inf"), float("-inf"), NAN, None, -1.0], False),
+        ([NAN, OTHER_NAN], True),
+    ],
+)
+def test_floats_only_vary_if_there_are_different_nans(
+    implementation: Implementation, name: str, keys: list[Any], is_varying: bool
+) -> None:
+    """Keys of floats are compared by their bytes, unless rows have NaNs with different bytes.
+
+    Other columns whose bytes look like those of NaN, such as integers of -1, do not matter.
+    """
+    columns = [
+        Column("id", lookup_cqltype("int")),
+        Column("key", lookup_cqltype(name)),
+        Column("other_key", lookup_cqltype("decimal")),
+        Column("number", lookup_cqltype("bigint")),
+    ]
+    prepared = prepared_insert(implementation, columns, [0])
+    block = bind_rows(prepared, [(-1, key, 1, -1 - number) for number, key in enumerate(keys)])
+    assert varying_positions(prepared, block, [0, 1, 2]) == ([1, 2] if is_varying else [2])
+    assert varying_positions(prepared, block, [0]) == []
