@@ -156,6 +156,33 @@ def real_number(value: Any, name: str) -> float:
         refuse_type(value, "a number")  # for example a NumPy date array without dimensions
 
 
+# The names of NumPy's classes of numbers that fit into a double or become the nearest one. Its
+# longdouble is missing, because it may be out of the range of a double.
+_NUMPY_NUMBERS = frozenset(
+    {
+        "float16",
+        "float32",
+        *(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)),
+    }
+)
+
+
+def are_plain_numbers(values: Sequence[object]) -> bool:
+    """Return True if `struct` can encode all `values` as floats, with the result of `real_number`.
+
+    For other values, `struct` may lose something: it encodes a Decimal that is too large as
+    infinity, and a complex number or a timedelta64 of NumPy without its imaginary part or unit.
+    """
+    kinds = [*map(type, values)]
+    # Usually all values have one class. To count it is faster than to make a set.
+    is_one_kind = not kinds or kinds.count(kinds[0]) == len(kinds)
+    return all(
+        issubclass(kind, (float, int))
+        or (kind.__module__ == "numpy" and kind.__name__ in _NUMPY_NUMBERS)
+        for kind in (kinds[:1] if is_one_kind else {*kinds})
+    )
+
+
 def _numpy_kind(value: object) -> str:
     """Return the dtype kind of a NumPy value, such as "m" for durations, or "" for others."""
     kind: str = getattr(getattr(value, "dtype", None), "kind", "")

@@ -73,7 +73,11 @@ def _pack_numbers(value: object, code: str) -> bytes | None:
         # list for missing values.
         if value and value[0] is None:
             return None
-        if without_missing(value) is not value:
+        if code in "fd":
+            # struct would accept more than `Float.encode` does.
+            if not coerce.are_plain_numbers(value):
+                return None
+        elif without_missing(value) is not value:
             return None  # an element is a missing value such as NA, and becomes null
         try:
             return struct.pack(f">{len(value)}{code}", *value)

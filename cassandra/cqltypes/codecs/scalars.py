@@ -181,6 +181,11 @@ class Float(_Number):
         except _PACK_ERRORS as error:
             return self._handle_failed_pack(value, error)
 
+    def _encode_many(self, values: list[Any]) -> list[bytes] | None:
+        """Encode all `values` at once, or return None: see `Codec._encode_many`."""
+        # struct would accept more than `encode` does.
+        return super()._encode_many(values) if coerce.are_plain_numbers(values) else None
+
     def _encode_unusual(self, value: object) -> bytes:
         """Encode EMPTY or another kind of number; raise the error for anything else."""
         if value is EMPTY:

@@ -511,12 +511,53 @@ def test_numbers_that_are_too_large_for_a_float_do_not_become_infinite(
 ) -> None:
     """A finite number beyond the range of a float is refused, but infinity is accepted.
 
-    Python's float() converts such a number to infinity.
+    Python's float() converts such a number to infinity, and so does `struct` for whole lists.
     """
-    codec = cql_type.build_codec(implementation.codecs)
-    with pytest.raises(EncodeValueError, match="is out of the range of"):
-        codec.encode(value)
-    assert codec.encode(type(value)("inf")) == codec.encode(float("inf"))
+    infinity = type(value)("inf")
+    for container_type, items, infinite_items in (
+        (cql_type, value, infinity),
+        (list_of(cql_type), [value, 1.0], [infinity, 1.0]),
+        (set_of(cql_type), [1.0, value], [1.0, infinity]),
+        (vector_of(cql_type, 2), (1.0, value), (1.0, infinity)),
+        (list_of(vector_of(cql_type, 1)), [[value]], [[infinity]]),
+        (map_of(t.Int32Type, cql_type), {1: value}, {1: infinity}),
+        (map_of(cql_type, t.Int32Type), {value: 1}, {infinity: 1}),
+        (tuple_of(cql_type), (value,), (infinity,)),
+    ):
+        codec = container_type.build_codec(implementation.codecs)
+        with pytest.raises(EncodeValueError, match="is out of the range of"):
+            codec.encode(items)
+        assert codec.decode(codec.encode(infinite_items)) is not None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [numpy.timedelta64(5, "s"), numpy.timedelta64(1, "M"), numpy.complex64(2), 1j],
+    ids=repr,
+)
+def test_numbers_that_would_lose_a_part_are_refused_in_containers(
+    implementation: Implementation, value: Any
+) -> None:
+    """A unit or an imaginary part is not dropped, also if the element follows usual numbers."""
+    for container_type, items in (
+        (list_of(t.DoubleType), [1.0, 2, value]),
+        (vector_of(t.FloatType, 2), (1, value)),
+        (map_of(t.Int32Type, t.FloatType), {1: 1.0, 2: value}),
+        (map_of(t.DoubleType, t.Int32Type), {value: 1}),
+    ):
+        with pytest.raises(EncodeTypeError, match=r"is not a (real )?number"):
+            container_type.build_codec(implementation.codecs).encode(items)
+
+
+def test_numbers_of_numpy_are_elements_of_floats(implementation: Implementation) -> None:
+    """NumPy's numbers are encoded like Python's, and so are Python's own integers and booleans."""
+    numbers = [numpy.float32(0.5), numpy.float64(1.5), numpy.int8(-3), numpy.uint64(7), True, 9]
+    plain = [0.5, 1.5, -3.0, 7.0, 1.0, 9.0]
+    for container_type in (list_of(t.DoubleType), vector_of(t.FloatType, 6)):
+        codec = container_type.build_codec(implementation.codecs)
+        assert codec.encode(numbers) == codec.encode(plain)
+    codec = map_of(t.Int32Type, t.FloatType).build_codec(implementation.codecs)
+    assert codec.encode(dict(enumerate(numbers))) == codec.encode(dict(enumerate(plain)))
 
 
 @pytest.mark.parametrize(

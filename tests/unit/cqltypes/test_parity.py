@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import fractions
 import inspect
 import ipaddress
 import pickle
@@ -196,11 +197,54 @@ TYPES = list(
         + [list_of(cqltype) for cqltype in VALUES]
         + [set_of(cqltype) for cqltype in VALUES]
         + [vector_of(cqltype, 3) for cqltype in VALUES]
+        + [map_of(t.Int32Type, cqltype) for cqltype in VALUES]
         + [map_of(t.Int32Type, list_of(t.UTF8Type)), list_of(ADDRESS)]
+        + [list_of(vector_of(t.FloatType, 3)), tuple_of(t.DoubleType, t.Int32Type)]
     )
 )
 
 
+class Shouting(str):
+    """A string that encodes itself otherwise."""
+
+    def encode(self, *arguments: Any) -> bytes:
+        """Return upper-case letters."""
+        return super().encode(*arguments).upper()
+
+
+# Values that a conversion may accept although something is lost: a number that is too large, a
+# unit, an imaginary part, a mask, or what a subclass of a usual class does.
+ODD_VALUES: list[Any] = [
+    decimal.Decimal("1E+400"),
+    decimal.Decimal("1E-400"),
+    decimal.Decimal("NaN"),
+    decimal.Decimal("sNaN"),
+    fractions.Fraction(1, 3),
+    fractions.Fraction(10**400),
+    1 + 2j,
+    numpy.longdouble("1e400"),
+    numpy.longdouble("1.5"),
+    numpy.complex128(1 + 2j),
+    numpy.complex64(2),
+    numpy.timedelta64(5),
+    numpy.timedelta64(1, "M"),
+    numpy.datetime64("NaT"),
+    numpy.datetime64(5, "Y"),
+    numpy.float16(1.5),
+    numpy.float32(0.1),
+    numpy.float64(1e39),
+    numpy.int64(1 << 40),
+    numpy.uint64((1 << 64) - 1),
+    numpy.bool_(True),
+    numpy.str_("1.5"),
+    numpy.bytes_(b"1.5"),
+    numpy.array(5.0),
+    numpy.array([5.0]),
+    Shouting("a"),
+]
+
+
+@pytest.mark.slow
 def test_both_implementations_accept_and_refuse_the_same_values(compiled: Implementation) -> None:
     """Both implementations encode values of many classes to the same bytes.
 
@@ -233,6 +277,10 @@ def test_both_implementations_accept_and_refuse_the_same_values(compiled: Implem
         datetime.timedelta(1),
         [[1, 2], [3]],
     ]
+    # An odd value may also be an element of a container: each conversion of many elements at once
+    # must give the result of the conversions one by one.
+    for odd in ODD_VALUES:
+        values += [odd, [odd] * 3, [1, odd, 2], {1: odd, 2: 1}, [[odd] * 3], (odd, None)]
     for cqltype in TYPES:
         compiled_codec = cqltype.build_codec(compiled.codecs)
         python_codec = cqltype.build_codec(reference)
