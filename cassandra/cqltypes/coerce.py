@@ -798,13 +798,15 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
         # order.
         if tuple_fields and tuple_fields != fields and set(tuple_fields) <= set(fields):
             return [getattr(value, field) if field in tuple_fields else None for field in fields]
-        if len(value) == len(fields):
-            return tuple(value)
-        if len(value) > len(fields):
+        # Read the values once, and count what was read: a subclass may have an `__iter__` of its
+        # own, which yields another number of values than `__len__` says.
+        in_order = tuple(value)
+        if len(in_order) > len(fields):
             refuse_value(
-                value, f"has {len(value)} fields, {name} takes {len(fields)} ({', '.join(fields)})"
+                value,
+                f"has {len(in_order)} fields, {name} takes {len(fields)} ({', '.join(fields)})",
             )
-        return [*value, *[None] * (len(fields) - len(value))]
+        return in_order + (None,) * (len(fields) - len(in_order))
     if isinstance(value, dict) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
         unknown = [key for key in value.keys() if key not in fields]  # noqa: SIM118 - any mapping
         if unknown:

@@ -792,6 +792,32 @@ def test_the_fields_of_a_udt_value_are_found_by_name_or_position(
     assert tuple(coerce.udt_items(value, "ks.address", ("street", "zip"))) == expected
 
 
+class Repeating(list[Any]):
+    """A list that yields its first element a number of times, whatever its length is."""
+
+    def __init__(self, value: object, times: int) -> None:
+        super().__init__([value])
+        self.times = times
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[0]] * self.times)
+
+
+@pytest.mark.parametrize("times", range(5))
+def test_a_list_that_yields_more_than_its_length_is_counted_by_what_it_yields(
+    implementation: Implementation, times: int
+) -> None:
+    """A user-defined type has as many fields as its type, also if the length of a list is wrong."""
+    cql_type = t.UserType.make_udt_class("ks", "triple", ("a", "b", "c"), (t.Int32Type,) * 3)
+    codec = cql_type.build_codec(implementation.codecs)
+    value = Repeating(7, times)
+    if times > 3:
+        with pytest.raises(EncodeValueError, match=r"has 4 fields, ks.triple takes 3 \(a, b, c\)"):
+            codec.encode(value)
+    else:
+        assert codec.encode(value) == codec.encode((7,) * times + (None,) * (3 - times))
+
+
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
