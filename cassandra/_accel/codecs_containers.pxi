@@ -576,6 +576,7 @@ cdef class VectorCodec(Codec):
     # Checks the number of elements before we allocate memory for a large vector. Returns `value`,
     # or its elements as a list if it has no length.
     cdef object counted(self, object value):
+        self.refuse_null(value)
         if isinstance(value, (str, bytes, dict)) or not hasattr(type(value), "__len__"):
             items = elements_of(value, self.cql_name)
         else:
@@ -589,11 +590,17 @@ cdef class VectorCodec(Codec):
             self.refuse_count(value, count)
         return items
 
+    cdef int refuse_null(self, object value) except -1:
+        # A masked array whose elements are all masked means null, too. Check this first, because
+        # its hidden elements may be values that could be encoded.
+        if turbocql_maybe_missing(value):
+            coerce.refuse_missing(
+                value, f"a collection of elements for {self.cql_name}", self.cql_name
+            )
+        return 0
+
     cdef object sequence_of(self, object value):
-        # A masked array whose elements are all masked means null. Check this first, because its
-        # hidden elements may be values that could be encoded.
-        if turbocql_maybe_missing(value) and is_missing(value, self.cql_name):
-            raise EncodeTypeError("it stands for null")
+        self.refuse_null(value)
         items = value if is_sequence(value) else elements_of(value, self.cql_name)
         items = turbocql_readable(items)
         if size_of(items) != self.dimension:

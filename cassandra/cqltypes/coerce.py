@@ -104,6 +104,7 @@ def integer_out_of_place(value: object, name: str, low: int, high: int) -> NoRet
     """
     if hasattr(type(value), "__index__"):
         refuse_value(value, f"is out of the range of {name} ({low} to {high})")
+    refuse_missing(value, "an integer")
     refuse_type(value, "an integer")
 
 
@@ -647,12 +648,13 @@ _POINTERS = frozenset("OPX&")
 _FIELD_NAMES = pattern(":[^:]*:")
 
 
-def refuse_missing(value: object, what: str) -> None:
+def refuse_missing(value: object, what: str, name: str = "") -> None:
     """Raise an error if `value` is a missing value such as NaT, where null is not allowed.
 
     :param what: what is required instead, for the error's message.
+    :param name: the CQL type that the value is bound for: see `is_missing`.
     """
-    if is_missing(value):
+    if is_missing(value, name):
         refuse_type(value, f"{what}: it stands for null")
 
 

@@ -543,6 +543,10 @@ class VectorCodec(Codec):
                 if len(packed) != self.fixed_size:
                     self._wrong_length(value, len(packed) // element.fixed_size)
                 return packed
+        if type(value) not in USUAL:
+            coerce.refuse_missing(
+                value, f"a collection of elements for {self.cql_name}", self.cql_name
+            )
         items = elements_of(value, self.cql_name)
         # Check the number of elements before an element is encoded, so that this error comes first.
         if len(items) != dimension:

@@ -127,6 +127,39 @@ def test_missing_values_inside_vectors_are_refused(
         encode(implementation, vector_of(t.UTF8Type, 2), ["x", value])
 
 
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+@pytest.mark.parametrize("dimension", [2, 100_000])
+@pytest.mark.parametrize("cqltype", [t.FloatType, t.UTF8Type])
+def test_missing_values_in_the_place_of_vectors_are_named(
+    implementation: Implementation, cqltype: Any, dimension: int, value: Any
+) -> None:
+    """Outside of a statement, a missing value has no encoding, and the error says which value."""
+    kind = type(value).__name__
+    message = rf"\({kind}\) is not a collection of elements for vector<.*>: it stands for null$"
+    with pytest.raises(TypeError, match=message):
+        encode(implementation, vector_of(cqltype, dimension), value)
+
+
+def test_an_array_of_masked_elements_in_the_place_of_a_vector_is_named(
+    implementation: Implementation,
+) -> None:
+    """An array whose elements are all masked has no encoding as a vector either."""
+    array = numpy.ma.array(numpy.zeros(3, "f4"), mask=True)
+    for cqltype in (t.FloatType, t.UTF8Type):
+        with pytest.raises(TypeError, match=r"\(MaskedArray\) is not .*: it stands for null$"):
+            encode(implementation, vector_of(cqltype, 3), array)
+
+
+@pytest.mark.parametrize("value", MISSING, ids=repr)
+@pytest.mark.parametrize("cqltype", [t.ByteType, t.ShortType, t.Int32Type, t.LongType])
+def test_missing_values_in_the_place_of_integers_are_named(
+    implementation: Implementation, cqltype: Any, value: Any
+) -> None:
+    """The error for a missing value says that it stands for null."""
+    with pytest.raises(TypeError, match=r"is not an integer: it stands for null$"):
+        encode(implementation, cqltype, value)
+
+
 # Encoded elements of collections in hexadecimal. Each element has its length (4 bytes) and the
 # value, which is the int 1 or the text "a".
 ONE, KEY = "0000000400000001", "0000000161"

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy
+import pandas
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -230,6 +231,10 @@ ODD_VALUES: list[Any] = [
     numpy.timedelta64(1, "M"),
     numpy.datetime64("NaT"),
     numpy.datetime64(5, "Y"),
+    numpy.ma.masked,
+    numpy.ma.array(numpy.zeros(3, "f4"), mask=True),
+    pandas.NaT,
+    pandas.NA,
     numpy.float16(1.5),
     numpy.float32(0.1),
     numpy.float64(1e39),
