@@ -55,6 +55,7 @@ from cassandra._accel.wbuf cimport (
 from cassandra.cqltypes.coerce import DATE_OFFSET as _DATE_OFFSET
 from cassandra.query.tables.rows import TableRows as _TableRows
 from cassandra.query.tables.rows import storage_of as _storage_of
+from cassandra.query.tables.rows import without_views as _without_views
 from cassandra.sentinels import UNSET_VALUE as _UNSET_VALUE
 
 __all__ = ["bind_table"]
@@ -536,9 +537,10 @@ def _plain(source):
     elif hasattr(source, "dtype"):
         return source, False
     if hasattr(source, "chunks"):
+        source = _without_views(source)
         source = source.chunk(0) if source.num_chunks == 1 else source.combine_chunks()
     if hasattr(source, "dictionary_decode"):
-        source = source.dictionary_decode()
+        source = _without_views(source).dictionary_decode()
     source = _storage_of(source)
     return (source, True) if hasattr(source, "__arrow_c_array__") else None
 

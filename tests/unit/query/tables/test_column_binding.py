@@ -85,6 +85,15 @@ def tensors(values: list[list[float]], permutation: list[int]) -> Any:
     return pa.ExtensionArray.from_storage(tensor_type, storage)
 
 
+def dictionary(values: list[Any], kind: str) -> Any:
+    """Return an array of the last value, null and the first one, which stores each value once.
+
+    :param kind: Arrow's type of the stored values.
+    """
+    indices = pa.array([len(values) - 1, None, 0], "int32")
+    return pa.DictionaryArray.from_arrays(indices, pa.array(values, kind))
+
+
 MOMENTS = [
     datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999),
     None,
@@ -113,6 +122,8 @@ ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     ("large", lambda: pa.array(["", None, "é"], "large_string"), ("text",)),
     ("view", lambda: pa.array(["", None, "é"], "string_view"), ("text",)),
     ("words", lambda: pa.array(["a", None, "b", "a"]).dictionary_encode(), ("text",)),
+    ("words of a view", lambda: dictionary(["b", "a"], "string_view"), ("text",)),
+    ("blobs of a view", lambda: dictionary([b"b", b"a"], "binary_view"), ("blob",)),
     ("blob", lambda: pa.array([b"", None, b"\xff\x00"]), ("blob",)),
     ("large blob", lambda: pa.array([b"", None, b"\xff"], "large_binary"), ("blob",)),
     ("uuid", lambda: pa.array(KEYS, pa.binary(16)), ("uuid", "blob")),
@@ -163,6 +174,39 @@ def test_arrow_columns_are_bound_like_python_objects(
     chunks_in_other_order = pa.chunked_array([array.slice(2), array.slice(0, 2)])
     reordered = bound(implementation, pa.table({"c0": chunks_in_other_order}), cqltype)
     assert reordered == expected[2:] + expected[:2]
+
+
+@pytest.mark.parametrize(
+    ("name", "make_array", "cqltype"),
+    CASES,
+    ids=[f"{name}-{cqltype}" for name, _, cqltype in CASES],
+)
+def test_arrow_columns_of_pandas_are_bound_like_python_objects(
+    implementation: Implementation, name: str, make_array: Callable[[], Any], cqltype: str
+) -> None:
+    """A column of pandas that holds an Arrow array is bound like the array, with each chunk."""
+    pandas = pytest.importorskip("pandas")
+    array = make_array()
+    expected = by_objects(implementation, pa.table({"c0": array}), cqltype)
+    for chunks in ([array], [array, array]):
+        values = pandas.arrays.ArrowExtensionArray(pa.chunked_array(chunks))
+        frame = pandas.DataFrame({"c0": pandas.Series(values)})
+        assert bound(implementation, frame, cqltype) == expected * len(chunks)
+
+
+def test_chunks_with_other_dictionaries_are_bound_like_python_objects(
+    implementation: Implementation,
+) -> None:
+    """Each chunk of a column may have a dictionary of its own."""
+    pandas = pytest.importorskip("pandas")
+    for kind in ("string", "large_string", "string_view"):
+        chunks = pa.chunked_array([dictionary(["b", "a"], kind), dictionary(["c", "b"], kind)])
+        expected = by_objects(
+            implementation, pa.table({"c0": ["a", None, "b", "b", None, "c"]}), "text"
+        )
+        frame = pandas.DataFrame({"c0": pandas.arrays.ArrowExtensionArray(chunks)})
+        for table in (pa.table({"c0": chunks}), frame):
+            assert bound(implementation, table, "text") == expected
 
 
 # Each tuple has a function that returns an array, and the CQL type to which its values are bound.
